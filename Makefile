@@ -1,0 +1,52 @@
+# Every target makes its own environment, in .venv, with nothing but python3 (3.11 or later) and pip.
+# The stamp depends on what decides the environment, so that a second run starts at once.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.complete
+EXTRAS := models,tokenizers,lab,bench,dev
+# Worker processes for the tests; one per core.
+WORKERS ?= auto
+# Further words for pytest, such as ARGS="-k regex".
+ARGS   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lab test test-long check format bench clean
+
+help: ## Say what there is.
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+$(STAMP): pyproject.toml .ci/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or later is needed; this is " + sys.version.split()[0] + ". Name another with: make PYTHON=python3.12 ...")'
+	@# An environment of another Python is made anew; one of the same is brought up to date.
+	@test -x $(BIN)/python || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+setup: $(STAMP) ## Make the environment, and nothing else.
+
+lab: $(STAMP) ## Set up, then show a compile and its masks on the command line.
+	@$(BIN)/explorer demo
+
+test: $(STAMP) ## Run the tests (minutes).
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not long" $(ARGS)
+
+test-long: $(STAMP) ## Run every test with many more examples.
+	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-2000} $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 $(ARGS)
+
+check: $(STAMP) ## Format check, lint and types.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+format: $(STAMP) ## Format and sort what `check` would complain about.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP) ## Measure beside the peers; rewrites docs/benchmarks and the README's table.
+	$(BIN)/python -m tests.bench.peers
+
+clean: ## Remove the environment and every cache.
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build
+	find explorer widgets tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,57 @@
+"""Bytes and token ids as FST labels, and back.
+
+OpenFST reserves label 0 for ε. Byte 0 and token id 0 are ordinary symbols, so both are
+written one higher. Every ``+ 1`` and ``- 1`` between symbols and labels happens here.
+
+Two other conventions exist and are read by `Constraint.from_fst`: pynini's byte mode labels
+a byte by itself, so that NUL is ε there; its ``utf8`` mode labels a character by its code point.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+EPSILON: Final = 0
+"""OpenFST's label of the empty word."""
+
+NUM_BYTES: Final = 256
+
+
+def byte_label(byte: int) -> int:
+    """The label of a byte.
+
+    Example:
+        >>> byte_label(ord("a"))
+        98
+    """
+    return byte + 1
+
+
+def label_byte(label: int) -> int:
+    """The byte of a label; the inverse of `byte_label`.
+
+    Example:
+        >>> chr(label_byte(98))
+        'a'
+    """
+    return label - 1
+
+
+def token_label(token: int) -> int:
+    """The label of a token id.
+
+    Example:
+        >>> token_label(0)
+        1
+    """
+    return token + 1
+
+
+def label_token(label: int) -> int:
+    """The token id of a label; the inverse of `token_label`.
+
+    Example:
+        >>> label_token(1)
+        0
+    """
+    return label - 1

@@ -1,0 +1,252 @@
+"""A constraint: a regular language over text, with what it was written as.
+
+Constraints are values. Combining them makes trees; the byte machine of a tree is built on first
+use and kept. Everything is exact: classes are Python's, text is valid UTF-8, and two constraints
+can be compared as languages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from explorer.automata import operations, source
+from explorer.automata.machine import Dfa
+from explorer.automata.words import is_finite, words
+from explorer.budget import Budget, Meter
+
+if TYPE_CHECKING:
+    import interegular.fsm
+    import pynini
+
+Labels = Literal["bytes", "codepoints", "explorer"]
+"""How an acceptor from elsewhere labels its arcs; see `Constraint.from_fst`."""
+
+
+class Constraint:
+    """A language over text. Make one with `regex`, `choice`, `literal` or from a machine.
+
+    Args:
+        source: The tree that says what the language is.
+        dfa: Its minimal byte machine, where it is at hand.
+
+    Example:
+        >>> from explorer import choice, regex
+        >>> words = regex("[a-z]{3}") - choice(["cat", "dog"])
+        >>> words.accepts("cow"), words.accepts("cat")
+        (True, False)
+    """
+
+    __slots__ = ("_dfa", "source")
+
+    def __init__(self, source: source.Source, dfa: Dfa | None = None) -> None:
+        self.source = source
+        self._dfa = dfa
+
+    def build(self, meter: Meter) -> Dfa:
+        """The minimal byte machine, built now if it was not before.
+
+        Args:
+            meter: The limits for building it.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        if self._dfa is None:
+            self._dfa = self.source.build(meter)
+        return self._dfa
+
+    @property
+    def dfa(self) -> Dfa:
+        """The character FSA as a minimal deterministic byte machine, within the default budget."""
+        return self.build(Meter())
+
+    @property
+    def fsa(self) -> pynini.Fst:
+        """The character FSA as a pynini acceptor; byte b has label b + 1."""
+        from explorer.automata.pynini_bridge import dfa_to_fst
+
+        return dfa_to_fst(self.dfa)
+
+    # Algebra. The operators build trees; nothing is computed until a machine is asked for.
+
+    def __or__(self, other: Constraint) -> Constraint:
+        """Words of either."""
+        return Constraint(source.Union((self.source, other.source)))
+
+    def __and__(self, other: Constraint) -> Constraint:
+        """Words of both."""
+        return Constraint(source.Intersection(self.source, other.source))
+
+    def __sub__(self, other: Constraint) -> Constraint:
+        """Words of the left one that are none of the right one."""
+        return Constraint(source.Difference(self.source, other.source))
+
+    def __add__(self, other: Constraint) -> Constraint:
+        """A word of the left one, then one of the right."""
+        return Constraint(source.Concatenation((self.source, other.source)))
+
+    def __invert__(self) -> Constraint:
+        """Valid UTF-8 texts that are no word of this one."""
+        return Constraint(source.Complement(self.source))
+
+    def star(self) -> Constraint:
+        """Any number of words after each other, none included."""
+        return Constraint(source.Repetition(self.source, 0, True))
+
+    def plus(self) -> Constraint:
+        """At least one word, then any number after each other."""
+        return Constraint(source.Repetition(self.source, 1, True))
+
+    def optional(self) -> Constraint:
+        """A word, or nothing."""
+        return Constraint(source.Repetition(self.source, 0, False))
+
+    def complement(self) -> Constraint:
+        """Valid UTF-8 texts that are no word of this one; also ``~c``."""
+        return ~self
+
+    # Questions.
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether a text is a word of the language.
+
+        Args:
+            text: A text, or its bytes.
+        """
+        if isinstance(text, bytes):
+            return self.dfa.accepts(text)
+        try:
+            return self.dfa.accepts(text.encode())
+        except UnicodeEncodeError:
+            return False  # A lone surrogate is in no language over UTF-8.
+
+    def is_empty(self) -> bool:
+        """Whether there is no word at all."""
+        return self.dfa.num_states == 0
+
+    def is_finite(self) -> bool:
+        """Whether there are finitely many words.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("a{,9}").is_finite(), regex("a*").is_finite()
+            (True, False)
+        """
+        return is_finite(self.dfa)
+
+    def examples(self, n: int = 5) -> list[str]:
+        """The first n words, shortest first (in bytes), then in byte order.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("(foo)+d").examples(2)
+            ['food', 'foofood']
+        """
+        return [word.decode(errors="backslashreplace") for word in islice(words(self.dfa), n)]
+
+    def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:
+        """Whether both have the same words.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        meter = Meter(budget)
+        return operations.equivalent(self.build(meter), other.build(meter), meter)
+
+    # Machines from and for elsewhere.
+
+    @classmethod
+    def from_fsm(cls, fsm: interegular.fsm.FSM) -> Constraint:
+        """The language of an interegular FSM over characters.
+
+        Args:
+            fsm: As ``interegular.parse_pattern(...).to_fsm()`` gives it.
+
+        Raises:
+            ConstraintError: Its alphabet has symbols that are not single characters.
+        """
+        from explorer.automata.interegular_bridge import fsm_to_dfa
+
+        return cls(source.Imported("from_fsm", fsm_to_dfa(fsm, Meter())))
+
+    @classmethod
+    def from_fst(cls, acceptor: pynini.Fst, labels: Labels = "bytes") -> Constraint:
+        """The language of an unweighted pynini acceptor.
+
+        Args:
+            acceptor: Any acceptor; ε-arcs and nondeterminism are welcome.
+            labels: ``"bytes"``: a byte is its own label, as pynini's strings have it (NUL
+                cannot occur: 0 is ε). ``"codepoints"``: a character's code point, as pynini's
+                ``utf8`` mode has it. ``"explorer"``: byte + 1, as `fsa` gives it.
+
+        Raises:
+            ConstraintError: A transducer, a weighted machine, a label out of range, or words
+                that are not valid UTF-8.
+        """
+        from explorer.automata.pynini_bridge import fst_to_dfa
+
+        return cls(source.Imported("from_fst", fst_to_dfa(acceptor, labels, Meter())))
+
+    def to_interegular(self) -> interegular.fsm.FSM:
+        """The language as an interegular FSM over characters.
+
+        Its alphabet groups the characters that the language does not tell apart.
+
+        Raises:
+            ConstraintError: The machine reads bytes that are no characters.
+        """
+        from explorer.automata.interegular_bridge import dfa_to_fsm
+
+        return dfa_to_fsm(self.dfa)
+
+    def __repr__(self) -> str:
+        return str(self.source)
+
+
+def regex(pattern: str) -> Constraint:
+    """The texts that a pattern matches from end to end, as ``re.fullmatch`` does.
+
+    Args:
+        pattern: Python's ``re`` syntax for strings: classes, groups, bounded and lazy repeats,
+            flags ``i s m x a`` global and scoped, anchors, ``\\b \\B``, lookahead and
+            lookbehind. Lazy and greedy repeats have the same full matches.
+
+    Raises:
+        RegexError: The pattern is no pattern, or uses what no finite automaton can do
+            (backreferences, conditionals, atomic groups, possessive repeats).
+
+    Example:
+        >>> regex(r"(?i)yes|no").accepts("YES")
+        True
+    """
+    node = source.Regex(pattern)
+    node.tree  # noqa: B018 - A wrong pattern should raise here, not at first use.
+    return Constraint(node)
+
+
+def choice(texts: Iterable[str]) -> Constraint:
+    """One of some texts, letter for letter.
+
+    Raises:
+        ConstraintError: There is none, or one is no text.
+
+    Example:
+        >>> choice(["yes", "no"]).examples()
+        ['no', 'yes']
+    """
+    return Constraint(source.choice_of(texts))
+
+
+def literal(text: str) -> Constraint:
+    """Exactly this text.
+
+    Raises:
+        ConstraintError: It holds a lone surrogate.
+
+    Example:
+        >>> literal("a.b").accepts("axb")
+        False
+    """
+    return Constraint(source.choice_of([text]))

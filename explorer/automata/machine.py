@@ -1,0 +1,97 @@
+"""The two machines that the constructions pass to each other, as flat arrays.
+
+`Nfa` is what is easy to write down: states, arcs over *intervals* of symbols, ε-arcs. `Dfa` is
+what is easy to run: a table of states × symbol classes. Both are values; nothing changes them.
+
+A symbol is a byte (0–255) or, during the construction of lookarounds and anchors, one of a few
+*marks* above 255. Arcs over intervals rather than single bytes keep ``.{0,4000}`` at thirty
+thousand arcs where single bytes would need two million.
+
+A `Dfa` is partial: the entry −1 means that there is no arc. −1 is only ever compared, never
+used as an index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.alphabet import NUM_BYTES
+
+NO_ARC: Final = -1
+
+Int32 = NDArray[np.int32]
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nfa:
+    """A nondeterministic automaton over intervals of symbols.
+
+    Args:
+        num_states: States are ``0 .. num_states - 1``.
+        start: The start state.
+        arcs: int32[arcs, 4], rows ``(source, low, high, target)``; reads any symbol in
+            ``low .. high``, both included.
+        epsilons: int32[epsilons, 2], rows ``(source, target)``.
+        accepting: int32[n], the accepting states.
+        num_symbols: 256, or more where marks are in use.
+    """
+
+    num_states: int
+    start: int
+    arcs: Int32
+    epsilons: Int32
+    accepting: Int32
+    num_symbols: int = NUM_BYTES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dfa:
+    """A deterministic, partial automaton over symbol classes.
+
+    Args:
+        symbol_class: int32[num_symbols], the class of each symbol; classes are
+            ``0 .. num_classes - 1``.
+        table: int32[num_states, num_classes], the target state or `NO_ARC`.
+        accepting: bool[num_states].
+        start: The start state; `NO_ARC` where the language is empty and there is no state.
+    """
+
+    symbol_class: Int32
+    table: Int32
+    accepting: Bool
+    start: int
+
+    @property
+    def num_states(self) -> int:
+        """How many states there are."""
+        return self.table.shape[0]
+
+    @property
+    def num_classes(self) -> int:
+        """How many symbol classes there are."""
+        return self.table.shape[1]
+
+    @property
+    def num_symbols(self) -> int:
+        """256, or more where marks are in use."""
+        return self.symbol_class.shape[0]
+
+    def accepts(self, data: bytes) -> bool:
+        """Whether the machine accepts exactly these bytes.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("(foo)+d").dfa.accepts(b"foofood")
+            True
+        """
+        state = self.start
+        for byte in data:
+            if state == NO_ARC:
+                return False
+            state = int(self.table[state, self.symbol_class[byte]])
+        return state != NO_ARC and bool(self.accepting[state])

@@ -1,0 +1,85 @@
+"""Explicit limits for every construction, and the clock that watches them.
+
+A subset construction may grow exponentially, a bounded repeat multiplies, and a C++ call that
+runs away cannot be interrupted. So each construction takes a `Meter`, reports its sizes to it
+*before* it allocates, and asks it for the time between chunks of work. The meter raises
+`BudgetExceeded`; nothing is ever silently truncated.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from explorer.errors import BudgetExceeded, ExplorerError
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits for one compilation.
+
+    Args:
+        states: Most states of any one machine on the way.
+        arcs: Most arcs of any one machine, counted as byte intervals or (state, class) cells.
+        bytes: Most memory that one construction may hold at a time, in bytes.
+        seconds: Most wall-clock time from start to end, in seconds.
+
+    Raises:
+        ExplorerError: A limit is not positive.
+
+    Example:
+        >>> Budget(seconds=2.0).seconds
+        2.0
+    """
+
+    states: int = 1_000_000
+    arcs: int = 200_000_000
+    bytes: int = 2_000_000_000
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name in ("states", "arcs", "bytes", "seconds"):
+            if not getattr(self, name) > 0:
+                raise ExplorerError(
+                    f"Budget({name}={getattr(self, name)!r}) allows nothing.",
+                    remedy="Give a positive limit.",
+                )
+
+
+class Meter:
+    """A running budget: what is spent is compared with what is allowed.
+
+    Args:
+        budget: The limits; default `Budget()`.
+    """
+
+    __slots__ = ("budget", "started")
+
+    def __init__(self, budget: Budget | None = None) -> None:
+        self.budget = budget or Budget()
+        self.started = time.perf_counter()
+
+    def seconds(self) -> float:
+        """Wall-clock seconds since the meter was made."""
+        return time.perf_counter() - self.started
+
+    def check_time(self, stage: str) -> None:
+        """Raise `BudgetExceeded` if the time is up."""
+        if (spent := self.seconds()) > self.budget.seconds:
+            raise BudgetExceeded("seconds", limit=self.budget.seconds, reached=spent, stage=stage)
+
+    def check(self, stage: str, *, states: int = 0, arcs: int = 0, bytes: int = 0) -> None:
+        """Raise `BudgetExceeded` if a size, or the time, is past its limit.
+
+        Args:
+            stage: What is being built, as the subject of a sentence ("Determinization").
+            states, arcs, bytes: The sizes reached, or about to be reached.
+        """
+        budget = self.budget
+        if states > budget.states:
+            raise BudgetExceeded("states", limit=budget.states, reached=states, stage=stage)
+        if arcs > budget.arcs:
+            raise BudgetExceeded("arcs", limit=budget.arcs, reached=arcs, stage=stage)
+        if bytes > budget.bytes:
+            raise BudgetExceeded("bytes", limit=budget.bytes, reached=bytes, stage=stage)
+        self.check_time(stage)

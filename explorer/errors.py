@@ -1,0 +1,157 @@
+"""Every error that the toolkit raises on purpose.
+
+An error says three things: what is wrong (``message``), what shows it (``evidence``, a
+mapping that a program can read) and what to do about it (``remedy``). The printed form holds
+the message and the remedy, so a traceback in a notebook is enough to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+
+class ExplorerError(Exception):
+    """Root of the tree.
+
+    Args:
+        message: What is wrong, as one sentence or a short paragraph.
+        remedy: What the reader can do, as an imperative sentence; empty if nothing can be done.
+        evidence: Values that show the fault: offsets, states, limits, sizes.
+
+    Example:
+        >>> place = {"offset": 0}
+        >>> error = ExplorerError("the pattern is empty.", remedy="Write one.", evidence=place)
+        >>> print(error)
+        the pattern is empty. Write one.
+        >>> error.evidence["offset"]
+        0
+    """
+
+    def __init__(
+        self, message: str, *, remedy: str = "", evidence: Mapping[str, object] | None = None
+    ) -> None:
+        self.message = message
+        self.remedy = remedy
+        self.evidence: Mapping[str, object] = MappingProxyType(dict(evidence or {}))
+        super().__init__(f"{message} {remedy}".strip())
+
+
+def caret(text: str, start: int, end: int | None = None) -> str:
+    """Two lines: ``text``'s line that holds ``start``, and carets under ``start:end``.
+
+    Args:
+        text: The source.
+        start: First offset to mark, in characters; ``len(text)`` marks the end.
+        end: One past the last offset to mark; default ``start + 1``.
+
+    Example:
+        >>> print(caret("a(b", 1))
+        a(b
+         ^
+    """
+    start = min(max(start, 0), len(text))
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line_end = len(text) if line_end < 0 else line_end
+    stop = start + 1 if end is None else max(start + 1, min(end, line_end))
+    # One column per character: control characters would break the alignment.
+    line = "".join(c if c.isprintable() else "·" for c in text[line_start:line_end])
+    return f"{line}\n{' ' * (start - line_start)}{'^' * (stop - start)}"
+
+
+class RegexError(ExplorerError):
+    """A pattern that cannot be read, or that no finite automaton can express.
+
+    Attributes:
+        pattern: The whole pattern.
+        start, end: The offending span, in characters of the pattern.
+    """
+
+    def __init__(
+        self, reason: str, *, pattern: str, start: int, end: int | None = None, remedy: str = ""
+    ) -> None:
+        self.pattern = pattern
+        self.start = start
+        self.end = start + 1 if end is None else end
+        self.reason = reason
+        super().__init__(
+            f"{reason}, at character {start}:\n{caret(pattern, start, self.end)}\n",
+            remedy=remedy,
+            evidence={"pattern": pattern, "start": start, "end": self.end},
+        )
+
+
+class UnsupportedTokenizer(ExplorerError):
+    """The exact bytes of a tokenizer's tokens cannot be known.
+
+    Attributes:
+        component: The part of the tokenizer that stands in the way, such as ``decoder.Replace``.
+    """
+
+    def __init__(self, component: str, reason: str, *, remedy: str = "") -> None:
+        self.component = component
+        self.reason = reason
+        super().__init__(
+            f"{component}: {reason}.", remedy=remedy, evidence={"component": component}
+        )
+
+
+class VocabularyError(ExplorerError):
+    """A vocabulary that is not usable as given: no end of text, or an id out of range."""
+
+
+class ConstraintError(ExplorerError):
+    """A constraint that is not usable as given: other labels, or text that is not UTF-8."""
+
+
+class EmptyConstraint(ExplorerError):
+    """The constraint has no word at all, so nothing could ever be generated."""
+
+
+class IncompatibleVocabulary(ExplorerError):
+    """The constraint has words, but this vocabulary can write none of them.
+
+    Attributes:
+        witness: A shortest word of the constraint, as bytes.
+        offset: How many bytes of the witness this vocabulary can write.
+    """
+
+    def __init__(self, message: str, *, witness: bytes, offset: int, remedy: str = "") -> None:
+        self.witness = witness
+        self.offset = offset
+        super().__init__(message, remedy=remedy, evidence={"witness": witness, "offset": offset})
+
+
+class BudgetExceeded(ExplorerError):
+    """A construction grew past one of its limits and was stopped.
+
+    Attributes:
+        resource: ``"states"``, ``"arcs"``, ``"bytes"`` or ``"seconds"``.
+        limit: The limit that was set.
+        reached: The size when it stopped, or the size it was about to reach.
+    """
+
+    def __init__(self, resource: str, *, limit: float, reached: float, stage: str) -> None:
+        self.resource = resource
+        self.limit = limit
+        self.reached = reached
+        self.stage = stage
+        shown_limit, shown_reached = (f"{value:,.6g}" for value in (limit, reached))
+        super().__init__(
+            f"{stage} reached {shown_reached} {resource}; the limit is {shown_limit}.",
+            remedy=(
+                f"Make the constraint smaller (bounded repeats multiply, and so do "
+                f"alternatives before a long common tail), or raise the limit with "
+                f"Budget({resource}=...)."
+            ),
+            evidence={"resource": resource, "limit": limit, "reached": reached, "stage": stage},
+        )
+
+
+class MissingDependency(ExplorerError):
+    """An optional library is not installed; the remedy names the extra that brings it."""
+
+
+class DamagedFile(ExplorerError):
+    """A saved file that cannot be read back: wrong kind, version, fingerprint or content."""

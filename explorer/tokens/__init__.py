@@ -1,0 +1,5 @@
+"""Token-level machines: the composition with a vocabulary, and what decoding asks of it.
+
+Reading order: `states`, `trie`, `functions` (the fast walk), `rows` (the plain one),
+`assemble` (trim and tabulate), `compile`, `token_dfa`, then `lost`, `report` and `store`.
+"""

@@ -1,0 +1,296 @@
+"""From functions of words to the token machine: reach, finish, trim, and name the classes.
+
+Of the states of the character FSA, a token state is one that some token sequence reaches from
+the start and from which some token sequence reaches an accepting state. Everything else is
+dropped here: states in the middle of tokens (ghosts), and states that *this* vocabulary cannot
+finish, into which a decoder would walk and be stuck. Then words whose functions agree on the
+states that are left become one class.
+
+Token states keep the order of the character states and are not merged further, so that the two
+machines can be shown side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.machine import Bool, Int32
+from explorer.budget import Meter
+from explorer.jit import jit
+from explorer.tokens.functions import Functions
+from explorer.tokens.states import DEAD, DONE, EOS_CLASS, NUM_FIXED_CLASSES
+from explorer.tokens.trie import Trie
+
+STAGE: Final = "Trimming"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assembled:
+    """The token machine as arrays.
+
+    Args:
+        char_state: int32[states], the character state of each token state.
+        table: int32[states, classes].
+        accepting: bool[states].
+        distance: int32[states], the fewest tokens to the end of the text, EOS included.
+        token_class: uint16 or int32[vocabulary], the class of every token id.
+        num_reached: Character states that token sequences reach, able to finish or not.
+        stuck: int32[stuck], the reached character states that cannot finish.
+    """
+
+    char_state: Int32
+    table: Int32
+    accepting: Bool
+    distance: Int32
+    token_class: NDArray[np.uint16] | Int32
+    num_reached: int
+    stuck: Int32
+
+
+@jit
+def _group(key: Int32, value: Int32, chosen: Bool, span: NDArray[np.int64], size: int) -> tuple[
+    NDArray[np.int64], Int32
+]:  # fmt: skip
+    """Values grouped by key, over the pairs of the chosen functions."""
+    offset = np.zeros(size + 2, np.int64)
+    for f in range(chosen.shape[0]):
+        if chosen[f]:
+            for k in range(span[f], span[f + 1]):
+                offset[key[k] + 2] += 1
+    for s in range(size + 1):
+        offset[s + 1] += offset[s]
+    grouped = np.empty(offset[size + 1], np.int32)
+    for f in range(chosen.shape[0]):
+        if chosen[f]:
+            for k in range(span[f], span[f + 1]):
+                grouped[offset[key[k] + 1]] = value[k]
+                offset[key[k] + 1] += 1
+    return offset, grouped
+
+
+@jit
+def _used(function: Int32, count: int) -> Bool:
+    """Which functions some word computes."""
+    used = np.zeros(count, np.bool_)
+    for k in range(function.shape[0]):
+        used[function[k]] = True
+    return used
+
+
+@jit
+def reach(
+    forward_start: NDArray[np.int64],
+    forward: Int32,
+    backward_start: NDArray[np.int64],
+    backward: Int32,
+    accepting: Bool,
+    start: int,
+) -> tuple[Bool, Int32]:
+    """The states reached from the start, and for each state the fewest tokens to finish.
+
+    The distance counts EOS, so it is 1 in an accepting state; 0 stands for "cannot finish".
+    Arcs out of states that are not reached do no harm: all successors of a reached state are
+    reached, so such arcs only give a distance to states that nobody asks about.
+    """
+    states = accepting.shape[0]
+    reached = np.zeros(states, np.bool_)
+    distance = np.zeros(states, np.int32)
+    queue = np.empty(states, np.int32)
+    queue[0] = start
+    reached[start] = True
+    head, tail = 0, 1
+    while head < tail:
+        state = queue[head]
+        head += 1
+        for k in range(forward_start[state], forward_start[state + 1]):
+            if not reached[forward[k]]:
+                reached[forward[k]] = True
+                queue[tail] = forward[k]
+                tail += 1
+    head, tail = 0, 0
+    for s in range(states):
+        if accepting[s]:
+            distance[s] = 1
+            queue[tail] = s
+            tail += 1
+    while head < tail:
+        state = queue[head]
+        head += 1
+        for k in range(backward_start[state], backward_start[state + 1]):
+            if distance[backward[k]] == 0:
+                distance[backward[k]] = distance[state] + 1
+                queue[tail] = backward[k]
+                tail += 1
+    return reached, distance
+
+
+@jit
+def _classes(
+    source: Int32, target: Int32, start: NDArray[np.int64], used: Bool, name: Int32
+) -> tuple[Int32, Int32, int]:
+    """A class for every function by what it does to the states that are left.
+
+    Returns the class of each function, one function of each class, and the number of classes.
+    ``name`` maps character states to token states or −1.
+    """
+    functions = used.shape[0]
+    size = 16
+    while size < 4 * functions + 4:
+        size *= 2
+    slots = np.full(size, -1, np.int32)
+    codes = np.empty(functions + 2, np.uint64)
+    class_of = np.zeros(functions, np.int32)
+    representative = np.full(functions + 2, -1, np.int32)
+    count = 2
+    for f in range(functions):
+        if not used[f]:
+            continue
+        hashed = np.uint64(1469598103934665603)
+        alive = 0
+        for k in range(start[f], start[f + 1]):
+            if name[source[k]] >= 0 and name[target[k]] >= 0:
+                hashed = (hashed ^ np.uint64(source[k])) * np.uint64(1099511628211)
+                hashed = (hashed ^ np.uint64(target[k])) * np.uint64(1099511628211)
+                alive += 1
+        if alive == 0:
+            continue
+        hashed ^= hashed >> np.uint64(29)
+        slot = np.int64(hashed & np.uint64(size - 1))
+        while slots[slot] >= 0:
+            known = slots[slot]
+            if codes[known] == hashed:
+                # Compare the surviving pairs of both functions.
+                i, j = start[f], start[representative[known]]
+                i_end, j_end = start[f + 1], start[representative[known] + 1]
+                same = True
+                while True:
+                    while i < i_end and (name[source[i]] < 0 or name[target[i]] < 0):
+                        i += 1
+                    while j < j_end and (name[source[j]] < 0 or name[target[j]] < 0):
+                        j += 1
+                    if i == i_end or j == j_end:
+                        same = i == i_end and j == j_end
+                        break
+                    if source[i] != source[j] or target[i] != target[j]:
+                        same = False
+                        break
+                    i += 1
+                    j += 1
+                if same:
+                    break
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] < 0:
+            slots[slot] = count
+            codes[count] = hashed
+            representative[count] = f
+            count += 1
+        class_of[f] = slots[slot]
+    return class_of, representative[:count], count
+
+
+@jit
+def _fill(
+    table: Int32, source: Int32, target: Int32, start: NDArray[np.int64], name: Int32,
+    representative: Int32, first: int,
+) -> None:  # fmt: skip
+    """Write each class's column of the table."""
+    for class_ in range(first, representative.shape[0]):
+        f = representative[class_]
+        for k in range(start[f], start[f + 1]):
+            row, to = name[source[k]], name[target[k]]
+            if row >= 0 and to >= 0:
+                table[row, class_] = to
+
+
+@jit
+def _scatter(
+    word: Int32, class_: Int32, word_start: NDArray[np.int64], ids: Int32, token_class: Int32
+) -> None:
+    """Give the ids of each live word its class."""
+    for k in range(word.shape[0]):
+        for i in range(word_start[word[k]], word_start[word[k] + 1]):
+            token_class[ids[i]] = class_[k]
+
+
+def token_classes(
+    trie: Trie, word: Int32, class_: Int32, num_classes: int, eos_ids: Sequence[int]
+) -> NDArray[np.uint16] | Int32:
+    """The class of every id of the vocabulary, from the classes of the words that live.
+
+    Args:
+        trie: The vocabulary.
+        word: int32[n], live words.
+        class_: int32[n], their classes.
+        num_classes: Decides the width of the result: two bytes an id if they suffice.
+        eos_ids: Ids of the end of the text.
+    """
+    narrow = num_classes <= np.iinfo(np.uint16).max
+    result = np.zeros(trie.num_tokens, np.uint16 if narrow else np.int32)
+    _scatter(word, class_, trie.word_start, trie.ids, cast("Int32", result))
+    result[list(eos_ids)] = EOS_CLASS
+    return cast("Int32", result)
+
+
+def assemble(
+    functions: Functions,
+    trie: Trie,
+    eos_ids: Sequence[int],
+    accepting: Bool,
+    start: int,
+    meter: Meter,
+) -> Assembled:
+    """Trim the composition and tabulate it.
+
+    Args:
+        functions: What each word does to each character state.
+        trie: The vocabulary.
+        eos_ids: Ids of the end of the text.
+        accepting: bool[character states].
+        start: The character FSA's start state.
+        meter: Watches the size of the table.
+
+    Returns:
+        The token machine; without any state if the vocabulary can write no word.
+
+    Raises:
+        BudgetExceeded: The table is larger than the budget.
+    """
+    states = len(accepting)
+    count = len(functions.start) - 1
+    used = _used(functions.function, count)
+    forward_start, forward = _group(
+        functions.source, functions.target, used, functions.start, states
+    )
+    backward_start, backward = _group(
+        functions.target, functions.source, used, functions.start, states
+    )
+    reached, distance = reach(forward_start, forward, backward_start, backward, accepting, start)
+    kept = reached & (distance > 0)
+    char_state = np.flatnonzero(kept).astype(np.int32)
+    name = np.full(states, DEAD, np.int32)
+    name[char_state] = np.arange(len(char_state), dtype=np.int32)
+    class_of, representative, num_classes = _classes(
+        functions.source, functions.target, functions.start, used, name
+    )
+    cells = len(char_state) * num_classes
+    meter.check(STAGE, states=len(char_state), arcs=cells, bytes=4 * cells)
+    table = np.full((len(char_state), num_classes), DEAD, np.int32)
+    _fill(
+        table, functions.source, functions.target, functions.start, name, representative,
+        NUM_FIXED_CLASSES,
+    )  # fmt: skip
+    table[accepting[char_state], EOS_CLASS] = DONE
+    return Assembled(
+        char_state,
+        table,
+        accepting[char_state],
+        distance[char_state],
+        token_classes(trie, functions.word, class_of[functions.function], num_classes, eos_ids),
+        int(np.count_nonzero(reached)),
+        np.flatnonzero(reached & (distance == 0)).astype(np.int32),
+    )

@@ -1,0 +1,162 @@
+"""Constraint and vocabulary in, token DFA out.
+
+The composition *detokenizing FST ∘ character FSA* in closed form. Two walks compute it: by
+functions (`functions`), which is fast because few distinct functions occur, and state by state
+(`rows`), for constraints where that does not hold. Both are held equal to pynini's composition
+of the same machines by the tests.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from explorer.automata.constraint import Constraint
+from explorer.automata.machine import Dfa
+from explorer.automata.words import shortest_word
+from explorer.budget import Budget, Meter
+from explorer.errors import EmptyConstraint, IncompatibleVocabulary
+from explorer.tokens.assemble import Assembled, assemble
+from explorer.tokens.functions import MonoidTooLarge, compose_functions
+from explorer.tokens.report import Report
+from explorer.tokens.rows import compose_rows
+from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.trie import trie_of
+from explorer.vocabulary import Vocabulary
+
+# The share of the byte budget that the function walk may use before the other walk takes over.
+_FUNCTION_SHARE = 0.25
+
+
+def compile(
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    width: int | None = None,
+) -> TokenDFA:
+    """Compile a constraint to an exact token DFA over a vocabulary.
+
+    Args:
+        constraint: The language of the text.
+        vocabulary: The tokens that write it.
+        budget: Limits on states, arcs, bytes and seconds for the whole compilation.
+        width: The width of the model's logits, where it is smaller than the vocabulary: ids
+            beyond it can never be chosen and count as not there.
+
+    Returns:
+        The trimmed machine: a token is allowed in a state exactly if some continuation of it,
+        written with this vocabulary, completes a word of the constraint.
+
+    Raises:
+        EmptyConstraint: The constraint has no word.
+        IncompatibleVocabulary: It has words, but this vocabulary can write none.
+        BudgetExceeded: A limit was reached.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+        >>> dfa = explorer.compile(explorer.regex("a*d|b"), vocab)  # nothing here writes d
+        >>> dfa.allowed(dfa.start).tolist()
+        [False, True, False]
+    """
+    meter = Meter(budget)
+    if width is not None:
+        vocabulary = vocabulary.with_width(width)
+    clock = time.perf_counter()
+    stages: dict[str, float] = {}
+
+    def lap(stage: str) -> None:
+        nonlocal clock
+        now = time.perf_counter()
+        stages[stage] = 1e3 * (now - clock)
+        clock = now
+
+    dfa = constraint.build(meter)
+    if dfa.num_states == 0:
+        raise EmptyConstraint(
+            f"{constraint!r} has no word: nothing could ever be generated.",
+            remedy="Look for parts that exclude each other, such as `a$b` or `c1 & c2`.",
+        )
+    lap("character_fsa")
+    trie_of(vocabulary)
+    lap("vocabulary_trie")
+    machine, method = _compose(dfa, vocabulary, meter, lap)
+    if len(machine.char_state) == 0 or machine.char_state[0] != dfa.start:
+        raise _cannot_write(dfa, vocabulary)
+    lap("trimming")
+    live = int(np.count_nonzero(machine.token_class))
+    arrays = (
+        machine.table,
+        machine.token_class,
+        machine.char_state,
+        machine.accepting,
+        machine.distance,
+    )
+    report = Report(
+        milliseconds=stages,
+        character_states=dfa.num_states,
+        byte_classes=dfa.num_classes,
+        reached_states=machine.num_reached,
+        token_states=len(machine.char_state),
+        token_classes=machine.table.shape[1],
+        live_tokens=live,
+        stuck_states=len(machine.stuck),
+        bytes_held=sum(array.nbytes for array in arrays),
+        method=method,
+    )
+    return TokenDFA(
+        constraint=constraint,
+        vocabulary=vocabulary,
+        table=machine.table,
+        token_class=machine.token_class,
+        char_state=machine.char_state,
+        accepting=machine.accepting,
+        distance=machine.distance,
+        stuck=machine.stuck,
+        report=report,
+    )
+
+
+def _compose(
+    dfa: Dfa, vocabulary: Vocabulary, meter: Meter, lap: Callable[[str], None]
+) -> tuple[Assembled, str]:
+    trie = trie_of(vocabulary)
+    try:
+        functions = compose_functions(
+            trie, dfa, meter, max_bytes=int(_FUNCTION_SHARE * meter.budget.bytes)
+        )
+    except MonoidTooLarge:
+        machine = compose_rows(trie, dfa, vocabulary.eos_ids, meter)
+        lap("composition")
+        return machine, "rows"
+    lap("composition")
+    return (
+        assemble(functions, trie, vocabulary.eos_ids, dfa.accepting, dfa.start, meter),
+        "functions",
+    )
+
+
+def _cannot_write(dfa: Dfa, vocabulary: Vocabulary) -> IncompatibleVocabulary:
+    """The error, with a shortest word and how far tokens can write it."""
+    word = shortest_word(dfa)
+    tokens = {data for data in vocabulary.tokens if data is not None}
+    longest = max(map(len, tokens), default=0)
+    written = [True] + [False] * len(word)
+    for end in range(1, len(word) + 1):
+        written[end] = any(
+            written[begin] and word[begin:end] in tokens
+            for begin in range(max(0, end - longest), end)
+        )
+    offset = max(k for k, possible in enumerate(written) if possible)
+    missing = word[offset : offset + 1]
+    return IncompatibleVocabulary(
+        f"This vocabulary can write no word of the constraint. A shortest word is {word!r}; "
+        f"tokens can write its first {offset} of {len(word)} bytes, and nothing continues with "
+        f"{missing!r}.",
+        witness=word,
+        offset=offset,
+        remedy="Allow text that the tokens can write, or use a tokenizer with byte fallback.",
+    )

@@ -1,0 +1,97 @@
+"""What a vocabulary cannot write of a constraint.
+
+A constraint may accept words that no token sequence spells. The token DFA leaves them out,
+rightly, but a user wants to know: which character states can no sequence pass through, and
+which arcs can none take, on its way from the start to an accepting state?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.automata.machine import Bool, Dfa, Int32
+from explorer.jit import jit
+from explorer.tokens.trie import UInt8, trie_of
+from explorer.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Parts of the character FSA that no accepted token sequence uses.
+
+    Args:
+        states: Character states.
+        arcs: ``(state, byte)`` pairs.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"bb"], eos_ids=[2])
+        >>> explorer.compile(explorer.regex("a|b"), vocab).lost.arcs
+        ((0, 98),)
+    """
+
+    states: tuple[int, ...]
+    arcs: tuple[tuple[int, int], ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.states or self.arcs)
+
+
+@jit
+def _use(
+    byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, table: Int32,
+    kept: Bool, starts: Int32, used: Bool, max_depth: int,
+) -> None:  # fmt: skip
+    """Mark every (state, byte) on the way of a token between two kept states."""
+    states = np.zeros(max_depth + 1, np.int32)
+    path = np.zeros(max_depth + 1, np.uint8)
+    for s in range(starts.shape[0]):
+        states[0] = starts[s]
+        node = 0
+        while node < byte.shape[0]:
+            d = depth[node]
+            target = table[states[d - 1], symbol_class[byte[node]]]
+            if target < 0:
+                node = skip[node]
+                continue
+            states[d] = target
+            path[d] = byte[node]
+            if word[node] >= 0 and kept[target]:
+                for i in range(d, 0, -1):
+                    used[states[i - 1], path[i]] = True
+            node += 1
+
+
+def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
+    """Compare what token sequences use with what there is.
+
+    Args:
+        dfa: The character FSA.
+        vocabulary: The tokens.
+        char_state: int32[n], the character states that are token states.
+    """
+    live = dfa.table[:, dfa.symbol_class] >= 0
+    bytes_at_hand = np.zeros(256, np.bool_)
+    for data in vocabulary.tokens:
+        if data is not None and len(data) == 1:
+            bytes_at_hand[data[0]] = True
+    if bytes_at_hand[live.any(axis=0)].all():
+        return Lost((), ())
+    trie = trie_of(vocabulary)
+    kept = np.zeros(dfa.num_states, np.bool_)
+    kept[char_state] = True
+    used = np.zeros((dfa.num_states, 256), np.bool_)
+    _use(
+        trie.byte, trie.depth, trie.skip, trie.word, dfa.symbol_class, dfa.table, kept, char_state,
+        used, trie.max_depth,
+    )  # fmt: skip
+    visited = kept.copy()
+    visited[dfa.table[:, dfa.symbol_class][used]] = True
+    states = np.flatnonzero(~visited)
+    source, byte = np.nonzero(live & ~used)
+    return Lost(
+        tuple(int(s) for s in states),
+        tuple((int(s), int(b)) for s, b in zip(source, byte, strict=True)),
+    )

@@ -1,0 +1,54 @@
+"""What a compilation did: milliseconds and sizes, stage by stage."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Times and sizes of one `compile`.
+
+    Args:
+        milliseconds: Wall-clock milliseconds per stage, in the order of the pipeline:
+            ``character_fsa``, ``vocabulary_trie`` (about 0 once the vocabulary has been used),
+            ``composition``, ``trimming``.
+        character_states: States of the character FSA.
+        byte_classes: Bytes that the character FSA tells apart.
+        reached_states: Character states that some token sequence reaches.
+        token_states: States of the token DFA.
+        token_classes: Token classes, the dead class and the EOS class included.
+        live_tokens: Ids that some state allows, EOS included.
+        stuck_states: Reached character states that this vocabulary cannot finish; trimmed.
+        bytes_held: Bytes of the finished tables.
+        method: ``"functions"`` or ``"rows"``: which walk composed the machines.
+    """
+
+    milliseconds: dict[str, float]
+    character_states: int
+    byte_classes: int
+    reached_states: int
+    token_states: int
+    token_classes: int
+    live_tokens: int
+    stuck_states: int
+    bytes_held: int
+    method: str
+
+    @property
+    def total_milliseconds(self) -> float:
+        """The sum over all stages."""
+        return sum(self.milliseconds.values())
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain mapping for JSON."""
+        return {**asdict(self), "total_milliseconds": self.total_milliseconds}
+
+    def __str__(self) -> str:
+        stages = ", ".join(f"{name} {value:.2f}" for name, value in self.milliseconds.items())
+        return (
+            f"{self.character_states} character states over {self.byte_classes} byte classes → "
+            f"{self.token_states} token states, {self.token_classes} token classes, "
+            f"{self.live_tokens:,} live tokens, {self.bytes_held / 1024:,.0f} kB; "
+            f"{self.total_milliseconds:.2f} ms ({stages})"
+        )

@@ -1,0 +1,240 @@
+"""The token DFA: the constraint as the language model meets it, one token at a time.
+
+A table of states × token classes, and the class of each token id. A state's mask is its row
+gathered through ``token_class``: about a tenth of a millisecond for 131,072 ids, so the rows of
+visited states are kept. The vocabulary and the constraint stay with the machine, because a mask
+without them cannot be explained.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.constraint import Constraint
+from explorer.automata.machine import Bool, Int32
+from explorer.errors import ExplorerError
+from explorer.tokens.lost import Lost, find_lost
+from explorer.tokens.report import Report
+from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, FREE
+from explorer.vocabulary import Vocabulary
+
+_ROW_BYTES_KEPT = 64_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class TokenDFA:
+    """A deterministic automaton over token ids, trimmed: every state can finish.
+
+    Made by `explorer.compile`. A state is an int: 0 or more, or one of the sentinels `DONE`
+    (only EOS again), `FREE` (unconstrained) and `DEAD` (nothing).
+
+    Args:
+        constraint: The language, with its source and its character FSA.
+        vocabulary: The tokens.
+        table: int32[num_states, num_classes], the next state, `DEAD` or `DONE`.
+        token_class: uint16 or int32[len(vocabulary)], the class of each id. Class 0 is never
+            allowed; class 1 holds all EOS ids.
+        char_state: int32[num_states], the character state that each token state is.
+        accepting: bool[num_states], where the text may end.
+        distance: int32[num_states], the fewest tokens to the end of the text, EOS included.
+        stuck: int32[n], character states that tokens reach and this vocabulary cannot finish.
+        report: Times and sizes of the compilation.
+
+    Example:
+        >>> import explorer
+        >>> toy = [b"f", b"oo", b"foo", b"for", b"food"]
+        >>> vocab = explorer.Vocabulary.from_bytes(toy, eos_ids=[5])
+        >>> dfa = explorer.compile(explorer.regex("(foo)+d"), vocab)
+        >>> [vocab.tokens[i] for i in dfa.allowed(dfa.start).nonzero()[0]]
+        [b'f', b'foo', b'food']
+        >>> dfa.step(dfa.step(dfa.start, 4), 5) == explorer.DONE
+        True
+    """
+
+    constraint: Constraint
+    vocabulary: Vocabulary
+    table: Int32
+    token_class: NDArray[np.uint16] | Int32
+    char_state: Int32
+    accepting: Bool
+    distance: Int32
+    stuck: Int32
+    report: Report
+    _rows: OrderedDict[int, Bool] = field(
+        default_factory=lambda: OrderedDict[int, Bool](), repr=False
+    )
+
+    @property
+    def start(self) -> int:
+        """The start state, 0."""
+        return 0
+
+    @property
+    def num_states(self) -> int:
+        """How many token states there are; the sentinels do not count."""
+        return self.table.shape[0]
+
+    @property
+    def num_classes(self) -> int:
+        """How many token classes there are, the dead class and the EOS class included."""
+        return self.table.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the machine's arrays."""
+        arrays = (self.table, self.token_class, self.char_state, self.accepting, self.distance)
+        return sum(array.nbytes for array in arrays)
+
+    def _check_state(self, state: int) -> None:
+        if not (0 <= state < self.num_states or state in (DEAD, DONE, FREE)):
+            raise ExplorerError(
+                f"There is no state {state}: the machine has states 0 to {self.num_states - 1}, "
+                f"DEAD ({DEAD}), DONE ({DONE}) and FREE ({FREE}).",
+                remedy="Take states from `start` and `step`.",
+                evidence={"state": state, "num_states": self.num_states},
+            )
+
+    def class_row(self, state: int) -> Bool:
+        """Which token classes a state allows.
+
+        Args:
+            state: A state or a sentinel.
+
+        Returns:
+            bool[num_classes].
+        """
+        self._check_state(state)
+        if state >= 0:
+            return self.table[state] != DEAD
+        row = np.zeros(self.num_classes, np.bool_)
+        row[EOS_CLASS] = state == DONE
+        return row
+
+    def allowed(self, state: int) -> Bool:
+        """The mask of a state: which token ids may come next.
+
+        Args:
+            state: A state or a sentinel. `DONE` allows only EOS, `FREE` every id, `DEAD` none.
+
+        Returns:
+            bool[len(vocabulary)], read-only; kept for visited states.
+
+        Raises:
+            ExplorerError: There is no such state.
+        """
+        row = self._rows.get(state)
+        if row is None:
+            if state == FREE:
+                row = np.ones(len(self.vocabulary), np.bool_)
+            else:
+                row = self.class_row(state)[self.token_class]
+            row.setflags(write=False)
+            while self._rows and (len(self._rows) + 1) * row.nbytes > _ROW_BYTES_KEPT:
+                self._rows.popitem(last=False)
+            self._rows[state] = row
+        return row
+
+    def step(self, state: int, token: int) -> int | None:
+        """The state after one more token.
+
+        Args:
+            state: A state or a sentinel.
+            token: A token id.
+
+        Returns:
+            The next state or `DONE`; ``None`` where the token is not allowed, ids outside the
+            vocabulary included.
+
+        Raises:
+            ExplorerError: There is no such state.
+        """
+        self._check_state(state)
+        if not 0 <= token < len(self.token_class):
+            return None
+        if state == FREE:
+            return FREE
+        class_ = int(self.token_class[token])
+        if state < 0:
+            return DONE if state == DONE and class_ == EOS_CLASS else None
+        target = int(self.table[state, class_])
+        return None if target == DEAD else target
+
+    def walk(self, tokens: Iterable[int], state: int | None = None) -> list[int]:
+        """The states along a token sequence, the first included; shorter if a token is masked.
+
+        Args:
+            tokens: Token ids.
+            state: Where to begin; default `start`.
+        """
+        states = [self.start if state is None else state]
+        for token in tokens:
+            following = self.step(states[-1], token)
+            if following is None:
+                break
+            states.append(following)
+        return states
+
+    def is_final(self, state: int) -> bool:
+        """Whether the text may end here, so that EOS is allowed; true of `DONE`.
+
+        Raises:
+            ExplorerError: There is no such state.
+        """
+        self._check_state(state)
+        return bool(self.accepting[state]) if state >= 0 else state in (DONE, FREE)
+
+    @cached_property
+    def tokens_of_class(self) -> tuple[Int32, ...]:
+        """For each token class its ids, ascending; the dead class holds everything else."""
+        order = np.argsort(self.token_class, kind="stable").astype(np.int32)
+        counts = np.bincount(self.token_class, minlength=self.num_classes)
+        return tuple(np.split(order, np.cumsum(counts)[:-1]))
+
+    @cached_property
+    def lost(self) -> Lost:
+        """What of the constraint this vocabulary cannot write.
+
+        Nothing where every live byte is a token. Found on first use: one walk of the
+        vocabulary per token state.
+        """
+        return find_lost(self.constraint.dfa, self.vocabulary, self.char_state)
+
+    @property
+    def dead_tokens(self) -> Int32:
+        """The ids that no state allows."""
+        return self.tokens_of_class[DEAD_CLASS]
+
+    def save(self, path: str | Path) -> None:
+        """Write the machine, its constraint and the vocabulary's fingerprint to one file."""
+        from explorer.tokens.store import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
+        """Read a saved machine.
+
+        Args:
+            path: A file that `save` wrote.
+            vocabulary: The vocabulary that it was compiled for.
+
+        Raises:
+            DamagedFile: The file is of another kind or version, damaged, or was compiled for
+                another vocabulary.
+        """
+        from explorer.tokens.store import load
+
+        return load(path, vocabulary)
+
+    def __repr__(self) -> str:
+        return (
+            f"TokenDFA({self.constraint!r}, {self.num_states} states, "
+            f"{self.num_classes} token classes, {len(self.vocabulary):,} tokens)"
+        )

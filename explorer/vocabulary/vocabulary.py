@@ -1,0 +1,325 @@
+"""The vocabulary of a language model: the exact bytes that every token id writes.
+
+Everything after this module works on `Vocabulary.tokens` alone: a constraint on text becomes a
+constraint on tokens only if the text of a sequence of tokens is the bytes of its tokens put
+together. So bytes come from the tokenizer's own definition, they are proved by encoding where the
+tokenizer is at hand, and what is not lossless is named in `Vocabulary.notes`.
+
+Bytes, not characters: tokens may hold half a character. None, not ``b""``, for an id that writes no
+text: a token that writes nothing could be repeated for ever. Several ids may write the same
+bytes; they stay apart, because a model tells them apart.
+
+Cost for 131,072 tokens, beyond parsing the file: 0.1 s to 0.4 s by format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
+
+from tokenizers import Tokenizer
+
+from explorer.errors import VocabularyError
+from explorer.vocabulary.assemble import Parts, assemble, checked_ids, extend_to
+from explorer.vocabulary.configs import Beside, read_beside
+from explorer.vocabulary.files import read_path
+from explorer.vocabulary.huggingface import read_tokenizer
+from explorer.vocabulary.reading import Encoder, checked_width
+
+
+@runtime_checkable
+class FastTokenizer(Protocol):
+    """What is read of a fast tokenizer of transformers, without importing transformers."""
+
+    @property
+    def backend_tokenizer(self) -> Tokenizer:
+        """The tokenizer of the `tokenizers` library that it wraps."""
+        ...
+
+    @property
+    def all_special_ids(self) -> Sequence[int]:
+        """Ids of all its named special tokens."""
+        ...
+
+    @property
+    def eos_token_id(self) -> int | Sequence[int] | None:
+        """Its end of text."""
+        ...
+
+    @property
+    def name_or_path(self) -> str:
+        """The name or the folder that it was loaded from."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Vocabulary:
+    """Token ids and the bytes they write. Frozen; equal where `fingerprint` is equal.
+
+    Made by `from_tokenizer`, `from_file` or `from_bytes`.
+
+    Attributes:
+        tokens: Bytes of each id, by id. None: the id is not text (special, control, unknown,
+            without a piece, or writing nothing).
+        eos_ids: The ids that end a text, sorted. Their entries in ``tokens`` are None.
+        notes: What is not lossless between text and tokens, one sentence each; empty if nothing.
+        special: Names of ids that are not text, for display.
+
+    Raises:
+        VocabularyError: An end of text is missing, out of range or also text, or an entry is
+            neither bytes nor None.
+
+    Example:
+        >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo"], eos_ids=[3])
+        >>> vocab
+        Vocabulary(4 ids, 3 text, end of text 3 '<eos>')
+        >>> vocab.ids_of(b"foo"), vocab.encode("foo")
+        ((2,), None)
+    """
+
+    tokens: tuple[bytes | None, ...]
+    eos_ids: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+    special: Mapping[int, str] = field(default_factory=dict[int, str])
+    _encoder: Encoder | None = None
+
+    def __post_init__(self) -> None:
+        checked_width(len(self.tokens) - 1, "The vocabulary")
+        for token, data in enumerate(self.tokens):
+            if data is not None and (type(data) is not bytes or not data):
+                raise VocabularyError(
+                    f"The id {token} has {data!r}: an entry is some bytes, or None.",
+                    remedy="Use None for an id that writes no text.",
+                    evidence={"id": token, "entry": data},
+                )
+        object.__setattr__(self, "eos_ids", checked_ids(self.eos_ids))
+        extend_to([None] * len(self.tokens), self.eos_ids, allowed=False)
+        for token in self.eos_ids:
+            if self.tokens[token] is not None:
+                raise VocabularyError(
+                    f"The end of text {token} has the bytes {self.tokens[token]!r}.",
+                    remedy="Make its entry None.",
+                    evidence={"id": token},
+                )
+        object.__setattr__(self, "special", MappingProxyType(dict(self.special)))
+
+    # --- makers -------------------------------------------------------------------------------
+
+    @classmethod
+    def from_tokenizer(
+        cls, tokenizer: Tokenizer | FastTokenizer | object, eos_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """The vocabulary of a tokenizer object.
+
+        Args:
+            tokenizer: A fast tokenizer of transformers, or a `tokenizers.Tokenizer`. Left as it is.
+            eos_ids: The ids that end a text. Default: the tokenizer's own; with the generation
+                config in the folder it was loaded from, where there is one.
+
+        Raises:
+            VocabularyError: It is no such tokenizer, or no end of text is known.
+            UnsupportedTokenizer: The bytes of its tokens cannot be known exactly, or the proof
+                fails; the component and the reason are named.
+
+        Example:
+            >>> from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+            >>> pair = Tokenizer(models.BPE({"a": 0, "Ġ": 1, "Ġa": 2, "!": 3}, [("Ġ", "a")]))
+            >>> pair.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+            >>> pair.decoder = decoders.ByteLevel()
+            >>> Vocabulary.from_tokenizer(pair, eos_ids=[3]).tokens
+            (b'a', b' ', b' a', None)
+        """
+        if isinstance(tokenizer, Tokenizer):
+            return cls._from_parts(assemble(read_tokenizer(tokenizer), Beside(), eos_ids))
+        if not isinstance(tokenizer, FastTokenizer):
+            raise VocabularyError(
+                f"{type(tokenizer).__qualname__} is no fast tokenizer.",
+                remedy=(
+                    "Give a tokenizers.Tokenizer or a fast tokenizer of transformers, or read its "
+                    "files with Vocabulary.from_file(folder)."
+                ),
+            )
+        backend = tokenizer.backend_tokenizer
+        named = {token: backend.id_to_token(token) or "" for token in tokenizer.all_special_ids}
+        reading = read_tokenizer(backend, also_special=named)
+        end = tokenizer.eos_token_id
+        own = [] if end is None else [end] if isinstance(end, int) else list(end)
+        folder = Path(tokenizer.name_or_path) if tokenizer.name_or_path else None
+        beside = read_beside(folder) if folder is not None and folder.is_dir() else Beside()
+        # The object has read its own configuration; beside it, only generation's ends count.
+        beside = Beside(eos_ids=beside.eos_ids)
+        reading = replace(reading, eos_ids=frozenset(own))
+        return cls._from_parts(assemble(reading, beside, eos_ids))
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], eos_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """The vocabulary of a tokenizer's file, or of the folder that holds it.
+
+        Args:
+            path: ``tokenizer.json``, a SentencePiece ``.model``, a tiktoken rank file, GPT-2's
+                ``encoder.json`` or ``vocab.bpe`` (the other beside it), WordPiece's ``vocab.txt``,
+                Mistral's ``tekken.json``, or a folder with one of them.
+            eos_ids: The ids that end a text. Default: what the file says, with the configuration
+                files beside it. A rank file says nothing; there, ids past its end are possible.
+
+        Raises:
+            VocabularyError: Nothing is there, in no known format, or no end of text is known.
+            DamagedFile: A file breaks off or contradicts its format; the place is named.
+            UnsupportedTokenizer: The bytes of its tokens cannot be known exactly, or the proof
+                fails.
+        """
+        reading, beside = read_path(Path(path))
+        return cls._from_parts(assemble(reading, beside, eos_ids))
+
+    @classmethod
+    def from_bytes(cls, tokens: Iterable[bytes | None], *, eos_ids: Iterable[int]) -> Vocabulary:
+        """A vocabulary written by hand.
+
+        Args:
+            tokens: Bytes of each id, by id; None or ``b""`` for an id that is not text. What
+                stands at an end of text is only its name.
+            eos_ids: The ids that end a text. One past the end adds an id that is not text.
+
+        Example:
+            >>> Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5]).tokens
+            (b'f', b'oo', b'foo', b'for', b'food', None)
+        """
+        listed = list(tokens)
+        ends = checked_ids(eos_ids)
+        extend_to(listed, ends, allowed=True)
+        special = {
+            token: data.decode(errors="replace")
+            if isinstance(data := listed[token], bytes) and data
+            else "<eos>"
+            for token in ends
+        }
+        for token in ends:
+            listed[token] = None
+        return cls(tuple(data if data != b"" else None for data in listed), ends, special=special)
+
+    @classmethod
+    def _from_parts(cls, parts: Parts) -> Vocabulary:
+        return cls(parts.tokens, parts.eos_ids, parts.notes, parts.special, parts.encoder)
+
+    # --- the value ----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """The number of ids, text or not."""
+        return len(self.tokens)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        text = sum(data is not None for data in self.tokens)
+        ends = ", ".join(f"{token} {self.special.get(token, '')!r}" for token in self.eos_ids[:4])
+        more = ", …" if len(self.eos_ids) > 4 else ""
+        return f"Vocabulary({len(self):,} ids, {text:,} text, end of text {ends}{more})"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the bytes of every id and the ends of text, in hexadecimal.
+
+        The same for the same tokens and ends of text, on every machine; notes and names do not
+        count. Cost: 20 ms for 131,072 tokens, once.
+        """
+        lengths = (b"-" if data is None else b"%d" % len(data) for data in self.tokens)
+        digest = hashlib.sha256(f"explorer vocabulary 1 {len(self)} {self.eos_ids}\n".encode())
+        # Lengths first: without them, ["ab", "c"] and ["a", "bc"] would be one vocabulary.
+        digest.update(b" ".join(lengths))
+        digest.update(b"\n")
+        digest.update(b"".join(data for data in self.tokens if data is not None))
+        return digest.hexdigest()
+
+    @cached_property
+    def _ids_by_bytes(self) -> Mapping[bytes, tuple[int, ...]]:
+        found: dict[bytes, list[int]] = {}
+        for token, data in enumerate(self.tokens):
+            if data is not None:
+                found.setdefault(data, []).append(token)
+        return {data: tuple(ids) for data, ids in found.items()}
+
+    def ids_of(self, data: bytes) -> tuple[int, ...]:
+        """All ids that write exactly these bytes, in order.
+
+        Args:
+            data: Token bytes.
+
+        Example:
+            >>> Vocabulary.from_bytes([b" ", b"a", b" "], eos_ids=[3]).ids_of(b" ")
+            (0, 2)
+        """
+        return self._ids_by_bytes.get(bytes(data), ())
+
+    def encode(self, text: str) -> tuple[int, ...] | None:
+        """The ids that the tokenizer gives for a text, or None where no tokenizer is at hand.
+
+        No special tokens are added, and their names in the text are text. A prompt that means
+        them as special tokens is for the tokenizer itself. What `notes` says about encoding, such
+        as a dummy prefix, holds here.
+
+        Args:
+            text: Any text.
+
+        Raises:
+            VocabularyError: The text holds half of a surrogate pair, or something that the
+                tokenizer refuses.
+        """
+        if self._encoder is None:
+            return None
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise VocabularyError(
+                f"The character {error.start} of the text is half of a surrogate pair, which no "
+                f"UTF-8 can hold.",
+                remedy="Remove it, or put the whole character there.",
+                evidence={"offset": error.start},
+            ) from error
+        return self._encoder.encode(text)
+
+    def with_width(self, width: int) -> Vocabulary:
+        """This vocabulary for a model whose logits are narrower than it.
+
+        Args:
+            width: The number of logits. Ids from there on are no text and end no text; the
+                number of ids stays.
+
+        Returns:
+            A vocabulary; this one if ``width`` covers it.
+
+        Raises:
+            VocabularyError: No end of text is left, or ``width`` is not positive.
+
+        Example:
+            >>> Vocabulary.from_bytes([b"a", None, b"b"], eos_ids=[1]).with_width(2).tokens
+            (b'a', None, None)
+        """
+        if width >= len(self):
+            return self
+        kept = tuple(token for token in self.eos_ids if token < width)
+        if width < 1 or not kept:
+            raise VocabularyError(
+                f"A model with {width:,} logits cannot give any end of text of this vocabulary.",
+                remedy="Check that the tokenizer belongs to the model.",
+                evidence={"width": width, "eos_ids": self.eos_ids},
+            )
+        return replace(
+            self,
+            tokens=self.tokens[:width] + (None,) * (len(self) - width),
+            eos_ids=kept,
+            notes=(*self.notes, f"The model has {width:,} logits: ids from there on are not used."),
+        )

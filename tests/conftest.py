@@ -1,0 +1,29 @@
+"""What every test shares: the amount of evidence asked for, and the tokenizers to find.
+
+`EXPLORER_LONG_EXAMPLES` raises the number of Hypothesis examples per property (``make test-long``);
+`EXPLORER_TOKENIZERS` names a folder with further real tokenizers.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# No deadline: on a busy machine a time limit per example tests the machine. Examples are drawn anew
+# in a long run and repeatably in a short one, so that a failure of `make test` is one's own.
+settings.register_profile(
+    "short",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "long",
+    deadline=None,
+    max_examples=int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 2000),
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("long" if os.environ.get("EXPLORER_LONG_EXAMPLES") else "short")

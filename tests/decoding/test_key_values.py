@@ -1,0 +1,123 @@
+"""What a cache gives after any history of forks and crops equals a fresh reading."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from transformers.cache_utils import DynamicCache
+
+from explorer.decoding.key_values import ENTRIES, KeyValues
+from tests.decoding.models import KINDS, LINEAR, language_model
+
+TOLERANCE = 1e-5
+
+
+def fresh(model: Any, tokens: list[int]) -> torch.Tensor:
+    with torch.inference_mode():
+        return model.model(torch.tensor([tokens]), use_cache=False).logits[0, -1].float()
+
+
+def paths(seed: int, count: int) -> list[list[int]]:
+    """Requests as a session makes them: one token more, some back, a jump, a fork."""
+    rng = random.Random(seed)
+    seen: list[list[int]] = [[rng.randrange(400) for _ in range(5)]]
+    for _ in range(count):
+        base = seen[-1] if rng.random() < 0.6 else rng.choice(seen)
+        if rng.random() < 0.3:
+            base = base[: rng.randrange(1, len(base) + 1)]
+        seen.append(base + [rng.randrange(400) for _ in range(rng.choice([0, 1, 1, 1, 3]))])
+    return seen
+
+
+@pytest.mark.parametrize("kind", [*KINDS, LINEAR])
+def test_any_history_reads_as_a_fresh_model_does(kind: str) -> None:
+    model = language_model(kind)
+    reused = 0
+    for tokens in paths(1, 60):
+        reading = model.read(tokens)
+        reused += len(tokens) - reading.computed
+        assert torch.allclose(reading.logits, fresh(model, tokens), rtol=0, atol=TOLERANCE)
+    assert reused > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_reads_one_token_and_a_step_back_reads_one(kind: str) -> None:
+    model = language_model(kind)
+    text = [9, 8, 7, 6, 5, 4, 3, 9, 8, 7, 6, 5]
+    model.read(text[:3])
+    assert [model.read(text[:n]).computed for n in range(4, 13)] == [1] * 9
+    for length in range(11, 0, -1):
+        reading = model.read(text[:length])
+        assert (reading.computed, reading.note) == (1, "")
+        assert torch.allclose(reading.logits, fresh(model, text[:length]), rtol=0, atol=TOLERANCE)
+    # A branch deep in the window's past, then one still deeper.
+    for length in (8, 5, 2):
+        branch = [*text[:length], 77]
+        reading = model.read(branch)
+        assert (reading.computed, reading.note) == (1, "")
+        assert torch.allclose(reading.logits, fresh(model, branch), rtol=0, atol=TOLERANCE)
+
+
+def test_linear_attention_reads_again_and_says_so() -> None:
+    model = language_model(LINEAR)
+    text = [3, 1, 4, 1, 5, 9, 2, 6]
+    model.read(text)
+    reading = model.read([*text[:4], 30])
+    assert "linear attention" in reading.note
+    assert reading.computed == 5
+    assert model.read([*text, 40]).computed == 1
+
+
+def test_the_store_is_bounded() -> None:
+    model = language_model("llama")
+    store = KeyValues(lambda: DynamicCache(config=model.model.config))
+    for k in range(3 * ENTRIES):
+        tokens = [k, k + 1, k + 2]
+        start = store.start(tokens)
+        with torch.inference_mode():
+            model.model(torch.tensor([tokens[start.length :]]), past_key_values=start.cache)
+        store.keep(tokens, start.cache, start.floor)
+    assert len(store) == ENTRIES
+
+
+def test_a_window_cropped_twice_without_its_floor_would_be_wrong() -> None:
+    """The mutant: what the floor is for. A second, deeper crop lacks keys without an error."""
+    model = language_model("mistral")
+    text = list(range(10, 30))
+    cache = DynamicCache(config=model.model.config)
+    cache.activate_past_recording()
+    with torch.inference_mode():
+        model.model(torch.tensor([text]), past_key_values=cache)
+        cache.crop(-4)
+        cache.crop(-4)
+        wrong = model.model(torch.tensor([[text[12]]]), past_key_values=cache).logits[0, -1]
+    assert not torch.allclose(wrong, fresh(model, text[:13]), rtol=0, atol=1e-3)
+
+
+def test_crop_takes_a_negative_number_of_tokens_to_drop() -> None:
+    """What the pinned release does; if this changes, `key_values` must."""
+    cache = DynamicCache(config=language_model("llama").model.config)
+    with torch.inference_mode():
+        language_model("llama").model(torch.tensor([[1, 2, 3, 4]]), past_key_values=cache)
+    cache.crop(-3)
+    assert cache.get_seq_length() == 1
+    with pytest.raises(ValueError, match="positive"):
+        cache.crop(1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_of_uneven_rows_equals_one_by_one(kind: str) -> None:
+    model = language_model(kind)
+    prompts = [[5], [7, 8, 9, 10, 11, 12, 13, 14, 15], [3, 4, 5]]
+    batch = model.batch(prompts)
+    rows = [list(prompt) for prompt in prompts]
+    for k in range(5):
+        for row, logits in zip(rows, batch.logits, strict=True):
+            assert torch.allclose(logits, fresh(model, row), rtol=0, atol=TOLERANCE)
+        tokens = torch.tensor([20 + k, 30 + k, 40 + k])
+        assert batch.step(tokens) is batch.logits
+        for row, token in zip(rows, tokens.tolist(), strict=True):
+            row.append(token)

@@ -1,0 +1,201 @@
+"""The sampler against a list-based one written from the documentation, and against its laws."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from explorer.decoding.sampler import SampledOut, Sampler, draw, sampled_out
+from explorer.errors import ExplorerError
+
+Probabilities = list[float]
+
+logit_rows = st.lists(
+    # Few distinct values, so that ties are the rule; -inf is a masked token.
+    st.sampled_from([-math.inf, -3.0, -1.0, 0.0, 0.5, 2.0]),
+    min_size=1,
+    max_size=12,
+).filter(lambda row: max(row) > -math.inf)
+samplers = st.builds(
+    Sampler,
+    temperature=st.sampled_from([0.0, 0.3, 1.0, 2.0]),
+    top_k=st.none() | st.integers(1, 14),
+    top_p=st.none() | st.sampled_from([0.05, 0.37, 0.81, 0.93, 1.0]),
+    min_p=st.none() | st.sampled_from([0.0, 0.03, 0.33, 1.0]),
+)
+
+
+def by_the_book(sampler: Sampler, logits: list[float]) -> Probabilities:
+    """The documented order, one token at a time, in Python floats."""
+    if sampler.temperature == 0:
+        return [float(i == logits.index(max(logits))) for i in range(len(logits))]
+    weights = [math.exp((x - max(logits)) / sampler.temperature) for x in logits]
+    probabilities = normalise(weights)
+
+    def ranked() -> list[int]:
+        return sorted(range(len(logits)), key=lambda i: (-probabilities[i], i))
+
+    if sampler.top_k is not None:
+        probabilities = keep(probabilities, ranked()[: sampler.top_k])
+    if sampler.top_p is not None:
+        total, kept = 0.0, []
+        for i in ranked():
+            if total >= sampler.top_p - 1e-9:
+                break
+            kept.append(i)
+            total += probabilities[i]
+        probabilities = keep(probabilities, kept)
+    if sampler.min_p is not None:
+        floor = sampler.min_p * max(probabilities) * (1 - 1e-6)
+        probabilities = keep(probabilities, [i for i in ranked() if probabilities[i] >= floor])
+    return probabilities
+
+
+def normalise(weights: Probabilities) -> Probabilities:
+    return [weight / sum(weights) for weight in weights]
+
+
+def keep(probabilities: Probabilities, ids: list[int]) -> Probabilities:
+    return normalise([p if i in ids else 0.0 for i, p in enumerate(probabilities)])
+
+
+def holds(sampler: Sampler, logits: list[float], filtered: Callable[[Tensor], Tensor]) -> bool:
+    ours = filtered(torch.tensor(logits, dtype=torch.float64)).exp().tolist()
+    expected = by_the_book(sampler, logits)
+    return all(math.isclose(a, b, abs_tol=1e-6) for a, b in zip(ours, expected, strict=True))
+
+
+@given(samplers, logit_rows)
+def test_filters_are_those_of_the_documentation(sampler: Sampler, logits: list[float]) -> None:
+    assert holds(sampler, logits, sampler.filtered)
+
+
+def test_the_oracle_notices_another_order() -> None:
+    """Min-p before top-p keeps other tokens, and the comparison sees it."""
+    sampler, logits = Sampler(top_p=0.5, min_p=0.3), [0.0, -0.1, -2.0]
+    late = Sampler(top_p=0.5)
+    assert holds(sampler, logits, sampler.filtered)
+    assert not holds(Sampler(top_p=0.7, min_p=0.3), logits, late.filtered)
+
+
+@given(samplers, st.lists(logit_rows.filter(lambda r: len(r) > 3), min_size=2, max_size=5))
+def test_a_batch_is_its_rows(sampler: Sampler, rows: list[list[float]]) -> None:
+    width = min(len(row) for row in rows)
+    batch = torch.tensor([row[:width] for row in rows])
+    filtered = sampler.filtered(batch)
+    for row, alone in zip(filtered, batch, strict=True):
+        assert torch.equal(row, sampler.filtered(alone))
+
+
+@given(logit_rows, st.floats(0, 1, exclude_max=True))
+def test_a_draw_is_the_inverse_of_the_cdf(logits: list[float], u: float) -> None:
+    log_probs = Sampler().filtered(torch.tensor(logits, dtype=torch.float64))
+    token = int(draw(log_probs, torch.tensor(u, dtype=torch.float64)))
+    probabilities = log_probs.exp().tolist()
+    assert probabilities[token] > 0
+    assert sum(probabilities[:token]) <= u + 1e-12
+    assert u - 1e-12 <= sum(probabilities[: token + 1])
+
+
+@pytest.mark.parametrize("u", [0.0, math.nextafter(1.0, 0.0), 1.0])
+@pytest.mark.parametrize("width", [3, 1000, 131_072])
+def test_the_ends_of_the_cdf_never_draw_an_impossible_token(u: float, width: int) -> None:
+    torch.manual_seed(width)
+    logits = torch.randn(4, width)
+    logits[:, : width // 3] = -math.inf
+    logits[:, -width // 3 :] = -math.inf
+    filtered = Sampler().filtered(logits)
+    tokens = draw(filtered, torch.full((4,), u, dtype=torch.float64))
+    assert (filtered.gather(-1, tokens[:, None]) > -math.inf).all()
+
+
+def test_draws_follow_the_probabilities() -> None:
+    probabilities = torch.tensor([0.5, 0.25, 0.0, 0.25], dtype=torch.float64)
+    us = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
+    tokens = draw(probabilities.log().expand(1000, 4), us)
+    assert torch.bincount(tokens, minlength=4).tolist() == [500, 250, 0, 250]
+
+
+@pytest.mark.parametrize(
+    "sampler", [Sampler(), Sampler(0.0), Sampler(top_k=2), Sampler(top_p=0.5), Sampler(min_p=0.5)]
+)
+def test_rows_without_a_choice_draw_nothing(sampler: Sampler) -> None:
+    rows = torch.tensor(
+        [
+            [-math.inf, -math.inf, -math.inf],
+            [0.0, math.nan, 1.0],
+            [0.0, math.inf, 1.0],
+            [0.0, -math.inf, -math.inf],
+        ]
+    )
+    tokens = sampler.draw(sampler.filtered(rows), torch.full((4,), 0.5, dtype=torch.float64))
+    assert tokens.tolist() == [-1, -1, -1, 0]
+    assert (sampler.filtered(rows)[0] == -math.inf).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_greedy_takes_the_lowest_of_equals(dtype: torch.dtype) -> None:
+    logits = torch.tensor([1.0, 3.0, 3.0, 2.0], dtype=dtype)
+    assert Sampler(0.0).filtered(logits).exp().tolist() == [0.0, 1.0, 0.0, 0.0]
+
+
+def test_a_tiny_temperature_does_not_overflow() -> None:
+    filtered = Sampler(1e-38).filtered(torch.tensor([1e30, -1e30, 0.0]))
+    assert filtered.exp().tolist() == [1.0, 0.0, 0.0]
+
+
+@given(samplers, logit_rows)
+def test_sampled_out_is_exactly_what_filtered_removes(
+    sampler: Sampler, logits: list[float]
+) -> None:
+    row = torch.tensor(logits)
+    filtered = sampler.filtered(row)
+    for token in range(len(logits)):
+        reason = sampled_out(sampler, row, token)
+        assert (reason is None) == (filtered[token].item() > -math.inf)
+        if reason is not None and reason.by in ("top_k", "top_p", "greedy"):
+            assert reason.rank > reason.threshold
+        if reason is not None and reason.by == "min_p":
+            assert reason.probability <= reason.threshold
+
+
+def test_sampled_out_says_which_filter() -> None:
+    row = torch.tensor([0.5, 0.3, 0.1, 0.06, 0.04]).log()
+    sampler = Sampler(top_k=4, top_p=0.9, min_p=0.5)
+    reasons = [sampled_out(sampler, row, token) for token in range(5)]
+    assert [reason and reason.by for reason in reasons] == [None, None, "min_p", "top_p", "top_k"]
+    assert reasons[4] == SampledOut("top_k", 5, pytest.approx(0.04), 4)
+    assert reasons[3] == SampledOut("top_p", 4, pytest.approx(0.0625), 3)
+    # After top-p three tokens share the mass: 5/9, 3/9, 1/9; the floor is half of the first.
+    assert reasons[2] == SampledOut("min_p", 3, pytest.approx(1 / 9), pytest.approx(5 / 18))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"temperature": -1.0},
+        {"temperature": math.nan},
+        {"temperature": math.inf},
+        {"top_k": 0},
+        {"top_k": 2.5},
+        {"top_p": 0.0},
+        {"top_p": 1.5},
+        {"min_p": -0.1},
+        {"min_p": 2.0},
+    ],
+)
+def test_a_value_out_of_range_raises(values: dict[str, float]) -> None:
+    (name,) = values
+    with pytest.raises(ExplorerError, match=name):
+        Sampler(**values)  # pyright: ignore[reportArgumentType]
+
+
+def test_sampled_out_needs_one_row() -> None:
+    with pytest.raises(ExplorerError, match="shape"):
+        sampled_out(Sampler(), torch.zeros(2, 3), 0)
+    with pytest.raises(ExplorerError, match="token 3"):
+        sampled_out(Sampler(), torch.zeros(3), 3)

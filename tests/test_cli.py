@@ -1,0 +1,189 @@
+"""The command line, called as a user calls it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer import TokenDFA, Vocabulary, cli
+
+ROOT = Path(__file__).resolve().parent.parent
+TOKENIZER = cli.shipped_tokenizer()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small tokenizer.json: bytes of ASCII, some longer tokens, one end of text."""
+    tokenizers = pytest.importorskip("tokenizers")
+    alphabet = [chr(code) for code in range(0x21, 0x7F)]
+    vocabulary = {text: token for token, text in enumerate([*alphabet, "fo", "foo", "<eos>"])}
+    model = tokenizers.models.BPE(vocab=vocabulary, merges=[("f", "o"), ("fo", "o")])
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(
+        add_prefix_space=False, use_regex=False
+    )
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.add_special_tokens(["<eos>"])
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    tokenizer.save(str(path))
+    return path
+
+
+def eos(path: Path) -> str:
+    added = json.loads(path.read_text(encoding="utf-8"))["added_tokens"]
+    return str(added[0]["id"])
+
+
+def test_compile_reports_what_the_engine_says(
+    tokenizer: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compile", "--regex", "(foo)+d", "--tokenizer", str(tokenizer), "--json"]
+    assert cli.main([*words, "--eos", eos(tokenizer)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+
+    vocabulary = Vocabulary.from_file(tokenizer, eos_ids=[int(eos(tokenizer))])
+    dfa = explorer.compile(explorer.regex("(foo)+d"), vocabulary)
+    assert answer["tokens"] == len(vocabulary)
+    assert answer["allowed_at_start"] == np.flatnonzero(dfa.allowed(dfa.start)).tolist()
+    assert {vocabulary.tokens[t] for t in answer["allowed_at_start"]} == {b"f", b"fo", b"foo"}
+    assert answer["report"]["token_states"] == dfa.num_states
+    assert answer["fewest_tokens"] == 3  # foo, d, the end
+
+
+def test_compile_is_readable(tokenizer: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compile", "--regex", "(foo)+d", "--tokenizer", str(tokenizer)]
+    assert cli.main([*words, "--eos", eos(tokenizer)]) == 0
+    printed = capsys.readouterr().out
+    assert "3 of 97: 'f' 'fo' 'foo'" in printed
+    assert "token classes" in printed
+    assert " ms" in printed
+
+
+def test_compile_saves_a_machine(tokenizer: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "machine"
+    words = ["compile", "--regex", "(foo)+d", "--tokenizer", str(tokenizer), "--save", str(saved)]
+    assert cli.main([*words, "--eos", eos(tokenizer)]) == 0
+    vocabulary = Vocabulary.from_file(tokenizer, eos_ids=[int(eos(tokenizer))])
+    assert TokenDFA.load(saved, vocabulary).constraint.accepts("foofood")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needle"),
+    [
+        ("(a", "^"),  # A caret under the spot.
+        (r"(a)\1", "^"),
+        ("[^\\d\\D]", "no word"),
+        ("é", "can write no word"),
+    ],
+)
+def test_a_bad_pattern_is_an_error_with_evidence(
+    pattern: str, needle: str, tokenizer: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compile", "--regex", pattern, "--tokenizer", str(tokenizer), "--eos", eos(tokenizer)]
+    assert cli.main(words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("explorer: ")
+    assert needle in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_missing_and_a_damaged_tokenizer_are_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "none" / "tokenizer.json"
+    assert cli.main(["compile", "--regex", "a", "--tokenizer", str(missing)]) == 2
+    assert str(missing) in capsys.readouterr().err
+
+    damaged = tmp_path / "tokenizer.json"
+    damaged.write_text('{"model": ', encoding="utf-8")
+    assert cli.main(["compile", "--regex", "a", "--tokenizer", str(damaged)]) == 2
+    assert capsys.readouterr().err.startswith("explorer: ")
+
+
+def test_a_budget_that_is_too_small_is_an_error(
+    tokenizer: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pattern = "(a|b)*a(a|b){25}"
+    words = ["compile", "--regex", pattern, "--tokenizer", str(tokenizer), "--seconds", "0.2"]
+    assert cli.main([*words, "--eos", eos(tokenizer)]) == 2
+    assert "the limit is" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["nothing"], ["compile"], ["compile", "--seconds", "0"]])
+def test_a_wrong_command_line_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(words)
+    assert stopped.value.code == 2
+    assert "usage: explorer" in capsys.readouterr().err
+
+
+def test_a_demonstration_walks_to_the_end_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    toy = Vocabulary.from_bytes([*cli.TOY_TOKENS, None], eos_ids=[len(cli.TOY_TOKENS)])
+    cli.demonstrate("Toy", cli.TOY_PATTERN, cli.TOY_TEXT, toy)
+    printed = capsys.readouterr().out
+    taken = [line.split()[1] for line in printed.splitlines() if line.split()[:1] == ["take"]]
+    assert taken == ["'foo'", "'food'", "<EOS>"]
+    assert "3 of 6: 'f' 'foo' 'food'" in printed
+
+
+@pytest.mark.skipif(TOKENIZER is None, reason="mistral-common is not installed")
+def test_the_demo_takes_a_tokenizer_of_real_size(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--tokenizer", str(TOKENIZER)]) == 0
+    printed = capsys.readouterr().out
+    assert "131,072 ids" in printed
+    assert printed.count("<EOS>  (id") == 2
+    assert "no allowed token goes on" not in printed
+
+
+def test_a_terminal_that_knows_ascii_only_shows_escapes(tokenizer: Path) -> None:
+    words = ["compile", "--regex", "é|foo", "--tokenizer", str(tokenizer), "--eos", eos(tokenizer)]
+    done = subprocess.run(
+        [sys.executable, "-m", "explorer.cli", *words],
+        capture_output=True,
+        cwd=ROOT,
+        check=False,
+        env={"PYTHONIOENCODING": "ascii", "PATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"\\xe9|foo" in done.stdout
+
+
+def test_half_a_character_is_shown_as_bytes() -> None:
+    assert [cli.show(data) for data in (b"a\n", b"\xf0\x9f", None)] == [
+        "'a\\n'",
+        "<F0 9F>",
+        "<not text>",
+    ]
+
+
+def test_a_walk_says_where_no_token_goes_on() -> None:
+    vocabulary = Vocabulary.from_bytes([b"a", b"b", None], eos_ids=[2])
+    dfa = explorer.compile(explorer.regex("ab*"), vocabulary)
+    assert "no allowed token goes on with the text" in list(cli.walk_lines(dfa, "ba"))[-1]
+
+
+def test_standard_output_may_be_any_stream(tokenizer: Path) -> None:
+    words = [
+        "compile",
+        "--regex",
+        "(foo)+d",
+        "--tokenizer",
+        str(tokenizer),
+        "--eos",
+        eos(tokenizer),
+    ]
+    caught = io.StringIO()
+    with contextlib.redirect_stdout(caught):
+        assert cli.main(words) == 0
+    assert "(foo)+d  over 97 ids" in caught.getvalue()

@@ -1,0 +1,86 @@
+"""What the project's texts must not hold: addresses and paths of one machine or one workplace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = {".py", ".md", ".toml", ".txt", ".cfg", ".json", ".ipynb", ".js", ".css", ".yml", ".yaml"}
+BARE = {"Makefile", "run", "LICENSE", ".gitignore"}
+SKIPPED = {".git", ".venv", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis"}
+
+# Put together here, so that this file does not hold what it looks for.
+FORBIDDEN = {
+    "an absolute path of a machine": re.compile(
+        r"(?<![\w.~\]/-])/(?:" + "|".join(("home", "root", "Users", "work", "opt", "tmp")) + r")/\w"
+    ),
+    "an address of a package registry": re.compile(
+        "|".join((r"py" + r"pi\.org", r"python" + r"hosted\.org", r"--(?:extra-)?" + "index-url"))
+    ),
+    "a file address": re.compile("file:" + "//"),
+    "a path of this folder": re.compile(re.escape(str(ROOT)) + r"\b"),
+}
+
+
+def found(text: str) -> list[str]:
+    return [reason for reason, pattern in FORBIDDEN.items() if pattern.search(text)]
+
+
+def files() -> Iterator[Path]:
+    for path in sorted(ROOT.rglob("*")):
+        if SKIPPED & set(path.relative_to(ROOT).parts) or not path.is_file():
+            continue
+        if path.suffix in TEXT or path.name in BARE:
+            yield path
+
+
+@pytest.mark.parametrize("path", list(files()), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_names_no_machine(path: Path) -> None:
+    assert found(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see /" + "home/me/models",
+        "pip install --index" + "-url x",
+        "https://py" + "pi.org/simple",
+        "file:" + "///wheels",
+        str(ROOT),
+    ],
+)
+def test_a_machine_would_be_found(text: str) -> None:
+    assert found(text) != []
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"])
+def test_the_top_level_is_complete(name: str) -> None:
+    assert (ROOT / name).stat().st_size > 0
+
+
+def test_the_top_level_stays_small() -> None:
+    folders = {
+        path.name
+        for path in ROOT.iterdir()
+        if path.is_dir() and not path.name.startswith(".") and path.name not in SKIPPED
+    }
+    assert folders <= {
+        "explorer", "widgets", "notebooks", "tests", "binder", "docs", "build", "dist",
+    }  # fmt: skip
+
+
+def test_every_target_is_there() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in ("setup", "lab", "test", "test-long", "check", "bench"):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_constraints_pin_every_dependency_exactly() -> None:
+    lines = (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][\w.]*", pin) for pin in pins)
+    assert "torch==2.13.0" in pins

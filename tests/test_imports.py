@@ -1,0 +1,218 @@
+"""Dependencies point one way, and heavy libraries stay where they belong.
+
+Every import of every file is read from the syntax tree, those inside functions included, so that a
+cycle cannot hide behind a lazy import. What is *loaded* is a second question, asked of a fresh
+interpreter.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# A module may import its own layer and those before it.
+LAYERS = (
+    ("errors", "alphabet", "budget", "jit"),
+    ("vocabulary",),
+    ("automata",),
+    ("tokens",),
+    ("decoding",),
+    ("analysis",),
+    ("cli",),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+# Who may import a library: the named folders of the engine, and nobody where there are none.
+NOTEBOOK_LIBRARIES = (
+    "widgets",
+    "IPython",
+    "ipykernel",
+    "ipywidgets",
+    "anywidget",
+    "traitlets",
+    "plotly",
+    "graphviz",
+    "pygraphviz",
+    "matplotlib",
+    "jupyterlab",
+    "notebook",
+)
+ALLOWED_IN: dict[str, frozenset[str]] = {
+    "pynini": frozenset({"automata"}),
+    "pywrapfst": frozenset({"automata"}),
+    "interegular": frozenset({"automata"}),
+    "torch": frozenset({"tokens", "decoding", "analysis", "cli"}),
+    "transformers": frozenset({"vocabulary", "decoding"}),
+    "huggingface_hub": frozenset({"vocabulary", "decoding"}),
+    **{name: frozenset() for name in NOTEBOOK_LIBRARIES},
+}
+# Imported inside functions only, because the engine must start without them.
+LAZY_IN_VOCABULARY = ("transformers", "huggingface_hub")
+
+
+@dataclass(frozen=True)
+class Import:
+    line: int
+    module: str
+    lazy: bool
+
+
+def imports(source: str, module: str, is_package: bool) -> Iterator[Import]:
+    """Every import of a file: statements at any depth, and `import_module` with a literal name."""
+    functions: list[tuple[int, int]] = []
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            functions.append((node.lineno, node.end_lineno or node.lineno))
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            functions.append((node.lineno, node.body[-1].end_lineno or node.lineno))
+
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                package = module.split(".") if is_package else module.split(".")[:-1]
+                package = package[: len(package) - node.level + 1]
+                base = ".".join([*package, *([node.module] if node.module else [])])
+            # `from explorer import errors` names a module; `from explorer.errors import X` does not
+            # matter beyond `explorer.errors`, and the longer name has the same layer.
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        elif (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__")
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+            and isinstance(node.args[0].value, str)
+        ):
+            names = [node.args[0].value]
+        for name in names:
+            line = getattr(node, "lineno", 0)
+            yield Import(line, name, any(first <= line <= last for first, last in functions))
+
+
+def faults(source: str, module: str, *, is_package: bool = False) -> list[str]:
+    """What is wrong with a file's imports, one sentence each."""
+    parts = module.split(".")
+    own = parts[1] if len(parts) > 1 else ""
+    found: list[str] = []
+    for item in imports(source, module, is_package):
+        target = item.module.split(".")
+        where = f"{module}:{item.line} imports {item.module}"
+        if parts[0] == "explorer" and target[0] == "explorer" and own:
+            layer = target[1] if len(target) > 1 else ""
+            if layer not in RANK:
+                # The façade imports every layer, so a layer that imports it makes a cycle.
+                if own != "cli":
+                    found.append(f"{where}: the façade, not the module that has it")
+            elif RANK[layer] > RANK.get(own, -1):
+                found.append(f"{where}: {own} comes before {layer}")
+        if parts[0] == "widgets" and target[:2] == ["explorer", "cli"]:
+            found.append(f"{where}: the views do not know the command line")
+        if module.startswith("widgets.figures") and (
+            target[0] in ("ipywidgets", "anywidget", "traitlets", "IPython")
+            or (target[0] == "widgets" and target[1:2] != ["figures"])
+        ):
+            found.append(f"{where}: figures are pure")
+        if parts[0] == "explorer" and target[0] in ALLOWED_IN:
+            if own not in ALLOWED_IN[target[0]]:
+                found.append(f"{where}: {target[0]} does not belong in {own or 'the façade'}")
+            elif own == "vocabulary" and target[0] in LAZY_IN_VOCABULARY and not item.lazy:
+                found.append(f"{where}: only inside a function")
+    return found
+
+
+def files() -> list[tuple[Path, str, bool]]:
+    listed: list[tuple[Path, str, bool]] = []
+    for package in ("explorer", "widgets"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = list(path.relative_to(ROOT).with_suffix("").parts)
+            is_package = parts[-1] == "__init__"
+            listed.append((path, ".".join(parts[:-1] if is_package else parts), is_package))
+    return listed
+
+
+@pytest.mark.parametrize(("path", "module", "is_package"), files(), ids=lambda value: str(value))
+def test_a_module_imports_only_what_it_may(path: Path, module: str, is_package: bool) -> None:
+    assert faults(path.read_text(encoding="utf-8"), module, is_package=is_package) == []
+
+
+def test_every_part_of_the_engine_has_a_layer() -> None:
+    parts = {module.split(".")[1] for _, module, _ in files() if module.startswith("explorer.")}
+    assert parts <= set(RANK), "give the new part its place in LAYERS"
+    assert {"errors", "vocabulary", "automata", "tokens"} <= parts
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("explorer.vocabulary.bytes", "from explorer.automata import machine"),
+        ("explorer.vocabulary.bytes", "from ..automata.machine import Dfa"),
+        ("explorer.automata.regex", "def f():\n    import explorer.tokens.compile"),
+        ("explorer.automata.regex", "from explorer import compile"),
+        ("explorer.automata.regex", "import torch"),
+        ("explorer.tokens.compile", "def f():\n    import pynini"),
+        ("explorer.tokens.compile", "import importlib\nimportlib.import_module('transformers')"),
+        ("explorer.analysis.explain", "from IPython.display import display"),
+        ("explorer.decoding.session", "from widgets.cursor import Cursor"),
+        ("explorer.vocabulary.adapter", "import transformers"),
+        ("widgets.figures.mask", "import anywidget"),
+        ("widgets.figures.mask", "from widgets.cursor import Cursor"),
+        ("widgets.cursor", "from explorer.cli import main"),
+    ],
+)
+def test_a_wrong_import_is_found(module: str, source: str) -> None:
+    assert len(faults(source, module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("explorer.automata.regex", "from explorer.errors import RegexError\nimport pynini"),
+        ("explorer.vocabulary.adapter", "def f():\n    import transformers"),
+        ("explorer.tokens.device", "def f():\n    import torch"),
+        ("explorer.cli", "import explorer"),
+        ("widgets.cursor", "import explorer, anywidget"),
+        ("widgets.figures.mask", "from explorer.analysis import explain"),
+    ],
+)
+def test_a_right_import_is_not(module: str, source: str) -> None:
+    assert faults(source, module) == []
+
+
+def loaded_after(code: str) -> set[str]:
+    """The top-level names in `sys.modules` of a fresh interpreter that has run `code`."""
+    script = f"{code}\nimport sys\nprint(*sorted({{n.split('.')[0] for n in sys.modules}}))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+HEAVY = {"torch", "transformers", "huggingface_hub", *NOTEBOOK_LIBRARIES}
+
+COMPILE = """
+import explorer
+vocabulary = explorer.Vocabulary.from_bytes([b"f", b"oo", b"for", b"d", None], eos_ids=[4])
+machine = explorer.compile(explorer.regex(r"(foo)+d"), vocabulary)
+assert machine.allowed(machine.start).any()
+"""
+
+
+@pytest.mark.parametrize("code", ["import explorer", "import explorer.cli", COMPILE])
+def test_the_headless_engine_loads_no_heavy_library(code: str) -> None:
+    assert loaded_after(code) & HEAVY == set()
+
+
+def test_a_loaded_library_would_be_seen() -> None:
+    assert "json" in loaded_after("import explorer, json")

@@ -1,0 +1,196 @@
+"""Masks against oracles that know no automata; and each oracle shown to be able to fail."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import explorer
+from explorer.errors import EmptyConstraint, IncompatibleVocabulary
+from tests.patterns import ALPHABET, patterns, vocabularies
+from tests.tokens.oracle import DerivativeOracle, Expression, FiniteOracle, language
+
+LONGEST = 4
+LONG = int(os.environ.get("EXPLORER_LONG_EXAMPLES", "4000"))
+tally: Counter[str] = Counter()
+
+
+def relaxed(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        derandomize=True,
+    )
+
+
+def decisions(dfa: explorer.TokenDFA, oracle: FiniteOracle, limit: int) -> list[tuple[bytes, int]]:
+    """Walk every token path, up to a number of decisions; the ones that differ."""
+    wrong: list[tuple[bytes, int]] = []
+    queue: list[tuple[int, bytes]] = [(dfa.start, b"")]
+    seen = {(dfa.start, b"")}
+    count = 0
+    for state, prefix in queue:
+        mask = dfa.allowed(state)
+        for token in range(len(dfa.vocabulary)):
+            if bool(mask[token]) != oracle.allowed(prefix, token):
+                wrong.append((prefix, token))
+            count += 1
+        if int(dfa.distance[state]) != oracle.distance(prefix):
+            wrong.append((prefix, -1))
+        for token in np.flatnonzero(mask):
+            following = dfa.step(state, int(token))
+            data = dfa.vocabulary.tokens[token]
+            if data is not None and following is not None and count < limit:
+                place = (following, prefix + data)
+                if place not in seen:
+                    seen.add(place)
+                    queue.append(place)
+    tally["finite"] += count
+    return wrong
+
+
+def check_finite(pattern: str, tokens: list[bytes | None]) -> None:
+    tokens = [*tokens, None]
+    eos = len(tokens) - 1
+    words = language(pattern, ALPHABET, LONGEST)
+    oracle = FiniteOracle(words, tokens, [eos])
+    vocabulary = explorer.Vocabulary.from_bytes(tokens, eos_ids=[eos])
+    bounded = explorer.regex(pattern) & explorer.regex(f"[{ALPHABET}]{{0,{LONGEST}}}")
+    try:
+        dfa = explorer.compile(bounded, vocabulary)
+    except EmptyConstraint:
+        assert not words
+        return
+    except IncompatibleVocabulary as error:
+        assert words and oracle.distance(b"") is None
+        assert error.witness in words
+        return
+    assert decisions(dfa, oracle, 2000) == []
+
+
+@given(patterns(), vocabularies())
+@relaxed(400)
+def test_masks_equal_brute_force(pattern: str, tokens: list[bytes | None]) -> None:
+    check_finite(pattern, tokens)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3000)
+@given(patterns(leaves=10), vocabularies())
+@relaxed(LONG)
+def test_masks_equal_brute_force_long(pattern: str, tokens: list[bytes | None]) -> None:
+    check_finite(pattern, tokens)
+
+
+WHOLE = vocabularies().map(
+    lambda tokens: [t if t is None or _is_text(t) else b"ab" for t in tokens]
+)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def check_infinite(pattern: str, tokens: list[bytes | None], limit: int) -> None:
+    """Both directions on the unbounded language, along every path up to a number of states."""
+    tokens = [*tokens, None]
+    eos = len(tokens) - 1
+    oracle = DerivativeOracle(pattern, tokens, [eos], limit=60)
+    vocabulary = explorer.Vocabulary.from_bytes(tokens, eos_ids=[eos])
+    try:
+        dfa = explorer.compile(explorer.regex(pattern), vocabulary)
+    except (EmptyConstraint, IncompatibleVocabulary):
+        assert not oracle.finishes(oracle.start)
+        return
+    queue: list[tuple[int, Expression, str]] = [(dfa.start, oracle.start, "")]
+    for state, expression, text in queue:
+        mask = dfa.allowed(state)
+        for token in range(len(tokens)):
+            wanted = oracle.allowed(expression, token)
+            if wanted is None:
+                continue
+            assert bool(mask[token]) == wanted, (text, token)
+            tally["infinite"] += 1
+            following = dfa.step(state, token)
+            data = oracle.tokens[token]
+            if following is not None and data and len(queue) < limit:
+                queue.append((following, oracle.after(expression, data), text + data))
+        completion = complete(dfa, state)
+        assert re.fullmatch(pattern, text + completion.decode()), (text, completion)
+
+
+def complete(dfa: explorer.TokenDFA, state: int) -> bytes:
+    """The bytes of a shortest way to the end."""
+    data = b""
+    while not dfa.is_final(state):
+        for token in np.flatnonzero(dfa.allowed(state)):
+            following = dfa.step(state, int(token))
+            if following is not None and dfa.distance[following] < dfa.distance[state]:
+                data += dfa.vocabulary.tokens[token] or b""
+                state = following
+                break
+        else:
+            raise AssertionError("the distance does not fall")
+    return data
+
+
+@given(patterns(assertions=False), WHOLE)
+@relaxed(300)
+def test_masks_equal_derivatives(pattern: str, tokens: list[bytes | None]) -> None:
+    check_infinite(pattern, tokens, 25)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3000)
+@given(patterns(assertions=False, leaves=10), WHOLE)
+@relaxed(LONG)
+def test_masks_equal_derivatives_long(pattern: str, tokens: list[bytes | None]) -> None:
+    check_infinite(pattern, tokens, 60)
+
+
+def test_enough_decisions_were_made(request: pytest.FixtureRequest) -> None:
+    if tally["finite"] + tally["infinite"] == 0:
+        pytest.skip("the tests that count ran in another process")
+    print(f"\n{dict(tally)} (state, token) decisions, none wrong")
+
+
+def test_an_error_in_a_machine_is_found() -> None:
+    """Mutants: flip one entry of a table, or forget the trim, and the oracle objects."""
+    tokens = [b"a", b"b", b"ab", b"\xc3", b"\xa4", None]
+    vocabulary = explorer.Vocabulary.from_bytes(tokens, eos_ids=[5])
+    pattern = "a*b|ä"
+    words = language(pattern, ALPHABET, LONGEST)
+    oracle = FiniteOracle(words, tokens, [5])
+    bounded = explorer.regex(pattern) & explorer.regex(f"[{ALPHABET}]{{0,{LONGEST}}}")
+    dfa = explorer.compile(bounded, vocabulary)
+    assert decisions(dfa, oracle, 2000) == []
+    for state in range(dfa.num_states):
+        for class_ in range(1, dfa.num_classes):
+            table = dfa.table.copy()
+            table[state, class_] = 0 if table[state, class_] == -1 else -1
+            mutant = explorer.TokenDFA(
+                dfa.constraint, vocabulary, table, dfa.token_class, dfa.char_state, dfa.accepting,
+                dfa.distance, dfa.stuck, dfa.report,
+            )  # fmt: skip
+            assert decisions(mutant, oracle, 2000) != []
+
+
+def test_the_derivative_oracle_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens: list[bytes | None] = [b"a", b"b", b"ab"]
+    check_infinite("a*b", tokens, 25)
+    monkeypatch.setattr(explorer, "regex", lambda _: regex("a*b?"))
+    with pytest.raises(AssertionError):
+        check_infinite("a*b", tokens, 25)
+
+
+regex = explorer.regex

@@ -1,0 +1,480 @@
+"""Every component of a tokenizer.json: its bytes, what it makes impossible, what it notes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+)
+from transformers import PreTrainedTokenizerFast
+
+from explorer.errors import UnsupportedTokenizer, VocabularyError
+from explorer.vocabulary import Vocabulary, prove
+from explorer.vocabulary.byte_alphabet import CHAR_OF, piece_bytes
+from explorer.vocabulary.decoder import clean_up, piece_reader
+
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+
+
+def byte_level(*, prefix: bool = False, extra: tuple[str, ...] = ()) -> Tokenizer:
+    """All 256 bytes, a few merges, and pieces beyond them."""
+    pieces = [*CHAR_OF, "Ġa", "ab", "Ġab", "<|end|>", *extra]
+    merges = [("Ġ", "a"), ("a", "b"), ("Ġ", "ab")]
+    tokenizer = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["<|end|>"])
+    return tokenizer
+
+
+def llama_style(**options: Any) -> Tokenizer:
+    """SentencePiece BPE as Llama's first tokenizer.json wrote it: all in the normalizer."""
+    pieces = ["<unk>", "<s>", "</s>", *BYTES, "▁", "a", "b", "▁a", "ab", "▁ab", " ", "<", "0"]
+    merges = [("▁", "a"), ("a", "b"), ("▁", "ab")]
+    model = models.BPE(
+        {piece: i for i, piece in enumerate(pieces)},
+        merges,
+        unk_token="<unk>",
+        byte_fallback=options.get("byte_fallback", True),
+        fuse_unk=True,
+    )
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    tokenizer.decoder = options.get("decoder") or decoders.Sequence(
+        [
+            decoders.Replace("▁", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
+    tokenizer.add_special_tokens(["<unk>", "<s>", "</s>"])
+    return tokenizer
+
+
+def spelled(vocab: Vocabulary, text: str) -> bytes:
+    ids = vocab.encode(text)
+    assert ids is not None
+    parts = [vocab.tokens[token] for token in ids]
+    assert None not in parts, (text, ids)
+    return b"".join(part for part in parts if part is not None)
+
+
+# --- byte-level -------------------------------------------------------------------------------
+
+
+@given(text=st.text(max_size=30))
+def test_byte_level_spells_any_text(text: str) -> None:
+    assert spelled(_PLAIN, text) == text.encode()
+    expected = text if text.startswith(" ") or not text else f" {text}"
+    assert spelled(_PREFIXED, text) == expected.encode()
+
+
+def test_byte_level_prefix_is_noted() -> None:
+    assert any("dummy prefix" in note for note in _PREFIXED.notes)
+    assert not any("dummy prefix" in note for note in _PLAIN.notes)
+
+
+def test_a_special_token_s_name_in_text_is_text() -> None:
+    end = _PLAIN.eos_ids[0]
+    assert _PLAIN.special[end] == "<|end|>" and _PLAIN.tokens[end] is None
+    assert spelled(_PLAIN, "a<|end|>b") == b"a<|end|>b"
+
+
+def test_added_tokens_that_are_text_are_their_content() -> None:
+    tokenizer = byte_level()
+    # In the byte alphabet "é" is the byte E9 and "Ġ" a space; as added tokens they are text.
+    tokenizer.add_tokens(["é", "Ġ!", "   "])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    ids = [tokenizer.token_to_id(text) for text in ("é", "Ġ!", "   ")]
+    assert [vocab.tokens[token] for token in ids] == ["é".encode(), "Ġ!".encode(), b"   "]
+    assert any("literal content" in note for note in vocab.notes)
+    assert spelled(vocab, "aé   Ġ! é") == "aé   Ġ! é".encode()
+
+
+def test_ids_keep_gaps_and_positions() -> None:
+    pieces = {piece: 2 * i for i, piece in enumerate(CHAR_OF)}
+    tokenizer = Tokenizer(models.BPE(pieces, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    vocab = Vocabulary.from_tokenizer(tokenizer, eos_ids=[1])
+    assert len(vocab) == 511
+    assert [vocab.tokens[2 * byte] for byte in range(256)] == [bytes([b]) for b in range(256)]
+    assert set(vocab.tokens[1::2]) == {None}
+
+
+def test_a_byte_level_model_without_all_bytes_says_so() -> None:
+    tokenizer = Tokenizer(models.BPE({"a": 0, "Ġ": 1, "end": 2}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    vocab = Vocabulary.from_tokenizer(tokenizer, eos_ids=[2])
+    assert any("dropped" in note for note in vocab.notes)
+    assert spelled(vocab, "a b") == b"a "
+
+
+def test_the_callers_tokenizer_is_left_as_it_is() -> None:
+    tokenizer = byte_level()
+    tokenizer.enable_truncation(2)
+    before = tokenizer.to_str()
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert spelled(vocab, "abc <|end|>") == b"abc <|end|>"
+    assert tokenizer.to_str() == before
+
+
+def test_transformers_special_tokens_are_not_text() -> None:
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=byte_level(extra=("<pad>",)), pad_token="<pad>", eos_token="<|end|>"
+    )
+    vocab = Vocabulary.from_tokenizer(fast)
+    assert vocab.eos_ids == (fast.eos_token_id,)
+    assert vocab.tokens[fast.pad_token_id] is None
+    assert vocab.special[fast.pad_token_id] == "<pad>"
+    assert spelled(vocab, "<pad>") == b"<pad>"
+
+
+# --- SentencePiece as tokenizer.json ----------------------------------------------------------
+
+
+@given(text=st.text(max_size=30) | st.text(" ab<0▁", max_size=30))
+def test_byte_fallback_spells_any_text(text: str) -> None:
+    image = " " + text.replace("▁", " ") if text else ""
+    assert spelled(_LLAMA, text) == image.encode()
+
+
+def test_byte_pieces_stand_beside_equal_pieces() -> None:
+    ids = _LLAMA.ids_of(b" ")
+    assert len(ids) == 3  # <0x20>, "▁" and " "
+    assert len(_LLAMA.ids_of(b"a")) == 2
+    assert _LLAMA.ids_of(b"<0x20>") == ()
+    assert spelled(_LLAMA, "<0x20>") == b" <0x20>"
+
+
+def test_without_byte_fallback_such_a_piece_is_literal() -> None:
+    pieces = ["</s>", "<unk>", "▁", "a", *"<0x20>", "<0", "<0x", "<0x2", "<0x20", "<0x20>"]
+    vocab_ids = {piece: i for i, piece in enumerate(dict.fromkeys(pieces))}
+    merges = [("<", "0"), ("<0", "x"), ("<0x", "2"), ("<0x2", "0"), ("<0x20", ">")]
+    tokenizer = Tokenizer(models.BPE(vocab_ids, merges, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_special_tokens(["</s>", "<unk>"])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert vocab.tokens[vocab_ids["<0x20>"]] == b"<0x20>"
+    # Were the decoder to read bytes, that id would be a space, and its own text would not prove it.
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    with pytest.raises(UnsupportedTokenizer, match="<0x20>"):
+        Vocabulary.from_tokenizer(tokenizer)
+
+
+@pytest.mark.parametrize("scheme", ["always", "first", "never"])
+@pytest.mark.parametrize("split", [True, False])
+def test_metaspace_schemes(scheme: Any, split: bool) -> None:
+    pieces = [("<unk>", 0.0), ("</s>", 0.0), ("▁", -2.0), ("a", -2.0), ("b", -2.0), ("▁ab", -1.0)]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=split)
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme=scheme)
+    tokenizer.add_special_tokens(["<unk>", "</s>"])
+    tokenizer.add_tokens([AddedToken("XY", normalized=False)])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    start = b"" if scheme == "never" else b" "
+    assert spelled(vocab, "ab ba") == start + b"ab ba"
+    assert spelled(vocab, " ab") == b" ab"
+    # "always" puts a space before each part between added tokens, "first" only before the text.
+    assert spelled(vocab, "aXYb") == start + b"aXY" + (b" b" if scheme == "always" else b"b")
+    assert any("dummy prefix" in note for note in vocab.notes) == (scheme != "never")
+    # The model holds "</s>" as a piece and would find it in text.
+    ids = vocab.encode("</s>")
+    assert ids is not None and 1 not in ids and 0 in ids
+
+
+def test_unigram_control_piece_whose_characters_have_pieces() -> None:
+    pieces = [("</s>", 0.0), ("▁", -2.0), *((c, -3.0) for c in "</s>a")]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=None))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_special_tokens(["</s>"])
+    assert 0 in tokenizer.encode("a</s>", add_special_tokens=False).ids
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert spelled(vocab, "a</s>a") == b" a</s>a"
+    with pytest.raises(VocabularyError, match="cannot encode"):
+        vocab.encode("z")
+
+
+def test_unigram_piece_that_stands_twice_keeps_both_ids() -> None:
+    pieces = [("</s>", 0.0), ("▁", -2.0), ("a", -1.0), ("a", -3.0), ("b", -3.0)]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=None))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_special_tokens(["</s>"])
+    assert Vocabulary.from_tokenizer(tokenizer).ids_of(b"a") == (2, 3)
+
+
+# --- WordPiece, word ends, whole words --------------------------------------------------------
+
+
+def word_piece(cleanup: bool) -> Tokenizer:
+    pieces = ["[UNK]", "[SEP]", "a", "##a", "b", "##b", ".", "##.", "ab", "'", "##", "x", "##yz"]
+    tokenizer = Tokenizer(
+        models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]")
+    )
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(cleanup=cleanup)
+    tokenizer.add_special_tokens(["[UNK]", "[SEP]"])
+    return tokenizer
+
+
+def test_word_piece_spaces() -> None:
+    vocab = Vocabulary.from_tokenizer(word_piece(cleanup=False))
+    assert vocab.tokens[2:8] == (b" a", b"a", b" b", b"b", b" .", b".")
+    assert vocab.tokens[10] is None and vocab.special[10] == "##"  # it would write nothing
+    assert spelled(vocab, "ab  AB. baa") == b" ab ab . baa"
+    assert any("writes a space before" in note for note in vocab.notes)
+    assert any("BertNormalizer" in note for note in vocab.notes)
+
+
+def test_word_piece_clean_up_is_the_decoder_s() -> None:
+    tokenizer = word_piece(cleanup=True)
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert spelled(vocab, "ab. b'") == b" ab. b '"
+    assert tokenizer.decode(tokenizer.encode("ab. b'").ids) == "ab. b '"
+
+
+def test_word_piece_missing_a_word_that_pieces_spell_is_no_refutation() -> None:
+    # Greedily "x" then "##yz": "xyzb" goes on with "##b", but "xy" stops after "x".
+    vocab = Vocabulary.from_tokenizer(word_piece(cleanup=False))
+    assert vocab.encode("xy") == (0,)
+    assert spelled(vocab, "xyzb") == b" xyzb"
+
+
+def test_word_ends() -> None:
+    pieces = ["<unk>", "</s>", "a", "b", "a</w>", "b</w>", "ab</w>"]
+    model = models.BPE(
+        {piece: i for i, piece in enumerate(pieces)},
+        [("a", "b</w>")],
+        unk_token="<unk>",
+        end_of_word_suffix="</w>",
+    )
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.decoder = decoders.BPEDecoder("</w>")
+    tokenizer.add_special_tokens(["<unk>", "</s>"])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert vocab.tokens[2:] == (b"a", b"b", b"a ", b"b ", b"ab ")
+    assert spelled(vocab, "ab  ba") == b"ab ba "
+    tokenizer.decoder = decoders.BPEDecoder("@@")
+    with pytest.raises(UnsupportedTokenizer) as caught:
+        Vocabulary.from_tokenizer(tokenizer)
+    assert caught.value.component == "model.BPE.end_of_word_suffix"
+
+
+def test_whole_words_without_a_decoder() -> None:
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "[EOS]": 1, "yes": 2, "no": 3}, "[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.add_special_tokens(["[UNK]", "[EOS]"])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert vocab.tokens == (None, None, b" yes", b" no")
+    assert spelled(vocab, "yes no") == b" yes no"
+    assert tokenizer.decode([2, 3]) == "yes no"
+
+
+# --- normalizers ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("normalizer", "text", "image", "noted"),
+    [
+        (normalizers.NFC(), "e\u0301", "é", "NFC"),
+        (normalizers.NFKC(), "ﬁ", "fi", "NFKC"),
+        (normalizers.NFD(), "é", "e\u0301", "NFD"),
+        (normalizers.Lowercase(), "ÀB", "àb", "Lowercase"),
+        (normalizers.Strip(), "  a ", "a", "Strip"),
+        (normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]), "é", "e", "Strip"),
+        (normalizers.Replace(Regex(" {2,}"), " "), "a   b", "a b", "Regex"),
+        (normalizers.Replace("a", "b"), "aXa", "bXb", "replaces"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_normalizers_are_followed_and_noted(
+    normalizer: Any, text: str, image: str, noted: str
+) -> None:
+    tokenizer = byte_level()
+    tokenizer.normalizer = normalizer
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert spelled(vocab, text) == image.encode()
+    assert any(noted in note for note in vocab.notes)
+
+
+def test_byte_level_as_a_normalizer() -> None:
+    tokenizer = byte_level()
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.ByteLevel()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("Ġ"), "merged_with_next")
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert spelled(vocab, "e\u0301 ab") == "é ab".encode()
+
+
+# --- what cannot be known ---------------------------------------------------------------------
+
+
+class Python:
+    """A component written in Python."""
+
+    def decode_chain(self, tokens: list[str]) -> list[str]:
+        return tokens
+
+    def pre_tokenize(self, text: Any) -> None: ...
+
+    def normalize(self, text: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("decoder", "component"),
+    [
+        (None, "decoder"),
+        (decoders.CTC(), "decoder.CTC"),
+        (decoders.Replace(Regex("▁+"), " "), "decoder.Replace"),
+        (decoders.Sequence([decoders.Fuse(), decoders.Replace("ab", "c")]), "decoder.Replace"),
+        (
+            decoders.Sequence([decoders.ByteFallback(), decoders.Replace("▁", " ")]),
+            "decoder.Replace",
+        ),
+        (decoders.Strip(" ", 1, 0), "decoder.Strip"),
+        (decoders.Sequence([decoders.Fuse(), decoders.ByteFallback()]), "decoder.ByteFallback"),
+        (decoders.Sequence([decoders.Fuse(), decoders.ByteLevel()]), "decoder.ByteLevel"),
+        (decoders.Sequence([decoders.Fuse(), decoders.Metaspace()]), "decoder.Metaspace"),
+        (decoders.Sequence([decoders.WordPiece(), decoders.ByteLevel()]), "decoder.WordPiece"),
+        (decoders.Decoder.custom(Python()), "decoder.custom"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_decoders_without_bytes_of_their_own(decoder: Any, component: str) -> None:
+    tokenizer = byte_level()
+    tokenizer.decoder = decoder
+    with pytest.raises(UnsupportedTokenizer) as caught:
+        Vocabulary.from_tokenizer(tokenizer)
+    assert caught.value.component == component
+    assert len(caught.value.reason) > 10
+
+
+def test_components_in_python_declare_nothing() -> None:
+    tokenizer = byte_level()
+    tokenizer.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Python())
+    with pytest.raises(UnsupportedTokenizer, match=r"pre_tokenizer\.custom"):
+        Vocabulary.from_tokenizer(tokenizer)
+    tokenizer = byte_level()
+    tokenizer.normalizer = normalizers.Normalizer.custom(Python())
+    with pytest.raises(UnsupportedTokenizer, match=r"normalizer\.custom"):
+        Vocabulary.from_tokenizer(tokenizer)
+
+
+def test_bytes_that_the_decoder_does_not_read_back() -> None:
+    with pytest.raises(UnsupportedTokenizer) as caught:
+        Vocabulary.from_tokenizer(llama_style(decoder=decoders.Metaspace()))
+    assert caught.value.component == "model.BPE.byte_fallback"
+
+
+def test_a_decoder_of_another_tokenizer_is_refuted() -> None:
+    tokenizer = byte_level()
+    tokenizer.decoder = decoders.Fuse()
+    with pytest.raises(UnsupportedTokenizer) as caught:
+        Vocabulary.from_tokenizer(tokenizer)
+    assert caught.value.component == "proof"
+
+
+def test_dropping_after_the_byte_alphabet() -> None:
+    tokenizer = byte_level()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.ByteLevel(add_prefix_space=False), pre_tokenizers.Whitespace()]
+    )
+    with pytest.raises(UnsupportedTokenizer, match=r"pre_tokenizer\.Whitespace"):
+        Vocabulary.from_tokenizer(tokenizer)
+
+
+def test_one_id_with_two_pieces() -> None:
+    tokenizer = Tokenizer(models.BPE({"a": 5, "b": 5}, []))
+    tokenizer.decoder = decoders.Fuse()
+    with pytest.raises(VocabularyError, match="id 5 belongs to two pieces"):
+        Vocabulary.from_tokenizer(tokenizer, eos_ids=[0])
+
+
+def test_no_end_of_text() -> None:
+    tokenizer = Tokenizer(models.BPE({"a": 0}, []))
+    tokenizer.decoder = decoders.Fuse()
+    with pytest.raises(VocabularyError, match="No end of text") as caught:
+        Vocabulary.from_tokenizer(tokenizer)
+    assert "eos_ids=" in caught.value.remedy
+    with pytest.raises(VocabularyError, match="out of range"):
+        Vocabulary.from_tokenizer(tokenizer, eos_ids=[7])
+
+
+def test_an_end_of_text_that_was_text_is_noted() -> None:
+    tokenizer = byte_level()
+    vocab = Vocabulary.from_tokenizer(tokenizer, eos_ids=[ord("\n")])
+    assert vocab.tokens[ord("\n")] is None and vocab.special[ord("\n")] == "Ċ"
+    assert any(r"b'\n'" in note for note in vocab.notes)
+
+
+# --- the decoder's rules against the library's decoders ---------------------------------------
+
+PIECES = st.text(st.sampled_from("ab Ġ▁é<0x2>.#'nt"), min_size=1, max_size=6) | st.sampled_from(
+    ["<0x20>", "<0xc3>", "<0xA9>", "<0x+A>", "<0x2>", "##a", " n't", "'s", " do not"]
+)
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        decoders.ByteLevel(),
+        decoders.Metaspace(prepend_scheme="always"),
+        decoders.Metaspace(prepend_scheme="never"),
+        decoders.WordPiece(cleanup=True),
+        decoders.WordPiece(prefix="▁", cleanup=False),
+        decoders.BPEDecoder("a"),
+        decoders.Sequence([decoders.Replace("ab", "é"), decoders.Fuse()]),
+        decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]),
+    ],
+    ids=str,
+)
+@given(pieces=st.lists(PIECES, max_size=6))
+def test_pieces_together_are_what_the_library_decodes(decoder: Any, pieces: list[str]) -> None:
+    read = piece_reader(json.loads(decoder.__getstate__())).read
+    # A guard on each side keeps the pieces away from what only happens at the ends of a text.
+    ours = b"".join(read(piece) for piece in ("|", *pieces, "|"))
+    theirs = decoder.decode(["|", *pieces, "|"])
+    try:
+        text = ours.decode()
+    except UnicodeDecodeError:
+        # Bytes that are no UTF-8: the library can only print a sign for them.
+        assert "\ufffd" in theirs
+    else:
+        assert text.removeprefix(" ") == theirs
+
+
+def test_clean_up_sees_one_piece() -> None:
+    assert clean_up(" .") == "."
+    assert clean_up(" a . n't") == " a. n't".replace(" n't", "n't")
+    assert piece_bytes("Ġé b") == "Ġé b".encode()
+
+
+def test_proof_is_public() -> None:
+    result = prove(_PLAIN.tokens, _PLAIN._encoder, ["ab", " ab"])  # pyright: ignore[reportArgumentType]
+    assert result.exact == ("ab", " ab") and not result.unwritable and not result.skipped
+
+
+_PLAIN = Vocabulary.from_tokenizer(byte_level())
+_PREFIXED = Vocabulary.from_tokenizer(byte_level(prefix=True))
+_LLAMA = Vocabulary.from_tokenizer(llama_style())

@@ -1,0 +1,475 @@
+"""Files: which format, which end of text, and what damage is named."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from explorer.errors import DamagedFile, ExplorerError, UnsupportedTokenizer, VocabularyError
+from explorer.vocabulary import Vocabulary
+from explorer.vocabulary.byte_alphabet import CHAR_OF
+from explorer.vocabulary.files import read_path
+from explorer.vocabulary.rank_files import read_ranks
+from explorer.vocabulary.sentencepiece_file import read_sentencepiece
+
+
+def small(specials: tuple[str, ...] = ("</s>",)) -> dict[str, Any]:
+    tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(CHAR_OF)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(list(specials))
+    return json.loads(tokenizer.to_str())
+
+
+def write(folder: Path, **files: Any) -> Path:
+    for name, content in files.items():
+        path = folder / name.replace("__", ".")
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(json.dumps(content), "utf-8")
+    return folder
+
+
+# --- the end of text --------------------------------------------------------------------------
+
+
+def test_the_argument_wins(tmp_path: Path) -> None:
+    write(tmp_path, tokenizer__json=small(("</s>", "<x>")), generation_config__json={"eos_token_id": 256})
+    assert Vocabulary.from_file(tmp_path, eos_ids=[257]).eos_ids == (257,)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"generation_config__json": {"eos_token_id": 257}}, (257,)),
+        ({"generation_config__json": {"eos_token_id": [257, 256]}}, (256, 257)),
+        ({"tokenizer_config__json": {"eos_token": "<x>"}}, (257,)),
+        ({"tokenizer_config__json": {"eos_token": {"content": "<x>"}}}, (257,)),
+        ({"special_tokens_map__json": {"eos_token": "<x>"}}, (257,)),
+        (
+            {
+                "tokenizer_config__json": {"eos_token": "<x>"},
+                "generation_config__json": {"eos_token_id": 256},
+            },
+            (256, 257),
+        ),
+        ({"config__json": {"eos_token_id": 257}}, (257,)),
+        (
+            {"tokenizer_config__json": {"eos_token": "<x>"}, "config__json": {"eos_token_id": 256}},
+            (257,),
+        ),
+        ({"generation_config__json": {"eos_token_id": None}}, (256,)),
+        ({}, (256,)),
+    ],
+)
+def test_where_the_end_of_text_comes_from(
+    tmp_path: Path, files: dict[str, Any], expected: tuple[int, ...]
+) -> None:
+    write(tmp_path, tokenizer__json=small(("</s>", "<x>")), **files)
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.eos_ids == expected
+    assert Vocabulary.from_file(tmp_path / "tokenizer.json") == vocab
+    guessed = any("taken from the name" in note for note in vocab.notes)
+    assert guessed == (files in ({}, {"generation_config__json": {"eos_token_id": None}}))
+
+
+def test_from_tokenizer_reads_the_generation_config_of_its_folder(tmp_path: Path) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    write(tmp_path, tokenizer__json=small(("</s>", "<x>")))
+    made = PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"), eos_token="</s>")
+    made.save_pretrained(tmp_path)
+    write(tmp_path, generation_config__json={"eos_token_id": [256, 257]})
+    loaded = PreTrainedTokenizerFast.from_pretrained(tmp_path)
+    assert Vocabulary.from_tokenizer(loaded).eos_ids == (256, 257)
+    assert Vocabulary.from_tokenizer(made).eos_ids == (256,)
+    assert Vocabulary.from_file(tmp_path) == Vocabulary.from_tokenizer(loaded)
+
+
+def test_no_end_of_text_says_how_to_give_it(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        tokenizer__json=small(("<x>",)),
+        tokenizer_config__json={"eos_token": "<missing>"},
+    )
+    with pytest.raises(VocabularyError, match="<missing>") as caught:
+        Vocabulary.from_file(tmp_path)
+    assert "eos_ids=" in caught.value.remedy
+
+
+def test_flags_of_the_configuration(tmp_path: Path) -> None:
+    declared = small()
+    for token, content in enumerate(("<tool>", "word"), start=257):
+        entry = {**declared["added_tokens"][0], "id": token, "content": content, "special": False}
+        declared["added_tokens"].append(entry)
+    write(
+        tmp_path,
+        tokenizer__json=declared,
+        tokenizer_config__json={
+            "added_tokens_decoder": {
+                "257": {"content": "<tool>", "special": True},
+                "258": {"content": "word", "special": False},
+                "300": {"content": "<later>", "special": True},
+            }
+        },
+    )
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.tokens[257] is None and vocab.special[257] == "<tool>"
+    assert vocab.tokens[258] == b"word"
+    assert len(vocab) == 301 and vocab.special[300] == "<later>" and vocab.tokens[299] is None
+    ids = vocab.encode("<tool>word")
+    assert ids is not None and 257 not in ids and 258 in ids
+
+
+# --- formats ----------------------------------------------------------------------------------
+
+
+def ranks(tokens: list[bytes]) -> bytes:
+    return b"".join(base64.b64encode(t) + b" %d\n" % i for i, t in enumerate(tokens))
+
+
+def test_a_rank_file_may_be_called_tokenizer_model(tmp_path: Path) -> None:
+    tokens = [bytes([byte]) for byte in range(256)]
+    write(tmp_path, tokenizer__model=ranks(tokens))
+    vocab = Vocabulary.from_file(tmp_path, eos_ids=[257, 300])
+    assert vocab.tokens == (*tokens, *[None] * 45)
+    assert any("Not proved" in note for note in vocab.notes)
+
+
+def test_gpt2_pieces_that_no_merge_gives_are_not_text(tmp_path: Path) -> None:
+    pieces = [*CHAR_OF, "ab", "<|endoftext|>", "madeup"]
+    write(
+        tmp_path,
+        vocab__json={piece: i for i, piece in enumerate(pieces)},
+        merges__txt=b"#version: 0.2\na b\n",
+    )
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.tokens[256:] == (b"ab", None, None)
+    assert vocab.eos_ids == (257,) and vocab.special[258] == "madeup"
+    assert vocab.encode("ab<|endoftext|>") == (256, *b"<|endoftext|>")
+    assert Vocabulary.from_file(tmp_path / "merges.txt") == vocab
+    (tmp_path / "merges.txt").unlink()
+    with pytest.raises(VocabularyError, match=r"merges\.txt is missing"):
+        Vocabulary.from_file(tmp_path)
+
+
+def test_word_piece_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
+    write(tmp_path, vocab__txt="[UNK]\r\n[SEP]\r\na\r\n\u2028\r\n##b\r\n".encode())
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.tokens == (None, None, b" a", " \u2028".encode(), b"b")
+    assert vocab.eos_ids == (1,)
+
+
+def test_word_piece_lower_cases_where_the_configuration_says_so(tmp_path: Path) -> None:
+    write(
+        tmp_path, vocab__txt=b"[UNK]\n[SEP]\na\n", tokenizer_config__json={"do_lower_case": True}
+    )
+    assert Vocabulary.from_file(tmp_path).encode("A") == (2,)
+    (tmp_path / "tokenizer_config.json").unlink()
+    assert Vocabulary.from_file(tmp_path).encode("A") == (0,)
+
+
+def tekken(**changes: Any) -> dict[str, Any]:
+    declared: dict[str, Any] = {
+        "config": {
+            "pattern": r"\S+|\s+",
+            "default_vocab_size": 256 + 3,
+            "default_num_special_tokens": 3,
+        },
+        "vocab": [
+            {"rank": i, "token_bytes": base64.b64encode(t).decode(), "token_str": None}
+            for i, t in enumerate([*(bytes([byte]) for byte in range(256)), b"spare"])
+        ],
+    }
+    for path, value in changes.items():
+        target: Any = declared
+        *route, last = [int(key) if key.isdigit() else key for key in path.split("__")]
+        for key in route:
+            target = target[key]
+        target[last] = value
+    return declared
+
+
+def test_tekken_ids_follow_the_special_ones(tmp_path: Path) -> None:
+    write(tmp_path, tekken__json=tekken())
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.tokens == (None, None, None, *(bytes([byte]) for byte in range(256)))
+    assert vocab.eos_ids == (2,)
+    assert vocab.encode("a b") == (ord("a") + 3, ord(" ") + 3, ord("b") + 3)
+    listed = [{"rank": 0, "token_str": "</s>"}, {"rank": 1, "token_str": "<pad>"}]
+    write(tmp_path, tekken__json=tekken(special_tokens=listed))
+    assert dict(Vocabulary.from_file(tmp_path).special) == {0: "</s>", 1: "<pad>"}
+
+
+# --- SentencePiece, trained and written here --------------------------------------------------
+
+CORPUS = [
+    "the quick brown fox jumps over the lazy dog",
+    "pack my box with five dozen liquor jugs",
+    "how vexingly quick daft zebras jump",
+    "ﬁne café naïve <0x20> 12 34 汉字",
+] * 20
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"byte_fallback": True, "normalization_rule_name": "identity"},
+        {"add_dummy_prefix": False, "remove_extra_whitespaces": False},
+        {"treat_whitespace_as_suffix": True},
+        {"user_defined_symbols": ["<tool>", "▁▁", "qu"], "control_symbols": ["<ctrl>"]},
+    ],
+    ids=lambda options: "+".join(options) or "plain",
+)
+def test_trained_sentencepiece(tmp_path: Path, kind: str, options: dict[str, Any]) -> None:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(CORPUS),
+        model_writer=model,
+        vocab_size=90 + 256 * bool(options.get("byte_fallback")),
+        model_type=kind,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        **options,
+    )
+    path = tmp_path / "a.model"
+    path.write_bytes(model.getvalue())
+    vocab = Vocabulary.from_file(path)
+    oracle = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    assert vocab.eos_ids == (oracle.eos_id(),)
+    for token, data in enumerate(vocab.tokens):
+        silent = oracle.is_control(token) or oracle.is_unknown(token)
+        assert (data is None) == silent, oracle.id_to_piece(token)
+    for text in [*CORPUS[:4], "the  fox <tool> <ctrl> quick", " a ", "<0x20>"]:
+        ids = vocab.encode(text)
+        assert ids is not None
+        if oracle.unk_id() in ids:
+            continue
+        data = b"".join(vocab.tokens[token] or b"" for token in ids)
+        assert data.decode().strip() == oracle.decode(list(ids)).strip()
+        assert all(vocab.tokens[token] is not None for token in ids)
+    assert ("table" in " ".join(vocab.notes)) == ("normalization_rule_name" not in options)
+
+
+def message(number: int, payload: bytes) -> bytes:
+    size = len(payload)
+    head = bytes([number << 3 | 2])
+    return head + (bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])) + payload
+
+
+def piece(surface: str | bytes, kind: int | None = None) -> bytes:
+    raw = surface.encode() if isinstance(surface, str) else surface
+    tail = b"" if kind is None else bytes([0x18, kind])
+    return message(1, message(1, raw) + b"\x15" + struct.pack("<f", -1.0) + tail)
+
+
+HEAD = piece("<unk>", 2) + piece("<s>", 3) + piece("</s>", 3)
+
+
+def test_sentencepiece_types(tmp_path: Path) -> None:
+    path = tmp_path / "typed.model"
+    path.write_bytes(HEAD + piece("a") + piece("▁") + piece("gone", 5) + piece("▁X", 4))
+    vocab = Vocabulary.from_file(path)
+    assert vocab.tokens == (None, None, None, b"a", b" ", None, b" X")
+    assert dict(vocab.special) == {0: "<unk>", 1: "<s>", 2: "</s>", 5: "gone"}
+    assert any("unused" in note for note in vocab.notes)
+
+
+def test_sentencepiece_byte_and_literal() -> None:
+    data = HEAD + piece("<0x20>") + piece("<0x20", 1) + piece("<0x41>", 6)
+    from explorer.vocabulary import sentencepiece_file
+
+    # SentencePiece's library wants all 256 byte pieces, so the reader is asked without it.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sentencepiece_file, "load_if_installed", lambda name: None)
+        reading = read_sentencepiece(data, "a file")
+    assert reading.tokens[3:] == [b"<0x20>", b"<0x20", b"A"]
+    assert any("Not proved" in note for note in reading.notes)
+
+
+def test_sentencepiece_that_rewrites_when_decoding() -> None:
+    with pytest.raises(UnsupportedTokenizer, match="denormalizer"):
+        read_sentencepiece(HEAD + message(5, message(2, b"table")), "a file")
+
+
+# --- damage -----------------------------------------------------------------------------------
+
+
+def damaged_tokenizer(**changes: Any) -> dict[str, Any]:
+    return {**small(), **changes}
+
+
+DAMAGE: dict[str, tuple[str, bytes | Any, str]] = {
+    "truncated json": ("tokenizer.json", json.dumps(small()).encode()[:500], "column"),
+    "not utf-8": ("tokenizer.json", b'{"model": "\xff\xfe"}', "UTF-8"),
+    "empty": ("tokenizer.json", b"", "empty"),
+    "deep": ("tokenizer.json", b"[" * 200_000, "cannot be read"),
+    "long number": ("tokenizer.json", b'{"model": ' + b"9" * 5000 + b"}", "cannot be read"),
+    "a list": ("tokenizer.json", [1, 2], "neither"),
+    "no model": ("tokenizer.json", {"version": "1.0", "model": {}}, "library reads"),
+    "model of wrong type": ("tokenizer.json", damaged_tokenizer(model={"type": "X"}), "library"),
+    "ids of wrong type": (
+        "tokenizer.json",
+        damaged_tokenizer(model={"type": "BPE", "vocab": {"a": "0"}, "merges": []}),
+        "library reads",
+    ),
+    "10^9 ids": (
+        "tokenizer.json",
+        damaged_tokenizer(
+            added_tokens=[], model={"type": "BPE", "vocab": {"a": 10**9}, "merges": []}
+        ),
+        "1,000,000,000",
+    ),
+    "negative id": (
+        "tokenizer.json",
+        damaged_tokenizer(model={"type": "BPE", "vocab": {"a": -1}, "merges": []}),
+        "library reads",
+    ),
+    "merges without pieces": (
+        "tokenizer.json",
+        damaged_tokenizer(model={"type": "BPE", "vocab": {"a": 0}, "merges": ["b c"]}),
+        "library reads",
+    ),
+    "added tokens of wrong type": ("tokenizer.json", damaged_tokenizer(added_tokens=3), "library"),
+    "added id elsewhere": (
+        "tokenizer.json",
+        damaged_tokenizer(added_tokens=[{**small()["added_tokens"][0], "id": 10**9}]),
+        "does not follow",
+    ),
+    "unknown decoder": ("tokenizer.json", damaged_tokenizer(decoder={"type": "X"}), "library"),
+    "table of lists": ("encoder.json", {"a": [0]}, "neither"),
+    "table of names": ("encoder.json", {"a": "0"}, "whole number"),
+    "table of fractions": ("encoder.json", {"a": 0.5}, "whole number"),
+    "table with 10^9": ("encoder.json", {"a": 10**9}, "1,000,000,000"),
+    "merge of nothing": ("encoder.json", {"a": 0, "b": 1}, "needs the piece 'ab'"),
+    "rank not base64": ("x.tiktoken", b"YQ== 0\n!!! 1\n", "line 2"),
+    "rank padding": ("x.tiktoken", b"YQ== 0\nYQ=a 1\n", "line 2"),
+    "rank twice": ("x.tiktoken", b"YQ== 0\nYg== 0\n", "second time"),
+    "rank 10^9": ("x.tiktoken", b"YQ== 0\nYg== 1000000000\n", "line 2"),
+    "rank of 100 digits": ("x.tiktoken", b"YQ== 0\nYg== " + b"9" * 100 + b"\n", "line 2"),
+    "words without unknown": ("vocab.txt", b"a\nb\n", "UNK"),
+    "words twice": ("vocab.txt", b"[UNK]\na\na\n", "line 2 and on line 3"),
+    "words not utf-8": ("vocab.txt", b"[UNK]\n\xff\n", "byte 6 is 0xff"),
+    "tekken sizes": ("tekken.json", tekken(config__default_vocab_size=1000), "1,000 ids"),
+    "tekken 10^9": ("tekken.json", tekken(config__default_vocab_size=10**9), "not believed"),
+    "tekken size of wrong type": ("tekken.json", tekken(config__default_vocab_size="9"), "whole"),
+    "tekken specials": ("tekken.json", tekken(config__default_num_special_tokens=-1), "whole"),
+    "tekken base64": ("tekken.json", tekken(vocab__7__token_bytes="é"), r"vocab\[7\]"),
+    "tekken bytes of wrong type": ("tekken.json", tekken(vocab__7__token_bytes=4), r"vocab\[7\]"),
+    "tekken rank twice": ("tekken.json", tekken(vocab__7__rank=8), r"vocab\[8\]"),
+    "tekken rank missing": ("tekken.json", tekken(vocab__7={}), r"vocab\[7\]"),
+    "tekken entry": ("tekken.json", tekken(vocab__7=None), r"vocab\[7\]"),
+    "tekken listed special": ("tekken.json", tekken(special_tokens=[3]), r"special_tokens\[0\]"),
+    "tekken special beyond": (
+        "tekken.json",
+        tekken(special_tokens=[{"rank": 9, "token_str": "x"}]),
+        "below 3",
+    ),
+    "tekken pattern": ("tekken.json", tekken(config__pattern="("), "pattern"),
+    "sentencepiece cut": ("a.model", (HEAD + piece("abc"))[:-3], "byte"),
+    "sentencepiece not utf-8": ("a.model", HEAD + piece(b"\xff\xfe"), "not UTF-8"),
+    "sentencepiece wire type": ("a.model", HEAD + b"\x0f", "wire type"),
+    "sentencepiece number": ("a.model", HEAD + b"\xff" * 12, "breaks off"),
+    "sentencepiece byte": ("a.model", HEAD + piece("x", 6), "spells none"),
+    "sentencepiece number for message": ("a.model", HEAD + b"\x08\x01", "a number stands"),
+    "sentencepiece type": ("a.model", HEAD + piece("x", 9), "unknown type"),
+    "sentencepiece without pieces": ("a.model", b"\x0a\x00", "SentencePiece"),
+    "unknown": ("a.model", b"\x00\x01\x02", "no known format"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_named(tmp_path: Path, name: str) -> None:
+    file, content, said = DAMAGE[name]
+    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+    (tmp_path / file).write_bytes(raw)
+    if file == "encoder.json":
+        (tmp_path / "vocab.bpe").write_bytes(b"a b\n")
+    with pytest.raises((DamagedFile, VocabularyError, UnsupportedTokenizer), match=said):
+        Vocabulary.from_file(tmp_path / file)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("generation_config.json", b'{"eos_token_id": "2"}'),
+        ("generation_config.json", b'{"eos_token_id": [true]}'),
+        ("generation_config.json", b'{"eos_token_id": -1}'),
+        ("generation_config.json", b'{"eos_token_id": 1000000000}'),
+        ("generation_config.json", b'{"eos_token_id": 999}'),
+        ("generation_config.json", b'{"eos_token_id": '),
+        ("tokenizer_config.json", b"[]"),
+        ("tokenizer_config.json", b'{"added_tokens_decoder": []}'),
+        ("tokenizer_config.json", b'{"added_tokens_decoder": {"x": {"content": "a"}}}'),
+        ("tokenizer_config.json", b'{"added_tokens_decoder": {"5": {}}}'),
+        ("tokenizer_config.json", b'{"added_tokens_decoder": {"1000000000": {"content": "a"}}}'),
+        ("special_tokens_map.json", b"\xff"),
+    ],
+)
+def test_damage_beside_is_named(tmp_path: Path, name: str, content: bytes) -> None:
+    write(tmp_path, tokenizer__json=small())
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises((DamagedFile, VocabularyError)):
+        Vocabulary.from_file(tmp_path)
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(VocabularyError, match="There is no file"):
+        Vocabulary.from_file(tmp_path / "missing.json")
+    with pytest.raises(VocabularyError, match="holds no tokenizer"):
+        Vocabulary.from_file(tmp_path)
+    write(tmp_path, a__tiktoken=b"YQ== 0\n", b__tiktoken=b"YQ== 0\n")
+    with pytest.raises(VocabularyError, match="several tokenizers"):
+        Vocabulary.from_file(tmp_path)
+
+
+READERS: list[Callable[[bytes], object]] = [
+    lambda data: read_ranks(data, "x"),
+    lambda data: read_sentencepiece(data, "x"),
+]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=["ranks", "sentencepiece"])
+@given(data=st.binary(max_size=200), cut=st.integers(0, 60))
+def test_any_bytes_give_a_reading_or_our_error(
+    reader: Callable[[bytes], object], data: bytes, cut: int
+) -> None:
+    for raw in (data, (HEAD + piece("a"))[:cut] + data):
+        try:
+            reader(raw)
+        except ExplorerError as error:
+            assert str(error)
+
+
+@given(data=st.binary(max_size=60), cut=st.integers(0, 4000))
+def test_any_file_gives_a_reading_or_our_error(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    whole = json.dumps(small()).encode()
+    (folder / "tokenizer.json").write_bytes(whole[:cut] + data + whole[cut + len(data) :])
+    try:
+        read_path(folder)
+    except ExplorerError as error:
+        assert str(error)
+
+
+def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
+    write(tmp_path, tokenizer__json=small())
+    with pytest.raises(VocabularyError, match="character 1") as caught:
+        Vocabulary.from_file(tmp_path).encode("a\ud83d")
+    assert caught.value.evidence["offset"] == 1

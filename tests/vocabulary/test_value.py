@@ -1,0 +1,122 @@
+"""The value itself: what it holds, when it is equal, what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import pytest
+
+from explorer.errors import VocabularyError
+from explorer.vocabulary import Vocabulary
+
+FOOD = (b"f", b"oo", b"foo", b"for", b"food")
+
+
+def test_end_of_text_past_the_end_adds_an_id_without_text() -> None:
+    vocab = Vocabulary.from_bytes(FOOD, eos_ids=[5])
+    assert vocab.tokens == (*FOOD, None)
+    assert vocab.eos_ids == (5,)
+    assert len(vocab) == 6
+    assert dict(vocab.special) == {5: "<eos>"}
+    assert vocab.notes == ()
+
+
+def test_entry_at_an_end_of_text_is_only_its_name() -> None:
+    vocab = Vocabulary.from_bytes([b"a", b"</s>", b"b"], eos_ids=[1])
+    assert vocab.tokens == (b"a", None, b"b")
+    assert vocab.special[1] == "</s>"
+
+
+def test_empty_bytes_are_not_text() -> None:
+    assert Vocabulary.from_bytes([b"", b"a"], eos_ids=[2]).tokens == (None, b"a", None)
+
+
+def test_ends_of_text_are_sorted_and_different() -> None:
+    assert Vocabulary.from_bytes([b"a"], eos_ids=[4, 1, 4]).eos_ids == (1, 4)
+
+
+def test_ids_of_gives_every_id_with_these_bytes() -> None:
+    vocab = Vocabulary.from_bytes([b" ", b"a", b" ", None, b"\xf0\x9f"], eos_ids=[5])
+    assert vocab.ids_of(b" ") == (0, 2)
+    assert vocab.ids_of(b"\xf0\x9f") == (4,)
+    assert vocab.ids_of(b"") == vocab.ids_of(b"b") == ()
+
+
+def test_equality_is_over_tokens_and_ends() -> None:
+    same = Vocabulary.from_bytes(FOOD, eos_ids=[5])
+    assert same == Vocabulary.from_bytes([*FOOD, None], eos_ids=[5])
+    assert hash(same) == hash(Vocabulary.from_bytes(FOOD, eos_ids=[5]))
+    assert dataclasses.replace(same, notes=("a note",), special={}) == same
+    different = [
+        Vocabulary.from_bytes(FOOD, eos_ids=[6]),
+        Vocabulary.from_bytes(FOOD, eos_ids=[5, 6]),
+        Vocabulary.from_bytes(FOOD[::-1], eos_ids=[5]),
+        Vocabulary.from_bytes([b"ab", b"c"], eos_ids=[2]),
+        Vocabulary.from_bytes([b"a", b"bc"], eos_ids=[2]),
+        Vocabulary.from_bytes([None, b"abc"], eos_ids=[2]),
+        Vocabulary.from_bytes([b"abc", None], eos_ids=[2]),
+        Vocabulary.from_bytes([b"abc"], eos_ids=[2]),
+        Vocabulary.from_bytes([b"abc"], eos_ids=[1]),
+    ]
+    for a, b in itertools.combinations([same, *different], 2):
+        # ("abc", None, end) is the same list whether the None was given or added.
+        assert (a == b) == (a.tokens == b.tokens and a.eos_ids == b.eos_ids)
+    assert same != "a vocabulary"
+
+
+def test_with_width_takes_ids_and_ends_away() -> None:
+    vocab = Vocabulary.from_bytes([b"a", None, b"b", None], eos_ids=[1, 3])
+    narrow = vocab.with_width(2)
+    assert narrow.tokens == (b"a", None, None, None)
+    assert narrow.eos_ids == (1,)
+    assert len(narrow) == len(vocab)
+    assert "2 logits" in narrow.notes[-1]
+    assert narrow.fingerprint != vocab.fingerprint
+    assert vocab.with_width(4) is vocab and vocab.with_width(10) is vocab
+    for width in (1, 0, -1):
+        with pytest.raises(VocabularyError, match="end of text"):
+            vocab.with_width(width)
+
+
+def test_it_is_frozen() -> None:
+    vocab = Vocabulary.from_bytes(FOOD, eos_ids=[5])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        vocab.tokens = ()  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(TypeError):
+        vocab.special[0] = "x"  # pyright: ignore[reportIndexIssue]
+
+
+@pytest.mark.parametrize(
+    "eos_ids", [[], [-1], [True], ["</s>"], [1.0], [None], [10**9], [1 << 22]], ids=repr
+)
+def test_ends_of_text_that_are_no_ids(eos_ids: list[int]) -> None:
+    with pytest.raises(VocabularyError) as caught:
+        Vocabulary.from_bytes(FOOD, eos_ids=eos_ids)
+    assert caught.value.remedy or caught.value.evidence
+
+
+@pytest.mark.parametrize("entry", ["text", 7, bytearray(b"a"), [b"a"]], ids=repr)
+def test_entries_that_are_no_bytes(entry: object) -> None:
+    with pytest.raises(VocabularyError, match="id 1"):
+        Vocabulary.from_bytes([b"a", entry], eos_ids=[2])  # pyright: ignore[reportArgumentType]
+
+
+def test_the_constructor_refuses_what_the_makers_never_give() -> None:
+    with pytest.raises(VocabularyError, match="has the bytes"):
+        Vocabulary((b"a", b"b"), (1,))
+    with pytest.raises(VocabularyError, match="out of range"):
+        Vocabulary((b"a", None), (2,))
+    with pytest.raises(VocabularyError, match="some bytes, or None"):
+        Vocabulary((b"", None), (1,))
+
+
+def test_encode_is_none_without_a_tokenizer() -> None:
+    assert Vocabulary.from_bytes(FOOD, eos_ids=[5]).encode("food") is None
+
+
+@pytest.mark.parametrize("thing", [None, "a path", b"bytes", object(), 3], ids=repr)
+def test_from_tokenizer_names_what_it_was_given(thing: object) -> None:
+    with pytest.raises(VocabularyError, match=type(thing).__name__) as caught:
+        Vocabulary.from_tokenizer(thing)
+    assert "from_file" in caught.value.remedy
