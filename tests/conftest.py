@@ -7,8 +7,12 @@
 from __future__ import annotations
 
 import os
+from importlib.resources import files
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+import explorer
 
 # No deadline: on a busy machine a time limit per example tests the machine. Examples are drawn anew
 # in a long run and repeatably in a short one, so that a failure of `make test` is one's own.
@@ -27,3 +31,18 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("long" if os.environ.get("EXPLORER_LONG_EXAMPLES") else "short")
+
+
+@pytest.fixture(scope="session")
+def sentencepiece_32k() -> explorer.Vocabulary:
+    """Mistral's SentencePiece vocabulary with byte fallback, 32,768 ids."""
+    path = files("mistral_common") / "data" / "mistral_instruct_tokenizer_240323.model.v3"
+    return explorer.Vocabulary.from_file(str(path))
+
+
+@pytest.fixture(scope="session")
+def tekken_131k() -> explorer.Vocabulary:
+    """Mistral's Tekken, byte-level BPE, 131,072 ids."""
+    return explorer.Vocabulary.from_file(
+        str(files("mistral_common") / "data" / "tekken_240911.json")
+    )

@@ -12,7 +12,7 @@ tokens to drop, where version 4 took the length to keep. Three kinds of layer di
 - Full attention: can be cropped to any length.
 - A sliding window throws old keys away, and then `crop` raises. With *recording* switched on
   before the first token they are kept. But `crop` itself then trims the layer to its window, and
-  a second, deeper crop would silently lack keys. So an entry remembers its ``floor``, the
+  a second, deeper crop would lack keys. So an entry remembers its ``floor``, the
   shortest length that it can still be cropped to.
 - Linear attention holds a sum that cannot be undone: the entry serves only longer texts. A few
   more entries are kept for such a model, so that a step or two back is still free.

@@ -54,7 +54,7 @@ def save(dfa: TokenDFA, path: str | Path) -> None:
 def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
     """Read a token DFA from a file; see `TokenDFA.load`."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             header = json.loads(bytes(file["header"]).decode())
             arrays = {name: file[name] for name in (*_ARRAYS, *_FSA_ARRAYS)}
     except FileNotFoundError:
@@ -94,12 +94,14 @@ def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
             report=Report(**fields),
             **{name: arrays[name] for name in _ARRAYS},
         )
+        _check(dfa, path)
+    except DamagedFile:
+        raise
     except (ExplorerError, TypeError, KeyError, ValueError, AttributeError) as error:
         raise DamagedFile(
             f"{path} holds parts that do not fit together: {error}.",
             remedy="Compile the constraint again and save it.",
         ) from error
-    _check(dfa, path)
     return dfa
 
 
@@ -111,7 +113,9 @@ def _check(dfa: TokenDFA, path: str | Path) -> None:
     states, classes = dfa.table.shape if dfa.table.ndim == 2 else (0, 0)
     machine = dfa.constraint.dfa
     fits = (
-        states > 0
+        all(array.dtype.kind in "biu" for array in (dfa.table, dfa.token_class, dfa.char_state))
+        and all(a.dtype.kind in "biu" for a in (machine.table, machine.symbol_class))
+        and states > 0
         and classes >= NUM_FIXED_CLASSES
         and dfa.token_class.shape == (len(dfa.vocabulary),)
         and int(dfa.token_class.max()) < classes

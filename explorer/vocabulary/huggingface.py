@@ -1,8 +1,10 @@
 """Tokenizers of the `tokenizers` library: every ``tokenizer.json`` and transformers' fast ones.
 
 Bytes come from the model's pieces through the declared decoder; an added token that is not special
-is literally its content, whatever the decoder would make of it. Ids the library calls special, and
-the unknown token, are not text.
+is literally its content, whatever the decoder would make of it (but a character that stands for a
+space stands for one there too). An added token that is a piece of the model as well, with other
+bytes, would mean two things: such a tokenizer is refused. Ids the library calls special, and the
+unknown token, are not text.
 
 To encode, a second tokenizer shares the model and has the same normalizer and pre-tokenizer but no
 special tokens, no post-processor, no truncation: so the name of a special token in a text is text.
@@ -23,6 +25,7 @@ from typing import Any, TypeVar, cast
 from tokenizers import AddedToken, Tokenizer, models
 
 from explorer.errors import UnsupportedTokenizer, VocabularyError
+from explorer.vocabulary.added_tokens import AddedTokens, Part
 from explorer.vocabulary.byte_alphabet import BYTE_OF
 from explorer.vocabulary.decoder import PieceReader, clean_up, piece_reader
 from explorer.vocabulary.image import Declaration, declaration, parse_component
@@ -81,13 +84,21 @@ def read_tokenizer(
     differing: list[int] = []
     for token, entry in added.items():
         if token not in special:
-            tokens[token] = entry.content.encode()
-            if reader.joins != "none" or reader.read(entry.content) != tokens[token]:
+            tokens[token] = declared.literal(entry.content)
+            if reader.read(entry.content) != tokens[token]:
+                if entry.content in pieces and reader.joins == "none":
+                    raise UnsupportedTokenizer(
+                        f"added_token {entry.content!r}",
+                        f"its id {token} is also a piece of the model, where it stands for "
+                        f"{reader.read(entry.content)!r}",
+                    )
                 differing.append(token)
-            if entry.lstrip or entry.rstrip:
+            found = declared.normalize(entry.content) if entry.normalized else entry.content
+            if entry.lstrip or entry.rstrip or declared.literal(found) != tokens[token]:
                 notes.append(
-                    f"The added token {entry.content!r} swallows spaces beside it when text is "
-                    f"encoded."
+                    f"The added token {entry.content!r} is found as {found!r}"
+                    + " with the spaces beside it" * (entry.lstrip or entry.rstrip)
+                    + ", which is not what it writes."
                 )
     if differing:
         notes.append(
@@ -223,6 +234,7 @@ class TokenizersEncoder:
         self._declared = declared
         self._literal = literal
         self._controls = controls
+        self._added = AddedTokens(literal, declared.normalize)
         self._plain, self._ids = _with_added(Tokenizer(tokenizer.model), tokenizer, literal)
 
     @property
@@ -236,20 +248,20 @@ class TokenizersEncoder:
         Raises:
             VocabularyError: The tokenizer has no token for some of it, and no unknown token.
         """
-        return tuple(token for token, _, _ in self._spans(text))
+        ids = _run(self._plain, text)
+        if not self._controls.isdisjoint(self._ids.get(token, token) for token in ids):
+            plain, moved = self._without_controls
+            return tuple(moved.get(token, token) for token in _run(plain, text))
+        return tuple(self._ids.get(token, token) for token in ids) if self._ids else tuple(ids)
 
     def image(self, text: str) -> bytes:
         """The declared image of ``text``: added tokens are themselves, the rest is normalized."""
-        if not self._literal:
-            return self._segment_image(text, first=True)
         image = bytearray()
-        done = 0
-        for token, start, end in self._spans(text):
-            if token in self._literal:
-                image += self._segment_image(text[done:start], first=done == 0)
-                image += self._literal[token].content.encode()
-                done = end
-        image += self._segment_image(text[done:], first=done == 0)
+        for part in self._added.parts(text):
+            if part.token is None:
+                image += self._part_image(part)
+            else:
+                image += self._declared.literal(self._literal[part.token].content)
         return bytes(image)
 
     def loses(self, text: str) -> bool:
@@ -264,14 +276,15 @@ class TokenizersEncoder:
         return self._model.kind == "BPE" and not self._covers(text)
 
     def _covers(self, text: str) -> bool:
-        normalized = self._declared.normalize(text)
         splitter = self._tokenizer.pre_tokenizer
-        words = (
-            [normalized]
-            if splitter is None
-            else [word for word, _ in splitter.pre_tokenize_str(normalized)]
-        )
-        return all(self._has(character) for word in words for character in word)
+        for part in self._added.parts(text):
+            if part.token is None:
+                words = [part.text]
+                if splitter is not None:
+                    words = [word for word, _ in splitter.pre_tokenize_str(part.text)]
+                if not all(self._has(character) for word in words for character in word):
+                    return False
+        return True
 
     def _has(self, character: str) -> bool:
         model = self._model
@@ -283,8 +296,8 @@ class TokenizersEncoder:
             lookup(f"<0x{byte:02X}>") is not None for byte in character.encode()
         )
 
-    def _segment_image(self, text: str, first: bool) -> bytes:
-        segments = self._declared.segments(text, first)
+    def _part_image(self, part: Part) -> bytes:
+        segments = self._declared.segments(part.text, part.first)
         to_bytes = self._declared.to_bytes
         match self._reader.joins:
             case "none":
@@ -302,16 +315,6 @@ class TokenizersEncoder:
         lookup = self._tokenizer.model.token_to_id
         longest = next((n for n in range(len(word), 0, -1) if lookup(word[:n]) is not None), 0)
         return (clean_up(f" {word[:longest]}") + word[longest:]).encode()
-
-    def _spans(self, text: str) -> list[tuple[int, int, int]]:
-        """(id, start, end in characters) of each token of ``text``."""
-        spans = _run(self._plain, text)
-        if self._ids:
-            spans = [(self._ids.get(token, token), start, end) for token, start, end in spans]
-        if self._controls.isdisjoint(token for token, _, _ in spans):
-            return spans
-        plain, ids = self._without_controls
-        return [(ids.get(token, token), start, end) for token, start, end in _run(plain, text)]
 
     @cached_property
     def _without_controls(self) -> tuple[Tokenizer, dict[int, int]]:
@@ -367,11 +370,11 @@ def _with_added(
     return plain, moved
 
 
-def _run(tokenizer: Tokenizer, text: str) -> list[tuple[int, int, int]]:
+def _run(tokenizer: Tokenizer, text: str) -> list[int]:
     encoded = library_call(
         lambda: tokenizer.encode(text, add_special_tokens=False), f"encode {text[:40]!r}"
     )
-    return [(token, *span) for token, span in zip(encoded.ids, encoded.offsets, strict=True)]
+    return encoded.ids
 
 
 def library_call(call: Callable[[], T], purpose: str) -> T:

@@ -79,7 +79,7 @@ def parse_component(part: object, name: str) -> Component | None:
 
 def text_before_model(
     segments: Sequence[Segment], steps: Sequence[tuple[Component, PreTokenizer]]
-) -> tuple[list[str], frozenset[str]]:
+) -> list[str]:
     """What the pre-tokenizer's steps leave of normalized text.
 
     Args:
@@ -87,9 +87,8 @@ def text_before_model(
         steps: The declared steps in order, each with the library's object for it.
 
     Returns:
-        The segments in order, and the characters in them that stand for a space.
+        The segments in order; Metaspace's mark still stands for a space in them.
     """
-    marks: set[str] = set()
     current = [segment for segment in segments if segment[0]]
     for step, splitter in steps:
         kind = step.get("type")
@@ -98,7 +97,6 @@ def text_before_model(
                 current = [(t if t.startswith(" ") else f" {t}", first) for t, first in current]
         elif kind == "Metaspace":
             mark = str(step["replacement"])
-            marks.add(mark)
             current = [_meta(segment, mark, str(step["prepend_scheme"])) for segment in current]
         if kind not in ("ByteLevel", "Metaspace"):
             current = [
@@ -113,7 +111,7 @@ def text_before_model(
                 for text, first in current
                 for place, part in enumerate(_before_each(text, mark))
             ]
-    return [text for text, _ in current], frozenset(marks)
+    return [text for text, _ in current]
 
 
 def _meta(segment: Segment, mark: str, scheme: str) -> Segment:
@@ -136,13 +134,13 @@ class Declaration:
         notes: What they do that is not lossless.
         normalize: The normalizer, over a whole text.
         pre_tokenize: From normalized segments to segments and the characters that mark spaces.
-        space_marks: Characters that the normalizer writes for a space.
+        space_marks: Characters that the normalizer or Metaspace writes for a space.
         byte_alphabet: Whether the normalizer writes GPT-2's alphabet.
     """
 
     notes: tuple[str, ...]
     normalize: Callable[[str], str]
-    pre_tokenize: Callable[[Sequence[Segment]], tuple[list[str], frozenset[str]]]
+    pre_tokenize: Callable[[Sequence[Segment]], list[str]]
     space_marks: frozenset[str]
     byte_alphabet: bool
 
@@ -150,13 +148,19 @@ class Declaration:
         """The segments that the model sees, with plain spaces, in order.
 
         Args:
-            text: A text, or the part of one between two added tokens.
+            text: A normalized text, or the part of one between two added tokens.
             first: Whether it starts the whole text.
         """
-        segments, marks = self.pre_tokenize([(self.normalize(text), first)])
-        for mark in marks | self.space_marks:
-            segments = [segment.replace(mark, " ") for segment in segments]
-        return segments
+        return [self._spaced(part) for part in self.pre_tokenize([(text, first)])]
+
+    def literal(self, content: str) -> bytes:
+        """The bytes of an added token that is text: its content, neither normalized nor cut."""
+        return self._spaced(content).encode()
+
+    def _spaced(self, text: str) -> str:
+        for mark in self.space_marks:
+            text = text.replace(mark, " ")
+        return text
 
     def to_bytes(self, segment: str) -> bytes:
         """The bytes of a segment."""
@@ -175,10 +179,10 @@ def declaration(tokenizer: Tokenizer) -> Declaration:
     normal_steps = flatten(parse_component(normalizer, "normalizer"), "normalizers")
     steps = flatten(parse_component(tokenizer.pre_tokenizer, "pre_tokenizer"), "pretokenizers")
     kinds = [str(step.get("type")) for step in steps]
-    for place, kind in enumerate(kinds):
+    for place, (step, kind) in enumerate(zip(steps, kinds, strict=True)):
         if kind not in _SPLITTERS and kind not in ("ByteLevel", "Metaspace"):
             raise UnsupportedTokenizer(f"pre_tokenizer.{kind}", "a step of an unknown kind")
-        if "ByteLevel" in kinds[:place] and (kind in _DROPPING or kind == "Metaspace"):
+        if "ByteLevel" in kinds[:place] and (_drops(step) or kind == "Metaspace"):
             raise UnsupportedTokenizer(
                 f"pre_tokenizer.{kind}", "it would drop or rewrite characters of bytes"
             )
@@ -189,7 +193,7 @@ def declaration(tokenizer: Tokenizer) -> Declaration:
         notes=(*_normalizer_notes(normal_steps), *_pre_tokenizer_notes(steps)),
         normalize=_normalize(normalizer),
         pre_tokenize=lambda segments: text_before_model(segments, paired),
-        space_marks=frozenset(filter(None, map(_space_mark, normal_steps))),
+        space_marks=frozenset(filter(None, map(_space_mark, (*normal_steps, *steps)))),
         byte_alphabet=any(step.get("type") == "ByteLevel" for step in normal_steps),
     )
 
@@ -199,6 +203,8 @@ def _normalize(normalizer: Normalizer | None) -> Callable[[str], str]:
 
 
 def _space_mark(step: Component) -> str | None:
+    if step.get("type") == "Metaspace":
+        return str(step["replacement"])
     content = step.get("content")
     is_mark = step.get("type") == "Replace" and step.get("pattern") == {"String": " "}
     return content if is_mark and isinstance(content, str) and len(content) == 1 else None
@@ -221,6 +227,11 @@ def _pre_tokenizer_of(step: Component) -> PreTokenizer:
     if made is None:
         raise UnsupportedTokenizer(f"pre_tokenizer.{step.get('type')}", "it cannot be rebuilt")
     return made
+
+
+def _drops(step: Component) -> bool:
+    removes = step.get("type") in ("Split", "Punctuation") and step.get("behavior") == "Removed"
+    return removes or step.get("type") in _DROPPING
 
 
 def _normalizer_notes(steps: Sequence[Component]) -> list[str]:
@@ -250,14 +261,13 @@ def _pre_tokenizer_notes(steps: Sequence[Component]) -> list[str]:
     notes: list[str] = []
     for step in steps:
         kind = str(step.get("type"))
-        removes = kind == "Split" and step.get("behavior") == "Removed"
         if kind == "Metaspace":
             notes.append(_mark_note(str(step["replacement"])))
             if step.get("prepend_scheme") != "never":
                 notes.append(_prefix_note(step["replacement"]))
         elif kind == "ByteLevel" and step.get("add_prefix_space"):
             notes.append(_prefix_note(" "))
-        elif kind in _DROPPING or removes:
+        elif _drops(step):
             notes.append(f"The pre-tokenizer {kind} drops the separators that it cuts at.")
     return notes
 

@@ -20,7 +20,7 @@ from typing import Any
 from explorer import Vocabulary
 from tests.bench import alone, growth, languages, tables
 from tests.bench.constraints import CASES, UNICODE_CASES
-from tests.bench.engines import MODULES, Engine, Greedy, make
+from tests.bench.engines import MODULES, Engine, make
 from tests.bench.measure import interleaved, prepared
 from tests.bench.vocabularies import plain, sentencepiece_32k, tekken_131k
 
@@ -90,10 +90,9 @@ def measure(repeats: int) -> dict[str, Any]:
     for vocabulary, read in VOCABULARIES.items():
         tokens = plain(read())
         engines = {name: make(name, tokens) for name in MODULES}
-        greedy = Greedy(tokens)
         for case in CASES:
             say(f"{vocabulary}: {case.name}")
-            compared = languages.compare(case, engines, greedy)
+            compared = languages.compare(case, engines, tokens)
             results.setdefault("languages", {}).setdefault(vocabulary, {})[case.name] = compared
             results.setdefault("compile", {}).setdefault(vocabulary, {})[case.name] = interleaved(
                 {name: compiling(engine, case.pattern) for name, engine in engines.items()},

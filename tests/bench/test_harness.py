@@ -35,7 +35,7 @@ def test_the_texts_are_in_and_out_of_the_language(case: Case) -> None:
 def test_all_engines_compile_the_same_language(case: Case, engines: dict[str, Engine]) -> None:
     from tests.bench.languages import compare
 
-    counts = compare(case, engines, Greedy(SMALL))
+    counts = compare(case, engines, SMALL)
     assert counts["texts"] == len(case.accepted) + len(case.rejected)
     assert counts["masks"] >= len(case.accepted)
     assert counts["allowed_at_start"] > 0
@@ -71,7 +71,7 @@ def test_another_language_is_seen(name: str, pattern: str, engines: dict[str, En
         name: OtherPattern(engines[name], pattern),
     }
     with pytest.raises(LanguagesDiffer):
-        compare(CASES[0], pair, Greedy(SMALL))
+        compare(CASES[0], pair, SMALL)
 
 
 def test_greedy_tokens_write_the_text() -> None:

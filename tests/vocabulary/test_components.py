@@ -65,6 +65,12 @@ def llama_style(**options: Any) -> Tokenizer:
     return tokenizer
 
 
+def id_of(tokenizer: Tokenizer, piece: str) -> int:
+    token = tokenizer.token_to_id(piece)
+    assert token is not None
+    return token
+
+
 def spelled(vocab: Vocabulary, text: str) -> bytes:
     ids = vocab.encode(text)
     assert ids is not None
@@ -96,13 +102,46 @@ def test_a_special_token_s_name_in_text_is_text() -> None:
 
 def test_added_tokens_that_are_text_are_their_content() -> None:
     tokenizer = byte_level()
-    # In the byte alphabet "é" is the byte E9 and "Ġ" a space; as added tokens they are text.
-    tokenizer.add_tokens(["é", "Ġ!", "   "])
+    # In the byte alphabet "é" is the byte E9 and "Ġ" a space; in added tokens they are text.
+    tokenizer.add_tokens(["éé", "Ġ!", "   "])
     vocab = Vocabulary.from_tokenizer(tokenizer)
-    ids = [tokenizer.token_to_id(text) for text in ("é", "Ġ!", "   ")]
-    assert [vocab.tokens[token] for token in ids] == ["é".encode(), "Ġ!".encode(), b"   "]
+    ids = [id_of(tokenizer, text) for text in ("éé", "Ġ!", "   ")]
+    assert [vocab.tokens[token] for token in ids] == ["éé".encode(), "Ġ!".encode(), b"   "]
     assert any("literal content" in note for note in vocab.notes)
-    assert spelled(vocab, "aé   Ġ! é") == "aé   Ġ! é".encode()
+    assert spelled(vocab, "aéé   Ġ! é") == "aéé   Ġ! é".encode()
+
+
+def test_an_added_token_that_is_another_piece_of_the_model() -> None:
+    tokenizer = byte_level()
+    tokenizer.add_tokens(["é"])
+    # From the text "é" the id stands for it, from "鿿" (E9 BF BF) for the byte E9.
+    assert set(tokenizer.encode("é").ids) & set(tokenizer.encode("鿿").ids)
+    with pytest.raises(UnsupportedTokenizer, match="added_token 'é'"):
+        Vocabulary.from_tokenizer(tokenizer)
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_added_runs_of_the_space_mark_are_spaces(normalized: bool) -> None:
+    # As Gemma has them: pieces of the model, and added tokens at the same time.
+    tokenizer = llama_style()
+    tokenizer.add_tokens([AddedToken("▁▁", normalized=normalized)])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert vocab.tokens[id_of(tokenizer, "▁▁")] == b"  "
+    assert spelled(vocab, "a  b") == b" a  b"
+
+
+@pytest.mark.parametrize("flag", ["lstrip", "rstrip", "single_word"])
+@pytest.mark.parametrize("make", [byte_level, llama_style])
+def test_added_tokens_that_swallow_spaces(make: Any, flag: str) -> None:
+    tokenizer = make()
+    tokenizer.add_tokens([AddedToken("XY", **{flag: True})])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    strips = flag != "single_word"
+    assert any("with the spaces" in note for note in vocab.notes) == strips
+    # Found in normalized text, where Llama's normalizer has put "▁" before it: then it takes that.
+    as_normalized = make is llama_style
+    assert any("'XY' is found as" in note for note in vocab.notes) == (strips or as_normalized)
+    assert b"XY" in spelled(vocab, "a XY b")
 
 
 def test_ids_keep_gaps_and_positions() -> None:
@@ -140,8 +179,8 @@ def test_transformers_special_tokens_are_not_text() -> None:
     )
     vocab = Vocabulary.from_tokenizer(fast)
     assert vocab.eos_ids == (fast.eos_token_id,)
-    assert vocab.tokens[fast.pad_token_id] is None
-    assert vocab.special[fast.pad_token_id] == "<pad>"
+    pad = id_of(fast.backend_tokenizer, "<pad>")
+    assert vocab.tokens[pad] is None and vocab.special[pad] == "<pad>"
     assert spelled(vocab, "<pad>") == b"<pad>"
 
 

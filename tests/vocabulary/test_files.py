@@ -46,7 +46,11 @@ def write(folder: Path, **files: Any) -> Path:
 
 
 def test_the_argument_wins(tmp_path: Path) -> None:
-    write(tmp_path, tokenizer__json=small(("</s>", "<x>")), generation_config__json={"eos_token_id": 256})
+    write(
+        tmp_path,
+        tokenizer__json=small(("</s>", "<x>")),
+        generation_config__json={"eos_token_id": 256},
+    )
     assert Vocabulary.from_file(tmp_path, eos_ids=[257]).eos_ids == (257,)
 
 
@@ -89,7 +93,9 @@ def test_from_tokenizer_reads_the_generation_config_of_its_folder(tmp_path: Path
     from transformers import PreTrainedTokenizerFast
 
     write(tmp_path, tokenizer__json=small(("</s>", "<x>")))
-    made = PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"), eos_token="</s>")
+    made = PreTrainedTokenizerFast(
+        tokenizer_file=str(tmp_path / "tokenizer.json"), eos_token="</s>"
+    )
     made.save_pretrained(tmp_path)
     write(tmp_path, generation_config__json={"eos_token_id": [256, 257]})
     loaded = PreTrainedTokenizerFast.from_pretrained(tmp_path)
@@ -173,9 +179,7 @@ def test_word_piece_lines_end_at_line_feeds_only(tmp_path: Path) -> None:
 
 
 def test_word_piece_lower_cases_where_the_configuration_says_so(tmp_path: Path) -> None:
-    write(
-        tmp_path, vocab__txt=b"[UNK]\n[SEP]\na\n", tokenizer_config__json={"do_lower_case": True}
-    )
+    write(tmp_path, vocab__txt=b"[UNK]\n[SEP]\na\n", tokenizer_config__json={"do_lower_case": True})
     assert Vocabulary.from_file(tmp_path).encode("A") == (2,)
     (tmp_path / "tokenizer_config.json").unlink()
     assert Vocabulary.from_file(tmp_path).encode("A") == (0,)

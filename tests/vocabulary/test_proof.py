@@ -23,7 +23,9 @@ def parts(vocab: Vocabulary) -> tuple[Tokens, Encoder]:
 
 
 @pytest.fixture(scope="module", params=["sentencepiece", "tekken", "gpt2", "pegasus", "bert"])
-def vocab(request: pytest.FixtureRequest, sentencepiece_path: Path, tekken_path: Path) -> Vocabulary:
+def vocab(
+    request: pytest.FixtureRequest, sentencepiece_path: Path, tekken_path: Path
+) -> Vocabulary:
     if request.param == "sentencepiece":
         return Vocabulary.from_file(sentencepiece_path)
     if request.param == "tekken":

@@ -70,11 +70,15 @@ class Greedy:
     """Longest-match tokenization over a vocabulary's bytes.
 
     The same ids go to every engine, so that engines are compared and not tokenizers.
+
+    Args:
+        tokens: The vocabulary; every single byte is a token of it.
+        longest: Use no token of more bytes than this; 1 writes byte by byte.
     """
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: Tokens, longest: int | None = None) -> None:
         self.ids = {data: ids[0] for data, ids in tokens.ids().items()}
-        self.longest = max(map(len, self.ids))
+        self.longest = longest or max(map(len, self.ids))
 
     def __call__(self, text: str | bytes) -> list[int]:
         """Token ids whose bytes, joined, are the text's."""

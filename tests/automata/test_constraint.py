@@ -1,0 +1,168 @@
+"""The algebra as languages, and machines from and for elsewhere."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import interegular
+import pynini
+import pytest
+from hypothesis import given, settings
+
+import explorer
+from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.errors import ConstraintError, DamagedFile, EmptyConstraint
+from tests.automata.test_operations import nfas
+from tests.patterns import ALPHABET, patterns
+
+TEXTS = ["".join(t) for n in range(4) for t in product(ALPHABET, repeat=n)]
+
+
+def words_of(constraint: explorer.Constraint) -> set[str]:
+    return {text for text in TEXTS if constraint.accepts(text)}
+
+
+def matches(pattern: str) -> set[str]:
+    return {text for text in TEXTS if re.fullmatch(pattern, text)}
+
+
+@given(patterns(), patterns())
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_operators_are_set_operations(left: str, right: str) -> None:
+    a, b = explorer.regex(left), explorer.regex(right)
+    x, y = matches(left), matches(right)
+    assert words_of(a) == x
+    assert words_of(a | b) == x | y
+    assert words_of(a & b) == x & y
+    assert words_of(a - b) == x - y
+    assert words_of(~a) == set(TEXTS) - x == words_of(a.complement())
+    assert words_of(a.optional()) == x | {""}
+
+
+@given(patterns(assertions=False, leaves=4), patterns(assertions=False, leaves=4))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_concatenation_and_repetition_are_res(left: str, right: str) -> None:
+    a, b = explorer.regex(left), explorer.regex(right)
+    assert (a + b).equivalent(explorer.regex(f"(?:{left})(?:{right})"))
+    assert a.star().equivalent(explorer.regex(f"(?:{left})*"))
+    assert a.plus().equivalent(explorer.regex(f"(?:{left})+"))
+
+
+@given(patterns())
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_there_and_back_through_other_libraries(pattern: str) -> None:
+    c = explorer.regex(pattern)
+    assert explorer.Constraint.from_fst(c.fsa, labels="explorer").equivalent(c)
+    assert explorer.Constraint.from_fsm(c.to_interegular()).equivalent(c)
+    assert explorer.Constraint(source_from_dict(source_to_dict(c.source))).equivalent(c)
+
+
+@given(nfas())
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_questions(nfa: object) -> None:
+    """Finiteness and examples against enumeration, over machines that text never makes."""
+    from explorer.automata import operations
+    from explorer.automata.words import is_finite, shortest_word, words
+    from explorer.budget import Meter
+
+    dfa = operations.minimal_dfa(nfa, Meter())  # type: ignore[arg-type]
+    found: list[bytes] = []
+    for word in words(dfa):
+        found.append(word)
+        if len(found) == 60:
+            break
+    assert found == sorted(found, key=lambda w: (len(w), w)) and len(set(found)) == len(found)
+    assert all(dfa.accepts(word) for word in found)
+    if found:
+        assert shortest_word(dfa) == found[0]
+        longest = len(found[-1]) - 1 if len(found) == 60 else min(len(found[-1]), 3)
+        symbols = [0, 97, 98, 99, 100, 150, 200, 201, 255]
+        for n in range(min(longest, 3) + 1):
+            for letters in product(symbols, repeat=n):
+                word = bytes(letters)
+                assert not dfa.accepts(word) or word in found
+    else:
+        with pytest.raises(EmptyConstraint):
+            shortest_word(dfa)
+    # A finite language of a machine with n states has no word of n bytes or more.
+    assert is_finite(dfa) or len(found) == 60
+    if is_finite(dfa):
+        assert all(len(word) < dfa.num_states for word in found)
+
+
+def test_interegular_reads_what_it_can_as_we_do() -> None:
+    for pattern in [r"(foo)+d", r"[^a-c]x*", r"ä|ö|[x-z]{2,3}", "🙂?.", r"a{2,4}(b|c)?", r"[\w]+"]:
+        theirs = explorer.Constraint.from_fsm(interegular.parse_pattern(pattern).to_fsm())
+        ours = explorer.regex(f"(?a){pattern}")
+        assert theirs.equivalent(ours), pattern
+    different = interegular.parse_pattern("a|b").to_fsm()
+    assert not explorer.Constraint.from_fsm(different).equivalent(explorer.regex("a|c"))
+
+
+def test_to_interegular_accepts_the_same_texts() -> None:
+    for pattern in [r"\w{1,2}", r"(?i)straße", r"[^a]|aa", r"a(?!b)."]:
+        fsm = explorer.regex(pattern).to_interegular()
+        for text in [*TEXTS, "straße", "STRASSE", "STRAẞE", "ſtraße"]:
+            assert fsm.accepts(text) == bool(re.fullmatch(pattern, text)), (pattern, text)
+
+
+def test_from_fst_reads_each_convention() -> None:
+    by_bytes = pynini.union("ab", "ä").closure().optimize()
+    assert explorer.Constraint.from_fst(by_bytes).accepts("abäab")
+    with pynini.default_token_type("utf8"):
+        by_points = pynini.union("ä", "🙂").optimize()
+    points = explorer.Constraint.from_fst(by_points, labels="codepoints")
+    assert points.examples() == ["ä", "🙂"]
+    nul = explorer.Constraint.from_fst(explorer.regex("\x00a").fsa, labels="explorer")
+    assert nul.examples() == ["\x00a"]
+    assert explorer.Constraint.from_fst(pynini.Fst()).is_empty()
+
+
+def test_from_fst_refuses_what_is_no_language_of_texts() -> None:
+    with pynini.default_token_type("utf8"):
+        points = pynini.union("ä", "🙂").optimize()
+    with pytest.raises(ConstraintError, match=r"128578 is no label of 'bytes'"):
+        explorer.Constraint.from_fst(points)
+    with pytest.raises(ConstraintError, match="transducer"):
+        explorer.Constraint.from_fst(pynini.cross("a", "b"))
+    with pytest.raises(ConstraintError, match="weights"):
+        explorer.Constraint.from_fst(pynini.accep("a", weight=2))
+    with pytest.raises(ConstraintError, match="not valid UTF-8"):
+        explorer.Constraint.from_fst(pynini.accep("[0xc3]"))
+    with pytest.raises(ConstraintError, match="labels='utf8'"):
+        explorer.Constraint.from_fst(points, labels="utf8")  # type: ignore[arg-type]
+
+
+def test_texts_that_are_none() -> None:
+    with pytest.raises(ConstraintError, match="surrogate at character 1"):
+        explorer.literal("a\ud800")
+    with pytest.raises(ConstraintError, match="choice of nothing"):
+        explorer.choice([])
+    with pytest.raises(ConstraintError, match="single characters"):
+        explorer.choice("yes")
+    with pytest.raises(ConstraintError, match="is a int"):
+        explorer.choice(["yes", 1])  # type: ignore[list-item]
+    assert not explorer.regex(".").accepts("\ud800")
+    assert explorer.literal("").accepts("") and explorer.choice(["", "a"]).examples() == ["", "a"]
+
+
+def test_emptiness_and_finiteness() -> None:
+    assert explorer.regex("a$b").is_empty() and explorer.regex("[^\\s\\S]").is_empty()
+    assert explorer.regex("a{0,50}").is_finite() and not explorer.regex("a*").is_finite()
+    assert explorer.regex("(foo)+d").examples(3) == ["food", "foofood", "foofoofood"]
+    assert explorer.regex("a$b").examples() == []
+
+
+def test_what_a_constraint_says_of_itself() -> None:
+    c = (explorer.regex("a") | explorer.literal("b")) - explorer.choice(["c"]).star()
+    assert repr(c) == "((regex('a') | literal('b')) - literal('c').star())"
+    many = explorer.choice([str(n) for n in range(10_000)])
+    assert repr(many) == "choice(['0', '1', '2', '3', … 9,996 more])"
+
+
+def test_unknown_sources_are_refused() -> None:
+    with pytest.raises(DamagedFile, match="kind 'shell'"):
+        source_from_dict({"kind": "shell", "command": "rm"})
+    with pytest.raises(DamagedFile, match="0 parts"):
+        source_from_dict({"kind": "union", "parts": []})

@@ -1,0 +1,99 @@
+"""T_V transduces token sequences to the bytes that they spell, in both forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pynini
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer.alphabet import byte_label, label_byte, label_token, token_label
+from explorer.automata.detokenizing import readable
+from explorer.automata.pynini_bridge import fst_from_arrays
+from explorer.errors import VocabularyError
+from tests.patterns import vocabularies
+
+
+def acceptor(labels: list[int]) -> pynini.Fst:
+    arcs = np.array([(k, x, x, k + 1) for k, x in enumerate(labels)], np.int32).reshape(-1, 4)
+    accepting = np.zeros(len(labels) + 1, np.bool_)
+    accepting[-1] = True
+    return fst_from_arrays(len(labels) + 1, 0, arcs, accepting)
+
+
+def bare(fst: pynini.Fst) -> pynini.Fst:
+    fst.set_input_symbols(None)
+    fst.set_output_symbols(None)
+    return fst
+
+
+@given(vocabularies(), st.data())
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_a_token_sequence_writes_its_bytes(tokens: list[bytes | None], data: st.DataObject) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    text = [i for i, token in enumerate(vocabulary.tokens) if token]
+    ids = data.draw(st.lists(st.sampled_from(text), max_size=5)) if text else []
+    written = b"".join(vocabulary.tokens[i] or b"" for i in ids)
+    for form in ("compact", "original"):
+        fst = bare(explorer.detokenizing_fst(vocabulary, form))  # type: ignore[arg-type]
+        out = pynini.compose(acceptor([token_label(i) for i in ids]), fst).project("output")
+        out = pynini.determinize(out.rmepsilon())
+        wanted = acceptor([byte_label(b) for b in written])
+        assert pynini.equivalent(out, wanted)
+        if written:  # It can fail: another text is another language.
+            other = acceptor([byte_label(b ^ 1) for b in written])
+            assert not pynini.equivalent(out, other)
+
+
+def test_both_forms_are_one_relation(sentencepiece_32k: explorer.Vocabulary) -> None:
+    short = [b"a", b"b", b"c", b"ab", b"abc", b" ", b" a", b" ab", b"bc", b"ca"]
+    some = [i for i, data in enumerate(sentencepiece_32k.tokens) if data in short]
+    assert len(some) >= len(short)
+    compact = bare(explorer.detokenizing_fst(sentencepiece_32k, only=some))
+    original = bare(explorer.detokenizing_fst(sentencepiece_32k, "original", only=some))
+    text = explorer.regex(r"[a-c ]{0,6}").fsa
+
+    def tokenizations(fst: pynini.Fst) -> pynini.Fst:
+        composed = pynini.compose(fst.copy().arcsort("olabel"), text).project("input")
+        return pynini.determinize(composed.rmepsilon()).connect()
+
+    assert pynini.equivalent(tokenizations(compact), tokenizations(original))
+    assert compact.num_states() < original.num_states()
+
+
+def test_symbols_print_readably() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(
+        [b" a", b"\n", b"\xc3", "ä".encode(), b"ab", b"ab", b"<b>"], eos_ids=[7]
+    )
+    fst = explorer.detokenizing_fst(vocabulary)
+    names = [name for _, name in fst.input_symbols()]
+    assert names == ["ε", "␣a", "\\n", "\\xc3", "ä", "ab", "ab#5", "<b>"]
+    assert fst.output_symbols().find(byte_label(0xC3)) == "0xC3"
+    assert "␣a" in str(fst)
+
+
+@given(st.binary(max_size=6), st.binary(max_size=6))
+def test_readable_tells_tokens_apart(a: bytes, b: bytes) -> None:
+    assert (readable(a) == readable(b)) == (a == b)
+    assert " " not in readable(a) and readable(a).isprintable()
+
+
+def test_labels_are_inverse() -> None:
+    assert all(label_byte(byte_label(b)) == b and byte_label(b) > 0 for b in range(256))
+    assert all(label_token(token_label(t)) == t and token_label(t) > 0 for t in range(300))
+
+
+def test_only_text_tokens_can_be_shown() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", None], eos_ids=[1])
+    for token in (1, 2, -1):
+        with pytest.raises(VocabularyError, match=f"Token {token} is no text token"):
+            explorer.detokenizing_fst(vocabulary, only=[token])
+
+
+def test_a_real_vocabulary_is_built_whole(tekken_131k: explorer.Vocabulary) -> None:
+    fst = explorer.detokenizing_fst(tekken_131k)
+    texts = {data for data in tekken_131k.tokens if data is not None}
+    prefixes = {data[:k] for data in texts for k in range(len(data))}
+    assert fst.num_states() == len(prefixes)
