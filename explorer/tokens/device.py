@@ -84,7 +84,7 @@ def _blend(bits: NDArray[AnyInt], keep: Bool, masked: AnyInt) -> None:
 
 
 @jit
-def _gather(row: Bool, classes: NDArray[np.uint16] | Int32) -> Bool:
+def _gather(row: Bool, classes: NDArray[np.integer[Any]]) -> Bool:
     """A row over classes as a row over ids; numpy would widen the ids' classes first."""
     result = np.empty(classes.shape[0], np.bool_)
     for k in range(classes.shape[0]):

@@ -1,9 +1,9 @@
 """Where the added tokens of a tokenizer lie in a text.
 
-Added tokens are found before the model sees anything, in two passes: those that are not normalized in
-the text as it is written, then those that are in what the normalizer makes of the rest, where
-their own content is normalized too. Only then is each part between them cut and encoded, by itself:
-so where they lie decides which parts get a dummy prefix.
+Added tokens are found before the model sees anything, in two passes: those that are not normalized
+in the text as it is written, then those that are in what the normalizer makes of the rest, where
+their own content is normalized too. Only then is each part between them cut and encoded, by
+itself: so where they lie decides which parts get a dummy prefix.
 
 The search itself (longest first, flags for spaces and word boundaries) is the library's, by a
 tokenizer that has these tokens and nothing else.
@@ -66,7 +66,6 @@ class _Finder:
 
     def __init__(self, tokens: Mapping[int, tuple[str, AddedToken]]) -> None:
         self._tokenizer = Tokenizer(models.WordLevel({"": 0}, unk_token=""))
-        self._ids = {spelling: token for token, (spelling, _) in tokens.items()}
         entries = [
             AddedToken(
                 spelling,
@@ -80,14 +79,17 @@ class _Finder:
             if spelling
         ]
         self._tokenizer.add_tokens(entries)  # pyright: ignore[reportUnknownMemberType]  # a bare list in the stubs
+        numbers = {spelling: token for token, (spelling, _) in tokens.items()}
+        own = self._tokenizer.get_added_tokens_decoder()
+        self._ids = {number: numbers[entry.content] for number, entry in own.items()}
 
     def spans(self, text: str) -> list[tuple[int, int, int]]:
         """(id, start, end) of each token found, in characters."""
         found = self._tokenizer.encode(text, add_special_tokens=False)
         return [
-            (self._ids[piece], start, end)
-            for piece, (start, end) in zip(found.tokens, found.offsets, strict=True)
-            if piece
+            (self._ids[number], start, end)
+            for number, (start, end) in zip(found.ids, found.offsets, strict=True)
+            if number in self._ids
         ]
 
 

@@ -57,9 +57,7 @@ class CharClasses:
         inside = chosen[self.piece_class]  # −1 is the last entry, which is never chosen.
         edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
         cuts = self.bounds[edges].tolist()
-        return char_set(
-            (low, past - 1) for low, past in zip(cuts[::2], cuts[1::2], strict=True)
-        )
+        return char_set((low, past - 1) for low, past in zip(cuts[::2], cuts[1::2], strict=True))
 
 
 @lru_cache(maxsize=128)

@@ -223,9 +223,7 @@ class Resolver:
         spoken = nfa.arcs[nfa.arcs[:, 1] <= self.point].copy()
         np.minimum(spoken[:, 2], self.point, out=spoken[:, 2])
         epsilons = np.concatenate([nfa.epsilons, nfa.arcs[silent][:, [0, 3]]])
-        return Nfa(
-            nfa.num_states, nfa.start, spoken, epsilons, nfa.accepting, self.num_symbols
-        )
+        return Nfa(nfa.num_states, nfa.start, spoken, epsilons, nfa.accepting, self.num_symbols)
 
     def pointed(self, assertion: Assertion) -> Dfa:
         """The pointed words ``x#y`` where an assertion holds."""
@@ -413,9 +411,7 @@ def in_bytes(dfa: Dfa, classes: CharClasses, meter: Meter) -> Nfa:
             key = tuple(found)
             chars = read.get(key)
             if chars is None:
-                chars = classes.characters(
-                    symbol for k in key for symbol in symbols_of[columns[k]]
-                )
+                chars = classes.characters(symbol for k in key for symbol in symbols_of[columns[k]])
                 read[key] = chars
             fragment = utf8_fragment(chars)
             shift = shared.get((key, target))

@@ -118,7 +118,9 @@ class _Parser:
         self.lookbehind_groups: int | None = None
         self.asserts = False
 
-    def error(self, reason: str, start: int, end: int | None = None, remedy: str = "") -> RegexError:
+    def error(
+        self, reason: str, start: int, end: int | None = None, remedy: str = ""
+    ) -> RegexError:
         return RegexError(reason, pattern=self.text, start=start, end=end, remedy=remedy)
 
     def unsupported(self, reason: str, start: int, end: int, remedy: str) -> RegexError:
@@ -331,9 +333,7 @@ class _Parser:
             self.asserts = True
             word = category("w", flags)
             negated = escape.anchor == "B"
-            return Assertion(
-                start, escape.end, AssertionKind.BOUNDARY, negated=negated, word=word
-            )
+            return Assertion(start, escape.end, AssertionKind.BOUNDARY, negated=negated, word=word)
         return self.anchor(AssertionKind.TEXT_END, start, escape.end)
 
     def reference(self, group: int, start: int, end: int) -> RegexError:

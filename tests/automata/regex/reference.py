@@ -78,7 +78,7 @@ class _Matcher:
     def anchor(self, name: str, at: int, flags: int) -> bool:
         text, end = self.text, self.width
         if name == "AT_BEGINNING":
-            return at == 0 or bool(flags & re.MULTILINE) and text[at - 1] == "\n"
+            return at == 0 or (bool(flags & re.MULTILINE) and text[at - 1] == "\n")
         if name == "AT_BEGINNING_STRING":
             return at == 0
         if name == "AT_END_STRING":
@@ -86,7 +86,7 @@ class _Matcher:
         if name == "AT_END":
             if flags & re.MULTILINE:
                 return at == end or text[at] == "\n"
-            return at == end or at == end - 1 and text[at] == "\n"
+            return at == end or (at == end - 1 and text[at] == "\n")
         word = re.compile(r"\w", re.ASCII if flags & re.ASCII else 0)
         before = at > 0 and word.match(text[at - 1]) is not None
         after = at < end and word.match(text[at]) is not None

@@ -27,7 +27,17 @@ scribbles = st.lists(st.sampled_from(_SYNTAX), max_size=9).map("".join)
 
 _CHARACTERS = st.sampled_from([re.escape(char) for char in ALPHABET])
 _WRITTEN = st.sampled_from(
-    [r"\x61", r"\u00e4", r"\U0001f600", r"\N{LATIN SMALL LETTER B}", r"\141", r"\t", r"\-", "{", "]"]
+    [
+        r"\x61",
+        r"\u00e4",
+        r"\U0001f600",
+        r"\N{LATIN SMALL LETTER B}",
+        r"\141",
+        r"\t",
+        r"\-",
+        "{",
+        "]",
+    ]
 )
 _CLASSES = st.sampled_from(
     [".", r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", "[ab]", "[^a]", "[a-s]", r"[^\W\d]", r"[\w-]",
@@ -91,7 +101,9 @@ _patterns: st.SearchStrategy[str] = st.recursive(
     max_leaves=6,
 )
 
-_FLAGS = st.sampled_from(["", "", "", "(?i)", "(?s)", "(?m)", "(?a)", "(?im)", "(?x)", "(?xi) # (\n "])
+_FLAGS = st.sampled_from(
+    ["", "", "", "(?i)", "(?s)", "(?m)", "(?a)", "(?im)", "(?x)", "(?xi) # (\n "]
+)
 
 patterns = st.builds("{}{}".format, _FLAGS, _patterns)
 """Patterns over the whole supported syntax; `re` takes almost all of them."""

@@ -1,0 +1,362 @@
+"""Masks on a device against the automata they came from, for every state, sentinel and dtype."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+import torch
+
+import explorer
+from explorer.errors import ExplorerError, VocabularyError
+from explorer.tokens.device import DeviceMasks
+from explorer.tokens.needed import UNLIMITED
+from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.token_dfa import TokenDFA
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64]
+PATTERNS = [r"(foo)+d", r"a*d|b", r"[a-f]{2,5}", r"(ab|ba)*c?", r"fo+d?a"]
+SENTINELS = (DEAD, DONE, FREE)
+# Single letters, longer tokens, two tokens of the same bytes, two ids that are not text, two EOS.
+TOKENS = [*(bytes([c]) for c in b"abcdefo"), b"foo", b"oo", b"food", b"ab", b"ba", b"ab", None]
+VOCABULARY = explorer.Vocabulary.from_bytes([*TOKENS, None, None, None], eos_ids=[14, 16])
+Row = tuple[int, int]
+
+
+@pytest.fixture(scope="module")
+def machines() -> list[TokenDFA]:
+    return [explorer.compile(explorer.regex(pattern), VOCABULARY) for pattern in PATTERNS]
+
+
+def on(device: str) -> str:
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return device
+
+
+def every_row(machines: list[TokenDFA]) -> list[Row]:
+    """(constraint, state) of every state and sentinel of every machine."""
+    return [
+        (k, state)
+        for k, dfa in enumerate(machines)
+        for state in [*range(dfa.num_states), *SENTINELS]
+    ]
+
+
+def tensors(rows: list[Row], device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    which, states = zip(*rows, strict=True)
+    return torch.tensor(states, device=device), torch.tensor(which, device=device)
+
+
+def allowed(logits: torch.Tensor) -> np.ndarray:
+    return (logits > -torch.inf).cpu().numpy()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("extra", [0, 1, 40])
+def test_a_mask_is_what_the_machine_allows(
+    machines: list[TokenDFA], device: str, way: str, dtype: torch.dtype, extra: int
+) -> None:
+    masks = DeviceMasks(machines, device=on(device))
+    rows = every_row(machines)
+    states, which = tensors(rows, device)
+    before = torch.randn(len(rows), len(VOCABULARY) + extra, device=device).to(dtype)
+    after = getattr(masks, way)(before.clone(), states, which)
+    for (k, state), row, old in zip(rows, after, before, strict=True):
+        expected = np.concatenate([machines[k].allowed(state), np.zeros(extra, bool)])
+        assert (allowed(row) == expected).all()
+        assert torch.equal(row[expected], old[expected])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_advance_is_a_step_of_the_machine(machines: list[TokenDFA], device: str) -> None:
+    masks = DeviceMasks(machines, device=on(device))
+    rows = every_row(machines)
+    states, which = tensors(rows, device)
+    for token in [*range(-3, len(VOCABULARY) + 3), 2**40, -(2**40)]:
+        after = masks.advance(states, torch.full_like(states, token), which).tolist()
+        expected = [machines[k].step(state, token) for k, state in rows]
+        assert after == [DEAD if state is None else state for state in expected]
+
+
+def test_the_comparison_notices_a_wrong_mask(machines: list[TokenDFA]) -> None:
+    """One cell of the tables changed: some state's mask must differ."""
+    masks = DeviceMasks(machines)
+    rows = every_row(machines)
+    states, which = tensors(rows, "cpu")
+    masks.needed[masks.cell_start[2] + 3 * masks.num_classes[2] + 1] = 1
+    after = masks.mask_reference_(torch.zeros(len(rows), len(VOCABULARY)), states, which)
+    expected = np.stack([machines[k].allowed(state) for k, state in rows])
+    assert (allowed(after) != expected).sum() == len(VOCABULARY.eos_ids)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_batch_is_its_rows_one_by_one(machines: list[TokenDFA], device: str) -> None:
+    together = DeviceMasks(machines, device=on(device))
+    rows = every_row(machines)
+    random.Random(1).shuffle(rows)
+    states, which = tensors(rows, device)
+    logits = torch.randn(len(rows), len(VOCABULARY) + 3, device=device)
+    masked = together.mask_(logits.clone(), states, which)
+    tokens = torch.randint(0, len(VOCABULARY), (len(rows),), device=device)
+    after = together.advance(states, tokens, which)
+    for b, (k, _) in enumerate(rows):
+        alone = DeviceMasks([machines[k]], device=device)
+        one = slice(b, b + 1)
+        assert torch.equal(alone.mask_(logits[one].clone(), states[one]), masked[one])
+        assert torch.equal(alone.advance(states[one], tokens[one]), after[one])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
+@pytest.mark.parametrize(
+    ("which", "state"), [(0, 10**6), (0, -4), (0, -(2**40)), (1, 5), (5, 0), (-1, 0), (2**40, 0)]
+)
+def test_a_number_out_of_range_reaches_no_other_row(
+    machines: list[TokenDFA], device: str, way: str, which: int, state: int
+) -> None:
+    """State 5 exists in other machines, but not in the second."""
+    assert machines[1].num_states <= 5 < max(dfa.num_states for dfa in machines)
+    masks = DeviceMasks(machines, device=on(device))
+    states, whiches = tensors([(0, 0), (which, state)], device)
+    logits = getattr(masks, way)(torch.zeros(2, 20, device=device), states, whiches, step=7)
+    assert (allowed(logits)[0, : len(VOCABULARY)] == machines[0].allowed(0)).all()
+    assert not allowed(logits)[1].any()
+    with pytest.raises(ExplorerError, match="Row 1 at step 7.*no such state") as raised:
+        masks.check()
+    assert raised.value.evidence["state"] == state
+    masks.check()  # It is forgotten.
+    token = torch.zeros(2, dtype=torch.int64, device=device)
+    assert masks.advance(states, token, whiches).tolist()[1] == DEAD
+    with pytest.raises(ExplorerError, match="Row 0 at step 0.*not allowed"):
+        masks.check()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_first_fault_is_kept(machines: list[TokenDFA], device: str) -> None:
+    masks = DeviceMasks(machines[:1], device=on(device))
+    states = torch.zeros(3, dtype=torch.int64, device=device)
+    after = masks.advance(states, torch.tensor([5, 0, -1], device=device), step=4)
+    assert after.tolist()[1:] == [DEAD, DEAD]
+    frozen = masks.advance(after, torch.tensor([5, 5, 5], device=device), step=5)
+    masks.mask_(torch.zeros(3, 20, device=device), frozen, step=6)
+    with pytest.raises(ExplorerError) as raised:
+        masks.check()
+    assert dict(raised.value.evidence) == {"fault": 2, "row": 1, "step": 4, "state": 0}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
+def test_a_dead_row_is_masked_and_named(machines: list[TokenDFA], device: str, way: str) -> None:
+    masks = DeviceMasks(machines[:1], device=on(device))
+    states = torch.tensor([0, DONE, FREE, DEAD], device=device)
+    getattr(masks, way)(torch.zeros(4, 20, device=device), states, step=torch.tensor(9).to(device))
+    with pytest.raises(ExplorerError, match="Row 3 at step 9, in state DEAD: no token is allowed"):
+        masks.check()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_rolled_back_is_never_gone_there(machines: list[TokenDFA], device: str) -> None:
+    """States are values: going on from an old one gives what it gave before."""
+    masks = DeviceMasks(machines, device=on(device))
+    which = torch.arange(len(machines), device=device)
+    draw = torch.Generator().manual_seed(5)
+    for _ in range(20):
+        states = torch.zeros(len(machines), dtype=torch.int64, device=device)
+        seen = []
+        for _ in range(6):
+            logits = masks.mask_(torch.zeros(len(machines), 20, device=device), states, which)
+            seen.append((states, logits))
+            probabilities = (logits > -torch.inf).float().cpu()
+            tokens = torch.multinomial(probabilities, 1, generator=draw)[:, 0].to(device)
+            states = masks.advance(states, tokens, which)
+        for old, logits in reversed(seen):
+            again = masks.mask_(torch.zeros_like(logits), old, which)
+            assert torch.equal(again, logits)
+    masks.check()
+
+
+# --- The token budget --------------------------------------------------------------------------
+
+
+def endings(dfa: TokenDFA, longest: int) -> dict[int, set[int]]:
+    """For each state, the exact numbers of tokens (EOS included) with which it can end, to a limit.
+
+    By trying every token sequence's states, without `distance`.
+    """
+    ends: dict[int, set[int]] = {state: set() for state in range(dfa.num_states)}
+    for length in range(1, longest + 1):
+        for state in range(dfa.num_states):
+            for token in range(len(VOCABULARY)):
+                target = dfa.step(state, token)
+                if target is None:
+                    continue
+                if (target == DONE and length == 1) or (target >= 0 and length - 1 in ends[target]):
+                    ends[state].add(length)
+    return ends
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
+def test_a_budget_allows_exactly_what_can_still_end(
+    machines: list[TokenDFA], device: str, way: str
+) -> None:
+    """A token is allowed with r left if and only if some way through it ends within r tokens."""
+    masks = DeviceMasks(machines, device=on(device))
+    for k, dfa in enumerate(machines):
+        ends = endings(dfa, 9)
+        for left, state in itertools.product(range(9), range(dfa.num_states)):
+            states, which = tensors([(k, state)], device)
+            logits = getattr(masks, way)(
+                torch.zeros(1, 20, device=device), states, which, states * 0 + left
+            )
+            for token in range(len(VOCABULARY)):
+                target = dfa.step(state, token)
+                fits = target is not None and (
+                    left >= 1 if target == DONE else min(ends[target], default=99) + 1 <= left
+                )
+                assert allowed(logits)[0, token] == fits
+            assert masks.error.word[0].item() == (0 if allowed(logits).any() else 1)
+            masks.error.clear()
+
+
+@pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
+@pytest.mark.parametrize("left", [0, 1, -5, UNLIMITED, 2**40])
+def test_a_budget_does_not_bind_the_sentinels(
+    machines: list[TokenDFA], way: str, left: int
+) -> None:
+    masks = DeviceMasks(machines[:1])
+    states = torch.tensor([DONE, FREE])
+    logits = getattr(masks, way)(torch.zeros(2, 20), states, None, torch.full((2,), left))
+    assert np.flatnonzero(allowed(logits)[0]).tolist() == list(VOCABULARY.eos_ids)
+    assert allowed(logits)[1, : len(VOCABULARY)].all()
+    masks.check()
+
+
+@pytest.mark.parametrize("left", [UNLIMITED, UNLIMITED + 1, 2**62])
+def test_a_large_budget_is_no_budget(machines: list[TokenDFA], left: int) -> None:
+    masks = DeviceMasks(machines)
+    states, which = tensors(every_row(machines), "cpu")
+    logits = torch.zeros(len(states), 20)
+    free = masks.mask_(logits.clone(), states, which)
+    assert torch.equal(masks.mask_(logits.clone(), states, which, states * 0 + left), free)
+
+
+# --- What does not fit -------------------------------------------------------------------------
+
+
+def test_a_batch_without_constraints(machines: list[TokenDFA]) -> None:
+    masks = DeviceMasks([], vocabulary=VOCABULARY)
+    states = torch.tensor([FREE, DONE, DEAD])
+    logits = masks.mask_(torch.zeros(3, 20), states)
+    for row, state in zip(logits, states.tolist(), strict=True):
+        assert (allowed(row)[: len(VOCABULARY)] == machines[0].allowed(state)).all()
+    assert masks.advance(states[:2], torch.tensor([3, 14])).tolist() == [FREE, DONE]
+
+
+def test_logits_narrower_than_unused_ids(machines: list[TokenDFA]) -> None:
+    """`with_width` keeps ids that a model cannot give; they need no column."""
+    narrow = explorer.compile(explorer.regex("a+"), VOCABULARY.with_width(15))
+    masks = DeviceMasks([narrow])
+    logits = masks.mask_(torch.zeros(1, 15), torch.tensor([0]))
+    assert (allowed(logits)[0] == narrow.allowed(0)[:15]).all()
+    with pytest.raises(ExplorerError, match="14 columns"):
+        masks.mask_(torch.zeros(1, 14), torch.tensor([0]))
+    with pytest.raises(ExplorerError, match="14 columns"):
+        DeviceMasks([narrow], width=14)
+
+
+def test_shapes_and_kinds_that_do_not_fit(machines: list[TokenDFA]) -> None:
+    masks = DeviceMasks(machines, width=20)
+    state = torch.zeros(1, dtype=torch.int64)
+    with pytest.raises(ExplorerError, match="which row follows which"):
+        masks.mask_(torch.zeros(1, 20), state)
+    with pytest.raises(ExplorerError, match="which row follows which"):
+        masks.advance(state, state)
+    with pytest.raises(ExplorerError, match=r"`states` has the shape \[1\], not \[2\]"):
+        masks.mask_(torch.zeros(2, 20), state)
+    with pytest.raises(ExplorerError, match=r"`constraint` has the shape \[2\], not \[1\]"):
+        masks.mask_(torch.zeros(1, 20), state, torch.zeros(2, dtype=torch.int64))
+    with pytest.raises(ExplorerError, match=r"not \[1, 20\]"):
+        masks.mask_(torch.zeros(1, 19), state, state)
+    with pytest.raises(ExplorerError, match="int64 cannot be masked"):
+        masks.mask_(torch.zeros(1, 20, dtype=torch.int64), state, state)
+    with pytest.raises(ExplorerError, match="logits are on meta"):
+        masks.mask_(torch.zeros(1, 20, device="meta"), state, state)
+    with pytest.raises(VocabularyError, match="vocabulary is not known"):
+        DeviceMasks([])
+    other = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
+    with pytest.raises(VocabularyError, match="Constraint 1 was compiled for another vocabulary"):
+        DeviceMasks([machines[0], explorer.compile(explorer.regex("a"), other)])
+
+
+def test_equal_vocabularies_are_one(machines: list[TokenDFA]) -> None:
+    twin = explorer.Vocabulary.from_bytes([*TOKENS, None, None, None], eos_ids=[14, 16])
+    assert len(DeviceMasks([machines[0], explorer.compile(explorer.regex("a"), twin)]).constraints)
+
+
+@pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
+def test_logits_that_are_a_slice_or_want_gradients(machines: list[TokenDFA], way: str) -> None:
+    """A model's last logits are a slice of all of them, and only the slice is masked."""
+    masks = DeviceMasks(machines[:1])
+    states = torch.zeros(2, dtype=torch.int64)
+    expected = np.stack([machines[0].allowed(0)] * 2)
+    every = torch.zeros(2, 3, len(VOCABULARY))
+    getattr(masks, way)(every[:, -1], states)
+    assert (allowed(every[:, -1]) == expected).all() and allowed(every[:, :-1]).all()
+    columns = torch.zeros(len(VOCABULARY), 2).T
+    assert (allowed(getattr(masks, way)(columns, states)) == expected).all()
+
+
+def test_a_constraint_of_many_classes_keeps_them_apart() -> None:
+    """More classes than sixteen bits hold: the classes are stored wider."""
+    count = 2**15 + 50
+    vocabulary = explorer.Vocabulary.from_bytes(
+        [k.to_bytes(2, "big") for k in range(count)], eos_ids=[count]
+    )
+    dfa = explorer.compile(explorer.regex("a"), explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1]))
+    classes = np.arange(count + 1, dtype=np.uint16)
+    table = np.full((1, count + 1), DEAD, np.int32)
+    table[0, 40000 - 7 * 1000] = 0
+    table[0, 1] = DONE
+    many = TokenDFA(
+        constraint=dfa.constraint,
+        vocabulary=vocabulary,
+        table=table,
+        token_class=classes,
+        char_state=np.zeros(1, np.int32),
+        accepting=np.ones(1, np.bool_),
+        distance=np.ones(1, np.int32),
+        stuck=np.zeros(0, np.int32),
+        report=dfa.report,
+    )
+    masks = DeviceMasks([many])
+    assert masks.token_class.dtype == torch.int32
+    for way in (masks.mask_, masks.mask_reference_):
+        logits = way(torch.zeros(1, count + 1), torch.tensor([0]))
+        assert np.flatnonzero(allowed(logits)[0]).tolist() == [1, 33000]
+
+
+@pytest.mark.gpu
+def test_a_step_can_be_captured_in_a_graph(machines: list[TokenDFA]) -> None:
+    device = on("cuda")
+    masks = DeviceMasks(machines, device=device)
+    rows = every_row(machines)
+    states, which = tensors(rows, device)
+    logits = torch.zeros(len(rows), 20, device=device)
+    for way in (masks.mask_, masks.mask_reference_):
+        way(logits, states, which)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            logits.zero_()
+            way(logits, states, which)
+            after = masks.advance(states, logits.argmax(-1), which)
+        graph.replay()
+        expected = np.stack([machines[k].allowed(state) for k, state in rows])
+        assert (allowed(logits)[:, : len(VOCABULARY)] == expected).all()
+        assert after.shape == states.shape
