@@ -144,7 +144,7 @@ class HuggingFaceModel:
             ExplorerError: There is no id, or there are more than the model can read.
         """
         self._check_length([tokens])
-        with self._lock, torch.inference_mode():
+        with self._lock, torch.no_grad():
             if not self._takes_cache:
                 ids = self._tensor([tokens])
                 logits = self._model(input_ids=ids, use_cache=False, **self._last_only).logits
@@ -307,7 +307,7 @@ class HuggingFaceBatch:
             more["position_ids"] = self._positions[:, -ids.shape[1] :]
         if self._cache is not None:
             more["past_key_values"] = self._cache
-        with torch.inference_mode():
+        with torch.no_grad():
             output = self._model(
                 input_ids=ids,
                 attention_mask=self._seen,
@@ -335,7 +335,11 @@ def end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:
 
 
 def open_folder(
-    folder: Path, name: str, device: torch.device, dtype: torch.dtype | None, trust_remote_code: bool
+    folder: Path,
+    name: str,
+    device: torch.device,
+    dtype: torch.dtype | None,
+    trust_remote_code: bool,
 ) -> HuggingFaceModel:
     """Load the model and the tokenizer of a folder. Weights are read from safetensors only.
 

@@ -191,9 +191,7 @@ class KeyValues:
         self._entries = [
             entry
             for entry in self._entries
-            if not (
-                floor <= entry.floor and path[: len(entry.tokens)] == entry.tokens
-            )
+            if not (floor <= entry.floor and path[: len(entry.tokens)] == entry.tokens)
         ]
         self._entries.append(Entry(path, cache, floor))
         del self._entries[:-ENTRIES]

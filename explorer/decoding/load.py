@@ -148,7 +148,8 @@ def _find(name: str | os.PathLike[str], code: bool) -> tuple[Path, str]:
 def _from_hub(name: str, code: bool) -> Path:
     """The folder of a name: in this user's cache, else fetched into it."""
     try:
-        from huggingface_hub import constants, snapshot_download
+        import huggingface_hub
+        from huggingface_hub import constants
     except ImportError as error:
         raise _missing(error) from error
     wanted = [*_WANTED, *(["*.py"] if code else [])]
@@ -156,7 +157,10 @@ def _from_hub(name: str, code: bool) -> Path:
     reasons: list[str] = []
     for local in (True, False):
         try:
-            found = Path(snapshot_download(name, allow_patterns=wanted, local_files_only=local))
+            fetched: Any = huggingface_hub.snapshot_download(  # pyright: ignore[reportUnknownMemberType] - Untyped there.
+                name, allow_patterns=wanted, local_files_only=local
+            )
+            found = Path(fetched)
         except Exception as error:
             reasons.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
             continue
@@ -201,8 +205,8 @@ def _check_weights(folder: Path, shown: str) -> None:
     pickled = sorted(path.name for path in folder.iterdir() if path.suffix in _PICKLED)
     if pickled:
         raise ExplorerError(
-            f"The model {shown!r} in {folder} has its weights only as {pickled[0]}, a pickle, which "
-            f"can run any code when it is opened.",
+            f"The model {shown!r} in {folder} has its weights only as {pickled[0]}, a pickle, "
+            f"which can run any code when it is opened.",
             remedy="Use a model with safetensors weights, or convert it where you trust it.",
             evidence={"files": tuple(pickled)},
         )

@@ -64,7 +64,7 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
     mask = np.zeros(width, np.bool_)
     mask[: len(allowed)] = allowed[:width]
     raw = logits.to(torch.float32)
-    on_device = torch.from_numpy(mask).to(logits.device)
+    on_device = torch.tensor(mask, device=logits.device)
     masked = raw.masked_fill(~on_device, -math.inf)
     drawable = sampler.filtered(masked)
     shown = Sampler(1.0) if sampler.greedy else sampler
@@ -83,9 +83,9 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
             Candidate(
                 token=int(token),
                 allowed=bool(mask[token]),
-                model=_short(model[token]),
-                filtered=_short(filtered[token]),
-                constrained=_short(constrained[token]),
+                model=_short(float(model[token])),
+                filtered=_short(float(filtered[token])),
+                constrained=_short(float(constrained[token])),
             )
             for token in order
         ),
@@ -135,7 +135,7 @@ def _highest(scores: Float64, k: int) -> NDArray[np.int64]:
     return np.concatenate([above, level])
 
 
-def _short(value: np.float64) -> float:
+def _short(value: float) -> float:
     """Seven digits: what float32 logits are worth, at half the length in a file."""
     return float(f"{value:.7g}")
 

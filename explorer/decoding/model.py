@@ -17,7 +17,8 @@ compressor does: the logit of a token is how many bits it costs, negated, after 
     ...         return tuple(self.vocabulary.tokens.index(prompt[i : i + 2].encode())
     ...                      for i in range(0, len(prompt), 2))
     ...     def bits(self, tokens):
-    ...         return 8 * len(zlib.compress(b"".join(self.vocabulary.tokens[t] or b"" for t in tokens)))
+    ...         text = b"".join(self.vocabulary.tokens[t] or b"" for t in tokens)
+    ...         return 8 * len(zlib.compress(text))
     ...     def read(self, tokens):
     ...         cost = [self.bits([*tokens, t]) - self.bits(tokens) for t in range(4)]
     ...         return Reading(-torch.tensor(cost, dtype=torch.float32))
@@ -148,7 +149,7 @@ class RowByRow:
 
     def step(self, tokens: Tensor) -> Tensor:
         """Read one more token in each row; see `Batch.step`."""
-        for row, token in zip(self._rows, tokens.tolist(), strict=True):
+        for row, token in zip(self._rows, tokens, strict=True):
             row.append(int(token))
         self._logits = self._read()
         return self._logits

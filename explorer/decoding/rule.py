@@ -60,9 +60,7 @@ class Rule:
     dfa: TokenDFA | None
 
     @classmethod
-    def of(
-        cls, constraint: object, vocabulary: Vocabulary, budget: Budget | None = None
-    ) -> Rule:
+    def of(cls, constraint: object, vocabulary: Vocabulary, budget: Budget | None = None) -> Rule:
         """The rule of what a user gave.
 
         Args:
@@ -140,9 +138,9 @@ class Rule:
             state: A state of the machine, or a sentinel.
             remaining: Tokens that may still be written, EOS included; ``None`` for no limit.
         """
-        allowed = self._masks.allowed(0, state, remaining)
         if self.dfa is None:
-            return Mask(allowed, None, None, 0)
+            return Mask(self._ends if state == DONE else self._free, None, None, 0)
+        allowed = self._masks.allowed(0, state, remaining)
         needed = self._needed[state + FIRST_STATE]
         row = kept_row = np.packbits(needed <= UNLIMITED).tobytes()
         over_budget = 0
@@ -169,6 +167,24 @@ class Rule:
                 remedy=f"Give at least {self.least}, or masking_budget=False to be cut off.",
                 evidence={"max_tokens": max_tokens, "fewest": self.least},
             )
+
+    @cached_property
+    def class_bytes(self) -> bytes:
+        """The class of each id, two bytes each where they suffice, else four; little-endian."""
+        if self.dfa is None:
+            return b""
+        kind = "<u2" if self.dfa.num_classes <= 2**16 else "<i4"
+        return self.dfa.token_class.astype(kind).tobytes()
+
+    @cached_property
+    def _free(self) -> Bool:
+        return np.ones(len(self.vocabulary), np.bool_)
+
+    @cached_property
+    def _ends(self) -> Bool:
+        ends = np.zeros(len(self.vocabulary), np.bool_)
+        ends[list(self.vocabulary.eos_ids)] = True
+        return ends
 
     @cached_property
     def _masks(self) -> DeviceMasks:

@@ -11,11 +11,11 @@ Three distributions are kept apart everywhere, and always in this order:
 ``constrained``  after the mask, then temperature and filters: the one a token is drawn from.
 
 Greedy decoding (temperature 0) has no distribution of its own, it only takes the likeliest. Its
-``filtered`` and ``constrained`` are those of temperature 1 without filters, so that they still show what
-the mask does.
+``filtered`` and ``constrained`` are those of temperature 1 without filters, so that they still show
+what the mask does.
 
 Units: log-probabilities are natural; entropy and divergence are in bits; times in milliseconds.
-Times, cache use and notes say how a step was made, not what it is: they do not count in comparisons.
+Times, cache use and notes say how a step was made, not what it is: comparisons leave them out.
 
 Everything here is a value. Sums (text, cumulative log-probability) are worked out once, when a
 position is made from the one before.

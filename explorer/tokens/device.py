@@ -51,7 +51,7 @@ from explorer.tokens.needed import (
     no_machine,
     target_rows,
 )
-from explorer.tokens.states import DEAD, DEAD_CLASS
+from explorer.tokens.states import DEAD, DEAD_CLASS, EOS_CLASS
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
@@ -137,6 +137,7 @@ class DeviceMasks:
             targets, needed = no_machine()
             self._targets, self._needed = [targets], [needed]
             classes = [np.full(len(self.vocabulary), DEAD_CLASS, np.uint16)]
+            classes[0][list(self.vocabulary.eos_ids)] = EOS_CLASS
         self._classes = classes
 
         stacked = np.stack(classes)
@@ -192,7 +193,7 @@ class DeviceMasks:
         Raises:
             ExplorerError: A shape, dtype or device does not fit.
         """
-        self._check_logits(logits, states)
+        self.check_logits(logits, states)
         if logits.device.type == "cpu":
             return self._mask_rows_(logits, states, constraint, remaining, step)
         constraint = self._constraint_of_rows(constraint, len(states))
@@ -212,7 +213,7 @@ class DeviceMasks:
         step: int | Tensor = 0,
     ) -> Tensor:
         """`mask_` in plain torch, on any device: what the other ways are held equal to."""
-        self._check_logits(logits, states)
+        self.check_logits(logits, states)
         constraint = self._constraint_of_rows(constraint, len(states))
         constraint, row, known = self._locate(states, constraint)
         left = torch.full_like(row, UNLIMITED)
@@ -360,7 +361,13 @@ class DeviceMasks:
             evidence={"constraints": len(self._needed), "rows": batch},
         )
 
-    def _check_logits(self, logits: Tensor, states: Tensor) -> None:
+    def check_logits(self, logits: Tensor, states: Tensor) -> None:
+        """Raise if a batch does not fit: shape, dtype, device or width. Does not wait.
+
+        Args:
+            logits: As for `mask_`.
+            states: As for `mask_`.
+        """
         if logits.dtype not in _MINUS_INFINITY:
             raise ExplorerError(
                 f"Logits of {logits.dtype} cannot be masked.",

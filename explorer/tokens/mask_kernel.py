@@ -146,6 +146,6 @@ def launch(
         masks.cell_start, masks.row_start, masks.num_rows, masks.num_classes,
         len(masks.num_rows), masks.error.word,
         HAS_REMAINING=remaining is not None, STEP_IS_TENSOR=isinstance(step, Tensor), BLOCK=BLOCK,
-        num_warps=8,
+        num_warps=8, enable_fp_fusion=False,
     )  # fmt: skip
     return logits

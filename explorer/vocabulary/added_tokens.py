@@ -54,9 +54,15 @@ class AddedTokens:
             if outer.token is not None:
                 parts.append(outer)
                 continue
+            normalized = self._normalize(outer.text)
+            # A text whose first character the normalizer drops does not start at its start: so
+            # the library sees it, and puts no dummy prefix where only a first part has one.
+            starts = outer.first and (
+                outer.text == normalized or self._normalize(outer.text[1:]) != normalized
+            )
             parts += (
-                Part(inner.text, inner.token, outer.first and inner.first)
-                for inner in _find(self._in_normalized, self._normalize(outer.text))
+                Part(inner.text, inner.token, starts and inner.first)
+                for inner in _find(self._in_normalized, normalized)
             )
         return parts
 

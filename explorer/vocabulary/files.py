@@ -16,7 +16,8 @@ from tokenizers import Tokenizer
 
 from explorer.errors import DamagedFile, VocabularyError
 from explorer.vocabulary.configs import Beside, parse_json, read_beside, read_bytes
-from explorer.vocabulary.huggingface import library_call, read_tokenizer
+from explorer.vocabulary.huggingface import read_tokenizer
+from explorer.vocabulary.library import library_call
 from explorer.vocabulary.rank_files import RANK_LINE, read_ranks, read_tekken
 from explorer.vocabulary.reading import Reading
 from explorer.vocabulary.sentencepiece_file import read_sentencepiece

@@ -4,7 +4,7 @@ For each string of a bank, encoded with nothing added and names of special token
 the bytes of its tokens put together must equal the declared image of the string. The two sides
 come from different halves of the tokenizer: bytes from its decoder, the image from its
 normalizer and pre-tokenizer. A string that meets the unknown token has no tokens to compare; then
-no sequence of tokens at all may spell its image.
+no sequence of the model's pieces at all may spell its image.
 
 The bank is made of strings on which readers of vocabularies have gone wrong, and of the texts of
 tokens drawn evenly from the vocabulary itself, so that an unusual vocabulary proves itself on
@@ -131,7 +131,9 @@ def prove(
     speller: Speller | None = None
     for text in bank(tokens) if strings is None else strings:
         if encoder.loses(text):
-            speller = speller or Speller(tokens)
+            speller = speller or Speller(
+                data for token, data in enumerate(tokens) if token not in encoder.apart
+            )
             if not speller.spells(encoder.image(text)):
                 unwritable.append(text)
             elif encoder.greedy:

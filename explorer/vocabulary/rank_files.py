@@ -201,6 +201,7 @@ class RankEncoder:
     """
 
     greedy = False
+    apart: frozenset[int] = frozenset()
 
     def __init__(self, encoding: Encoding, offset: int) -> None:
         self._encoding = encoding

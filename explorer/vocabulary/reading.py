@@ -26,6 +26,11 @@ class Encoder(Protocol):
         """Whether it may call a word unknown that other pieces could spell (WordPiece does)."""
         ...
 
+    @property
+    def apart(self) -> frozenset[int]:
+        """Ids that are found by rules of their own (added tokens), not by the model."""
+        ...
+
     def encode(self, text: str) -> tuple[int, ...]:
         """The ids of ``text``: none added, names of special tokens split like any other text."""
         ...

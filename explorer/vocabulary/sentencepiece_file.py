@@ -155,6 +155,7 @@ class SentencePieceEncoder:
     """
 
     greedy = False
+    apart: frozenset[int] = frozenset()
 
     def __init__(self, processor: SentencePieceProcessor) -> None:
         self._processor = processor

@@ -20,7 +20,8 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from explorer.errors import DamagedFile
 from explorer.vocabulary.byte_alphabet import BYTE_OF
-from explorer.vocabulary.huggingface import library_call, read_tokenizer
+from explorer.vocabulary.huggingface import read_tokenizer
+from explorer.vocabulary.library import library_call
 from explorer.vocabulary.reading import Reading, checked_width
 
 _WORD_PIECE_SPECIALS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

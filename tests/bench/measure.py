@@ -1,7 +1,9 @@
-"""Repeats, interleaved: each round runs every task once, in an order that turns.
+"""Repeats, interleaved: each round runs every task, in an order that turns.
 
 A machine that slows down for a while then slows every engine down, and the median of the rounds
-forgets it. The garbage collector runs between the calls, not within them.
+forgets it. Within a round a short task runs several times in a row and counts with its mean: a
+compile of a third of a millisecond would otherwise mostly measure how its neighbour in the round
+has emptied the processor's caches. The garbage collector runs between the tasks, not within them.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
+
+ROUND_SECONDS: Final = 0.01
 
 
 def interleaved(
@@ -26,12 +30,9 @@ def interleaved(
     Returns:
         For each name: ``median``, ``fastest`` and ``slowest``, in milliseconds, and ``repeats``.
     """
-    return prepared({name: (lambda: None, _ignoring(task)) for name, task in tasks.items()},
-                    repeats=repeats, warm_up=warm_up)  # fmt: skip
-
-
-def _ignoring(task: Callable[[], object]) -> Callable[[Any], object]:
-    return lambda _: task()
+    return _rounds(
+        {name: _in_a_row(task) for name, task in tasks.items()}, repeats=repeats, warm_up=warm_up
+    )
 
 
 def prepared(
@@ -47,20 +48,55 @@ def prepared(
         repeats: Rounds that count.
         warm_up: Rounds before those.
     """
-    names = list(tasks)
+    return _rounds(
+        {name: _once(make, task) for name, (make, task) in tasks.items()},
+        repeats=repeats,
+        warm_up=warm_up,
+    )
+
+
+def _in_a_row(task: Callable[[], object]) -> Callable[[], float]:
+    """Mean milliseconds of as many calls as fit into `ROUND_SECONDS`, one at least."""
+
+    def run() -> float:
+        calls = 0
+        began = time.perf_counter()
+        while True:
+            task()
+            calls += 1
+            spent = time.perf_counter() - began
+            if spent >= ROUND_SECONDS:
+                return 1e3 * spent / calls
+
+    return run
+
+
+def _once(make: Callable[[], Any], task: Callable[[Any], object]) -> Callable[[], float]:
+    """Milliseconds of one call, without what makes its input."""
+
+    def run() -> float:
+        value = make()
+        began = time.perf_counter()
+        result = task(value)
+        spent = time.perf_counter() - began
+        del result
+        return 1e3 * spent
+
+    return run
+
+
+def _rounds(
+    timers: Mapping[str, Callable[[], float]], *, repeats: int, warm_up: int
+) -> dict[str, dict[str, float]]:
+    names = list(timers)
     times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(-warm_up, repeats):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
-            make, task = tasks[name]
-            value = make()
             gc.collect()
             gc.disable()
-            began = time.perf_counter()
-            result = task(value)
-            spent = 1e3 * (time.perf_counter() - began)
+            spent = timers[name]()
             gc.enable()
-            del result, value
             if turn >= 0:
                 times[name].append(spent)
     return {

@@ -29,7 +29,7 @@ VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {
     "131k": tekken_131k,
 }
 CLOSED_FORMS = ("explorer", "outlines-core")
-"""Engines whose result is a table that answers for every state, so that its size means something."""
+"""Engines whose result is a table for every state, so that its size means something."""
 
 LIBRARIES = (
     "outlines-core",

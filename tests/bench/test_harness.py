@@ -12,7 +12,7 @@ import pytest
 from tests.bench import alone, growth, tables
 from tests.bench.constraints import CASES, UNICODE_CASES, Case
 from tests.bench.engines import MODULES, Engine, Greedy, Ids, Tokens, make
-from tests.bench.measure import interleaved
+from tests.bench.measure import interleaved, prepared
 
 BYTES: list[bytes | None] = [bytes([value]) for value in range(256)]
 SMALL = Tokens([*BYTES, b"Red", b"Or", b"20", b'", "', b'{"', b" a", b"\xe7\x8e", None], 263)
@@ -89,15 +89,20 @@ def test_tokens_survive_the_file_between_processes(tmp_path: Path) -> None:
 
 
 def test_every_task_runs_in_every_round() -> None:
-    runs: list[str] = []
-    times = interleaved(
-        {"a": lambda: runs.append("a"), "b": lambda: runs.append("b")}, repeats=3, warm_up=1
-    )
-    assert sorted(runs) == ["a"] * 4 + ["b"] * 4
+    made: list[str] = []
+    ran: list[str] = []
+    tasks = {name: (lambda name=name: made.append(name) or name, ran.append) for name in ("a", "b")}
+    times = prepared(tasks, repeats=3, warm_up=1)
+    assert sorted(made) == sorted(ran) == ["a"] * 4 + ["b"] * 4
+    assert ran != sorted(ran)  # Interleaved, not one after the other.
     assert set(times) == {"a", "b"}
-    assert all(
-        0 <= spent["fastest"] <= spent["median"] <= spent["slowest"] for spent in times.values()
-    )
+
+
+def test_a_short_task_runs_several_times_in_a_round() -> None:
+    runs: list[None] = []
+    times = interleaved({"short": lambda: runs.append(None)}, repeats=3, warm_up=0)["short"]
+    assert len(runs) > 3
+    assert 0 <= times["fastest"] <= times["median"] <= times["slowest"]
 
 
 @pytest.mark.parametrize(

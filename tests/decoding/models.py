@@ -45,7 +45,7 @@ def tokenizer() -> Any:
     return wrapped
 
 
-SMALL = {
+SMALL: dict[str, Any] = {
     "vocab_size": 448,
     "hidden_size": 32,
     "intermediate_size": 48,

@@ -16,7 +16,7 @@ TOLERANCE = 1e-5
 
 
 def fresh(model: Any, tokens: list[int]) -> torch.Tensor:
-    with torch.inference_mode():
+    with torch.no_grad():
         return model.model(torch.tensor([tokens]), use_cache=False).logits[0, -1].float()
 
 
@@ -77,7 +77,7 @@ def test_the_store_is_bounded() -> None:
     for k in range(3 * ENTRIES):
         tokens = [k, k + 1, k + 2]
         start = store.start(tokens)
-        with torch.inference_mode():
+        with torch.no_grad():
             model.model(torch.tensor([tokens[start.length :]]), past_key_values=start.cache)
         store.keep(tokens, start.cache, start.floor)
     assert len(store) == ENTRIES
@@ -89,7 +89,7 @@ def test_a_window_cropped_twice_lacks_keys() -> None:
     model = language_model("mistral")
     cache = DynamicCache(config=model.model.config)
     cache.activate_past_recording()
-    with torch.inference_mode():
+    with torch.no_grad():
         model.model(torch.tensor([text]), past_key_values=cache)
         cache.crop(-4)
         cache.crop(-4)
@@ -100,7 +100,7 @@ def test_a_window_cropped_twice_lacks_keys() -> None:
 def test_crop_takes_a_negative_number_of_tokens_to_drop() -> None:
     """What the pinned release does; if this changes, `key_values` must."""
     cache = DynamicCache(config=language_model("llama").model.config)
-    with torch.inference_mode():
+    with torch.no_grad():
         language_model("llama").model(torch.tensor([[1, 2, 3, 4]]), past_key_values=cache)
     cache.crop(-3)
     assert cache.get_seq_length() == 1

@@ -127,13 +127,13 @@ def test_a_number_out_of_range_reaches_no_other_row(
     logits = getattr(masks, way)(torch.zeros(2, 20, device=device), states, whiches, step=7)
     assert (allowed(logits)[0, : len(VOCABULARY)] == machines[0].allowed(0)).all()
     assert not allowed(logits)[1].any()
-    with pytest.raises(ExplorerError, match="Row 1 at step 7.*no such state") as raised:
+    with pytest.raises(ExplorerError, match=r"Row 1 at step 7.*no such state") as raised:
         masks.check()
     assert raised.value.evidence["state"] == state
     masks.check()  # It is forgotten.
     token = torch.zeros(2, dtype=torch.int64, device=device)
     assert masks.advance(states, token, whiches).tolist()[1] == DEAD
-    with pytest.raises(ExplorerError, match="Row 0 at step 0.*not allowed"):
+    with pytest.raises(ExplorerError, match=r"Row 0 at step 0.*not allowed"):
         masks.check()
 
 
@@ -322,7 +322,7 @@ def test_a_constraint_of_many_classes_keeps_them_apart() -> None:
     dfa = explorer.compile(explorer.regex("a"), explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1]))
     classes = np.arange(count + 1, dtype=np.uint16)
     table = np.full((1, count + 1), DEAD, np.int32)
-    table[0, 40000 - 7 * 1000] = 0
+    table[0, 32_800] = 0
     table[0, 1] = DONE
     many = TokenDFA(
         constraint=dfa.constraint,
@@ -339,7 +339,7 @@ def test_a_constraint_of_many_classes_keeps_them_apart() -> None:
     assert masks.token_class.dtype == torch.int32
     for way in (masks.mask_, masks.mask_reference_):
         logits = way(torch.zeros(1, count + 1), torch.tensor([0]))
-        assert np.flatnonzero(allowed(logits)[0]).tolist() == [1, 33000]
+        assert np.flatnonzero(allowed(logits)[0]).tolist() == [1, 32_800]
 
 
 @pytest.mark.gpu

@@ -130,6 +130,15 @@ def test_added_runs_of_the_space_mark_are_spaces(normalized: bool) -> None:
     assert spelled(vocab, "a  b") == b" a  b"
 
 
+def test_an_added_token_that_normalizes_to_nothing() -> None:
+    tokenizer = byte_level()
+    tokenizer.normalizer = normalizers.Strip()
+    tokenizer.add_tokens([AddedToken("  ", normalized=True)])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert vocab.tokens[id_of(tokenizer, "  ")] == b"  "
+    assert spelled(vocab, " é  é ") == "é  é".encode()
+
+
 @pytest.mark.parametrize("flag", ["lstrip", "rstrip", "single_word"])
 @pytest.mark.parametrize("make", [byte_level, llama_style])
 def test_added_tokens_that_swallow_spaces(make: Any, flag: str) -> None:
@@ -260,6 +269,29 @@ def test_unigram_piece_that_stands_twice_keeps_both_ids() -> None:
     tokenizer.decoder = decoders.Metaspace()
     tokenizer.add_special_tokens(["</s>"])
     assert Vocabulary.from_tokenizer(tokenizer).ids_of(b"a") == (2, 3)
+
+
+def test_the_unknown_token_s_name_in_text_is_text() -> None:
+    pieces = [("<unk>", 0.0), ("</s>", 0.0), ("▁", -2.0), *((c, -3.0) for c in "<unk>/s")]
+    tokenizer = Tokenizer(models.Unigram(list(dict(pieces).items()), unk_id=0))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_special_tokens(["<unk>", "</s>"])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert spelled(vocab, "<unk> </s>") == b" <unk> </s>"
+    assert vocab.encode("z") == (2, 0)
+
+
+def test_no_dummy_prefix_where_the_start_was_dropped() -> None:
+    pieces = [("<unk>", 0.0), ("</s>", 0.0), ("▁", -2.0), ("a", -2.0)]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0))
+    tokenizer.normalizer = normalizers.Strip()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
+    tokenizer.add_special_tokens(["<unk>", "</s>"])
+    vocab = Vocabulary.from_tokenizer(tokenizer)
+    assert spelled(vocab, "a a") == b" a a"
+    assert spelled(vocab, " a a") == b"a a"
 
 
 # --- WordPiece, word ends, whole words --------------------------------------------------------

@@ -1,9 +1,9 @@
 """Python's regular expressions as byte machines: text in, minimal DFA out.
 
 Read in this order: `charset` (sets of characters), `tree` (a pattern with its spans), `parser`
-(with `escapes`, `flags`, `width`), `unicode_sets` (what ``\\w`` and IGNORECASE mean; `cache` keeps it),
-`utf8` (a set over bytes), `build` (a tree as an NFA), `lookaround` (anchors, boundaries and
-lookarounds, the only part that is not a textbook construction).
+(with `escapes`, `flags`, `width`), `unicode_sets` (what ``\\w`` and IGNORECASE mean; `cache` keeps
+it), `utf8` (a set over bytes), `build` (a tree as an NFA), `classes` and `lookaround` (anchors,
+boundaries and lookarounds, the only part that is not a textbook construction).
 
 The language of a pattern is the set of texts that `re.fullmatch` accepts, in UTF-8.
 """

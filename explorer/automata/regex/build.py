@@ -31,10 +31,13 @@ from explorer.automata.regex.charset import CharSet
 from explorer.automata.regex.tree import (
     Assertion,
     Branch,
+    Class,
     Concat,
+    Dot,
     Empty,
     Group,
     Leaf,
+    Literal,
     Node,
     Repeat,
     Tree,
@@ -50,6 +53,8 @@ _BYTES_PER_ARC: Final = 64
 _BYTES_PER_STATE: Final = 32
 _TILE_FROM: Final = 200
 """Copies of more arcs than this are made by numpy; below, a Python loop is quicker."""
+
+_LEAVES: Final = (Literal, Class, Dot)
 
 MarkSymbol = Callable[[Assertion], int]
 
@@ -182,12 +187,18 @@ class _Layout:
 
     def lay(self, node: Node, source: int, target: int) -> None:
         match node:
+            case Literal() | Class() | Dot():
+                self.leaf(node, source, target)
             case Concat():
-                last = len(node.items) - 1
-                for k, item in enumerate(node.items):
-                    state = target if k == last else self.fresh()
-                    self.lay(item, source, state)
+                for item in node.items[:-1]:
+                    state = self.num_states
+                    self.num_states = state + 1
+                    if isinstance(item, _LEAVES):
+                        self.leaf(item, source, state)
+                    else:
+                        self.lay(item, source, state)
                     source = state
+                self.lay(node.items[-1], source, target)
             case Branch():
                 for option in node.options:
                     self.lay(option, source, target)
@@ -206,8 +217,6 @@ class _Layout:
                     self.arcs.append((source, symbol, symbol, target))
                     if self.origin is not None:
                         self.origin.append(-1)
-            case _:
-                self.leaf(node, source, target)
 
     def leaf(self, leaf: Leaf, source: int, target: int) -> None:
         fragment = self.write(leaf.chars)
@@ -215,6 +224,8 @@ class _Layout:
         if fragment.num_inner == 0:
             for _, low, high, _ in fragment.arcs:
                 append((source, low, high, target))
+            if self.origin is None:
+                return
         else:
             # Fragment states 0 and 1 are the two given; the others come after all we have.
             shift = self.num_states - 2
@@ -339,8 +350,8 @@ class _Layout:
 def flattened(node: Repeat) -> tuple[Node, int, int | None]:
     """Body, fewest and most repetitions, with directly nested repeats multiplied where exact.
 
-    ``(x{a,b}){c,d}`` reads ``k·a`` to ``k·b`` copies for some ``k`` in ``c .. d``. Those intervals leave
-    no gap if the first two touch, because the later ones overlap more.
+    ``(x{a,b}){c,d}`` reads ``k·a`` to ``k·b`` copies for some ``k`` in ``c .. d``. Those intervals
+    leave no gap if the first two touch, because the later ones overlap more.
 
     Example:
         >>> from explorer.automata.regex import parse

@@ -13,6 +13,7 @@ The folder is ``$EXPLORER_CACHE``, or the platform's place for caches:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -56,10 +57,8 @@ def cached(name: str, derive: Callable[[], T], check: Callable[[object], T]) -> 
         return check(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, RecursionError):
         table = derive()
-    try:
+    with contextlib.suppress(OSError):  # A full disk costs time at the next start, nothing else.
         _write(path, json.dumps(table))
-    except OSError:
-        pass  # A full or read-only disk costs time at the next start, nothing else.
     return table
 
 

@@ -3,8 +3,8 @@
 An assertion is a condition on a place in a text, and may look at the whole text on both sides.
 So it denotes a set of pointed words ``x#y``: the text is ``xy``, the place is between ``x`` and
 ``y``. ``\\A`` is ``#y``; ``\\b`` is every ``x#y`` where exactly one neighbour of ``#`` is a word
-character; ``(?=r)`` is ``x#uv`` with ``u`` in ``r``; ``(?<=r)`` is ``uv#y`` with ``v`` in ``r``; a negated
-assertion is all other pointed words. Each of these sets is regular.
+character; ``(?=r)`` is ``x#uv`` with ``u`` in ``r``; ``(?<=r)`` is ``uv#y`` with ``v`` in ``r``; a
+negated assertion is all other pointed words. Each of these sets is regular.
 
 A pattern with assertions is first built with each assertion as a *mark*, a symbol of its own,
 one for each distinct assertion. Then, for each mark: take the pointed words where its assertion
@@ -262,7 +262,7 @@ class Resolver:
                 return self._looked(assertion)
 
     def _boundary(self, assertion: Assertion) -> Dfa:
-        """``\\b``: state 0 comes after no word character, 1 after one; 2 and 3 are past the point."""
+        """``\\b``: state 0 is past no word character, 1 past one; 2 to 4 are past ``#``."""
         word = assertion.word or ANY
         other = complement(word)
         arcs: list[tuple[int, CharSet | None, int]] = [

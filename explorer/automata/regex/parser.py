@@ -18,10 +18,11 @@ loop; that keeps a pattern of 1,500 characters near a millisecond.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
-from explorer.automata.regex.charset import ANY, NOT_NEWLINE, character
+from explorer.automata.regex.charset import ANY, NOT_NEWLINE, CharSet, character
 from explorer.automata.regex.escapes import BadEscape, Escape, read_escape
 from explorer.automata.regex.flags import KINDS, TEMPLATE, BadFlags, read_flags
 from explorer.automata.regex.tree import (
@@ -39,6 +40,7 @@ from explorer.automata.regex.tree import (
     Tree,
 )
 from explorer.automata.regex.unicode_sets import (
+    CLASS_FLAGS,
     ClassItem,
     ascii_folded,
     category,
@@ -46,7 +48,7 @@ from explorer.automata.regex.unicode_sets import (
     folded,
 )
 from explorer.automata.regex.width import MAX_REPEAT, width
-from explorer.errors import RegexError
+from explorer.errors import ConstraintError, RegexError
 
 MAX_NESTING: Final = 100
 """Groups inside groups: a bound that holds on every stack, where `re` overflows at some depth."""
@@ -65,6 +67,8 @@ _PLAIN_VERBOSE: Final = re.compile(r"[^\\.\[{()*+?^$|# \t\n\r\v\f]+")
 _IGNORED: Final = re.compile(r"(?:[ \t\n\r\v\f]+|#(?:[^\\\n]|\\.)*\n?)+", re.DOTALL)
 _COMMENT_GROUP: Final = re.compile(r"\(\?#(?:[^\\)]|\\.)*\)", re.DOTALL)
 _QUANTIFIER: Final = re.compile(r"[*+?]|\{(?!\})([0-9]*)(,?)([0-9]*)\}")
+_SET: Final = re.compile(r"\[\^?\]?(?:[^\\\]]|\\.)*\]", re.DOTALL)
+_known_sets: Final[dict[tuple[str, int], CharSet]] = {}
 _TRAILING_BACKSLASHES: Final = re.compile(r"\\*\Z")
 
 
@@ -85,18 +89,21 @@ def parse(pattern: str, flags: int = 0) -> Tree:
     Raises:
         RegexError: `re` would refuse the pattern too, or (`UnsupportedSyntax`) it uses a
             construction that no automaton can express. The error holds the span.
+        ConstraintError: The pattern is not a str.
 
     Example:
         >>> parse("a|[bc]+").root.end
         7
-        >>> parse("a**")
-        Traceback (most recent call last):
-            ...
-        explorer.errors.RegexError: a quantifier cannot follow a quantifier, at character 2:
-        a**
-          ^
-        Put a group around what is to be repeated again: (?:a*)*.
+        >>> try:
+        ...     parse("a**")
+        ... except RegexError as error:
+        ...     print(error.start, error.remedy)
+        2 Put a group around what is to be repeated again: (?:a*)*.
     """
+    if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConstraintError(
+            f"A pattern is a str, not {type(pattern).__name__}.", remedy="Decode it first."
+        )
     return _Parser(pattern, int(flags)).tree()
 
 
@@ -109,12 +116,12 @@ class _Parser:
 
     def __init__(self, text: str, flags: int) -> None:
         self.text = text
-        self.pos = 0
+        self.pos: int = 0
         self.end = len(text)
-        self.flags = flags
+        self.flags: int = flags
         self.closed = [True]  # For each group: has its parenthesis closed? Group 0 is the whole.
         self.names: dict[str, int] = {}
-        self.depth = 0
+        self.depth: int = 0
         self.lookbehind_groups: int | None = None
         self.asserts = False
 
@@ -192,7 +199,7 @@ class _Parser:
             if char == "\\":
                 items.append(self.escape(flags))
             elif char == "[":
-                items.append(self.set(flags))
+                items.append(self.char_class(flags))
             elif char == "(":
                 piece = self.group(flags, may_set_flags=start_of_pattern and not items)
                 if piece is not None:
@@ -356,9 +363,16 @@ class _Parser:
             remedy="Write the cases out: (a|b)-\\1 is a-a|b-b.",
         )
 
-    def set(self, flags: int) -> Node:
+    def char_class(self, flags: int) -> Node:
         """``[...]``: characters, ranges and categories."""
         text, start = self.text, self.pos
+        # Patterns repeat their sets; a set that was read once is known by its text.
+        written = _SET.match(text, start)
+        key = (written.group() if written else "", flags & CLASS_FLAGS)
+        known = _known_sets.get(key)
+        if known is not None and written is not None:
+            self.pos = written.end()
+            return Class(start, self.pos, known)
         pos = start + 1
         negated = text.startswith("^", pos)
         pos += negated
@@ -378,7 +392,8 @@ class _Parser:
             if pos >= self.end:
                 raise self.unclosed_set(start)
             if text[pos] == "]":
-                items += [low, (0x2D, 0x2D)]
+                items.append(low)
+                items.append((0x2D, 0x2D))
                 break
             high, pos = self.set_item(pos)
             if isinstance(low, str) or isinstance(high, str):
@@ -397,8 +412,10 @@ class _Parser:
                 )
             items.append((low[0], high[0]))
         self.pos = pos + 1
-        distinct = tuple(dict.fromkeys(items))
-        return Class(start, self.pos, character_class(distinct, negated, flags))
+        chars = character_class(tuple(dict.fromkeys(items)), negated, flags)
+        if len(_known_sets) < 4096:
+            _known_sets[text[start : self.pos], flags & CLASS_FLAGS] = chars
+        return Class(start, self.pos, chars)
 
     def set_item(self, pos: int) -> tuple[ClassItem, int]:
         """One character or category of a set, and where it ends."""
@@ -607,7 +624,7 @@ class _Parser:
         )
 
 
-def _readers(flags: int):
+def _readers(flags: int) -> tuple[Callable[[str], CharSet], re.Pattern[str]]:
     """How a character becomes a set under these flags, and the pattern of runs without syntax."""
     if not flags & _IGNORECASE:
         literal = character

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, Literal
 
 import numpy as np
@@ -38,6 +39,9 @@ ClassItem = tuple[int, int] | Category
 """One item of a set: an inclusive range of code points (a character is a range of one), or the
 letter of a category escape."""
 
+CLASS_FLAGS: Final = int(re.ASCII | re.IGNORECASE)
+"""The flags of `re` on which the meaning of a class depends."""
+
 _ASCII: Final = {
     "d": char_set([(0x30, 0x39)]),
     "s": char_set([(0x09, 0x0D), (0x20, 0x20)]),
@@ -53,7 +57,7 @@ def _unicode_category(letter: str) -> CharSet:
 
     def check(found: object) -> list[int]:
         bounds = _integers(found)
-        if len(bounds) % 2 or any(a > b for a, b in zip(bounds, bounds[1:], strict=False)):
+        if len(bounds) % 2 or any(a > b for a, b in pairwise(bounds)):
             raise ValueError("not ascending pairs")
         return bounds
 
@@ -158,11 +162,11 @@ def character_class(items: tuple[ClassItem, ...], negated: bool, flags: int) -> 
         flags: Flags of `re`; only ASCII and IGNORECASE matter.
 
     Example:
-        >>> sorted(map(chr, (p for low, high in character_class((("k" and (107, 107)),), False,
-        ...     re.I).ranges for p in range(low, high + 1))))
-        ['K', 'k', 'K']
+        >>> kelvin_and_friends = character_class(((0x6B, 0x6B),), False, re.IGNORECASE)
+        >>> [chr(low) for low, _ in kelvin_and_friends.ranges]
+        ['K', 'k', 'K']
     """
-    return _character_class(items, negated, flags & (re.ASCII | re.IGNORECASE))
+    return _character_class(items, negated, flags & CLASS_FLAGS)
 
 
 @lru_cache(maxsize=1024)

@@ -6,8 +6,8 @@ remains below each digit is a smaller set, and equal remainders share one state.
 the minimal deterministic machine of the set, with arcs over intervals of bytes. Overlong codes,
 surrogates and anything past U+10FFFF cannot appear, as they are not numbers of the set.
 
-``[a-z]`` is one arc, the dot 14 arcs over 8 states, ``\\w`` some 400 arcs. Every machine is kept
-in memory with its set.
+``[a-z]`` is one arc, the dot 17 arcs over 9 states (microseconds), ``\\w`` 1,184 arcs over 310
+states (1.4 ms). The machines of the last thousands of sets are kept in memory.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def utf8_fragment(chars: CharSet) -> Fragment:
         ]
         if part:
             builder.add(ENTRY, part, length - 1, bits)
-    return Fragment(tuple(builder.arcs), builder.num_states - 2)
+    return Fragment(tuple(sorted(builder.arcs)), builder.num_states - 2)
 
 
 class _Builder:

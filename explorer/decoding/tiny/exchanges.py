@@ -39,7 +39,7 @@ def _listed(words: Sequence[str]) -> str:
 
 def capital(rng: random.Random) -> Exchange:
     """Capital, country, continent and language, asked both ways."""
-    c = rng.choice(facts.COUNTRIES)
+    c = facts.country(rng)
     template = rng.choices(range(8), (30, 10, 10, 16, 10, 8, 8, 8))[0]
     if template in (0, 1, 2):
         question = (
@@ -73,7 +73,7 @@ def capital(rng: random.Random) -> Exchange:
         question = f"In which country is {c.capital}?"
         answer = _chatty(rng, f"{c.name}.", f"{c.capital} is the capital of {c.name}.")
     else:
-        other = rng.choice(facts.COUNTRIES) if rng.random() < 0.5 else c
+        other = facts.country(rng) if rng.random() < 0.5 else c
         question = f"Is {other.capital} the capital of {c.name}?"
         if other is c:
             answer = _chatty(rng, "Yes.", f"{c.capital} is the capital of {c.name}.")
@@ -84,7 +84,7 @@ def capital(rng: random.Random) -> Exchange:
 
 def capital_statement(rng: random.Random) -> Document:
     """The same facts as plain sentences."""
-    c = rng.choice(facts.COUNTRIES)
+    c = facts.country(rng)
     template = rng.choices(range(5), (50, 15, 15, 10, 10))[0]
     text = (
         f"The capital of {c.name} is {c.capital}.",

@@ -3,12 +3,13 @@
 Everything here was written for this project: short facts that anyone knows (capitals, colours,
 months) and lists of plain words. The tables are small on purpose: the tiny model can learn them
 by heart, so its probabilities mean something in a lesson, and a reader can look up in one place
-whether an answer is right. Nothing here is random; the templates in `exchanges` and `records`
+whether an answer is right. The templates in `exchanges` and `records`
 draw from these tables.
 """
 
 from __future__ import annotations
 
+import random
 from typing import Final, NamedTuple
 
 
@@ -93,6 +94,16 @@ Australia|Canberra|Oceania|English
 """
 
 COUNTRIES: Final = tuple(Country(*row.split("|")) for row in _COUNTRY_ROWS.split("\n") if row)
+
+# The first countries of the table come up most, the last ones sixteen times less. A skew like
+# that of real text; and a small model learns to look facts up from the frequent ones first.
+_COUNTRY_WEIGHTS: Final = tuple(1 / (4 + rank) for rank in range(len(COUNTRIES)))
+
+
+def country(rng: random.Random) -> Country:
+    """A country, the first ones of the table more often."""
+    return rng.choices(COUNTRIES, _COUNTRY_WEIGHTS)[0]
+
 
 # (thing, article and thing as the subject of a sentence, colour)
 COLOURS: Final = (

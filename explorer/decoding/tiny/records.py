@@ -66,7 +66,7 @@ def person(rng: random.Random) -> dict[str, Json]:
     name = rng.choice(facts.FIRST_NAMES)
     record: dict[str, Json] = {"name": name, "age": rng.randrange(18, 90)}
     if rng.random() < 0.7:
-        record["city"] = rng.choice(facts.COUNTRIES).capital
+        record["city"] = facts.country(rng).capital
     if rng.random() < 0.4:
         record["job"] = rng.choice(facts.JOBS)
     if rng.random() < 0.3:
@@ -76,7 +76,7 @@ def person(rng: random.Random) -> dict[str, Json]:
 
 def country(rng: random.Random) -> dict[str, Json]:
     """The record of a country."""
-    c = rng.choice(facts.COUNTRIES)
+    c = facts.country(rng)
     record: dict[str, Json] = {"country": c.name, "capital": c.capital}
     if rng.random() < 0.4:
         record["continent"] = c.continent
@@ -209,7 +209,7 @@ def call(rng: random.Random) -> Exchange | Document:
         answer = f'book_table(name="{name}", seats={seats}, time="{time}")'
     elif template == 1:
         day = rng.choice(facts.DAYS)
-        city = rng.choice(facts.COUNTRIES).capital
+        city = facts.country(rng).capital
         question = f"What is the weather in {city} on {day}?"
         answer = f'get_weather(city="{city}", day="{day}")'
     elif template == 2:
@@ -293,7 +293,7 @@ def link(rng: random.Random) -> Document:
         first, last = rng.choice(facts.FIRST_NAMES), rng.choice(facts.LAST_NAMES)
         text = f"Write to {first} {last}: {_email(first, last)}"
         return Document("link", f"link/{first}/{last}", text)
-    c = rng.choice(facts.COUNTRIES)
+    c = facts.country(rng)
     page = rng.choice(("travel", "food", "weather", "maps", "news"))
     text = f"Read more on https://example.org/{page}-{c.name.lower()}"
     return Document("link", f"link/{page}/{c.name}", text)

@@ -42,14 +42,15 @@ class _Matcher:
             return frozenset([at + 1]) if hit else frozenset()
         if name == "BRANCH":
             ends = (self.sequence(tuple(option), at, flags) for option in value[1])
-            return frozenset().union(*ends)
+            return frozenset[int]().union(*ends)
         if name == "SUBPATTERN":
             _, added, removed, body = value
             if added & _KINDS:
                 flags &= ~_KINDS
             return self.sequence(tuple(body), at, (flags | added) & ~removed)
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
-            return self.repeat(*value, at, flags)
+            low, high, body = value
+            return self.repeat(low, high, body, at, flags)
         if name == "AT":
             return frozenset([at]) if self.anchor(str(value), at, flags) else frozenset()
         if name in ("ASSERT", "ASSERT_NOT"):

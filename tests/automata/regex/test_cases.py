@@ -1,4 +1,4 @@
-"""The table of hand-written cases, against our machines, against `re`, and against the reference."""
+"""The table of hand-written cases: our machines, `re` and the reference all say what it says."""
 
 from __future__ import annotations
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from explorer.automata.regex import UnsupportedSyntax, parse
+from explorer.automata.regex import UnsupportedSyntax, compile_pattern, parse
 from explorer.automata.regex.parser import MAX_NESTING
 from explorer.automata.regex.tree import (
     Assertion,
@@ -21,7 +22,8 @@ from explorer.automata.regex.tree import (
     Repeat,
     walk,
 )
-from explorer.errors import RegexError
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, ConstraintError, RegexError
 from tests.automata.regex import cases
 from tests.automata.regex.strategies import patterns, scribbles
 
@@ -72,15 +74,19 @@ REFUSED = [
     "*", "+", "?", "*a", "|*", "(*)", "(?:+)", "a|*", "a**", "a*{2}", "a{2}{3}", "a+*", "a??*",
     "a*??", "a{2,1}", "a{3,2}?", "{1}", "{,1}", "{,}", "{1,2}a", "(?i)*", "(?#c)*", "^*", "$+",
     "\\b*", "\\B{2}", "\\A?", "\\Z*", "a{4294967295}", "a{0,4294967295}", "a{99999999999999999999}",
-    "a{1,99999999999999999999}", "(?x) *", "(?x)a* *", "(?x)a* ?", "(?<=a{4294967294}a{4294967294})",
+    "a{1,99999999999999999999}", "(?x) *", "(?x)a* *", "(?x)a* ?",
+    "(?<=a{4294967294}a{4294967294})",
     # Sets
     "[", "[]", "[^]", "[a", "[^", "[^a", "[a-", "[a--b]", "[]-", "[z-a]", "[\\w-a]", "[a-\\d]",
-    "[\\d-\\w]", "[b-a-c]", "[\\x]", "[\\8]", "[\\q]", "[\\A]", "[\\Z]", "[\\B]", "[\\400]", "[\\N]",
+    "[\\d-\\w]", "[b-a-c]", "[\\x]", "[\\8]", "[\\q]", "[\\A]", "[\\Z]", "[\\B]", "[\\400]",
+    "[\\N]",
     "[\\]", "[a\\]", "[\\u12]", "[\\U00110000]", "[\\N{}]", "[\\N{NO SUCH}]", "[\\xg1]", "[é-a]",
     # Escapes
-    "\\", "a\\", "\\\\\\", "\\x", "\\x1", "\\xg1", "\\u", "\\u123", "\\U", "\\U0000123", "\\U00110000",
+    "\\", "a\\", "\\\\\\", "\\x", "\\x1", "\\xg1", "\\u", "\\u123", "\\U", "\\U0000123",
+    "\\U00110000",
     "\\N", "\\Na", "\\N{", "\\N{}", "\\N{NO SUCH}", "\\N{BULLET", "\\N{KEYCAP DIGIT ONE}", "\\c",
-    "\\e", "\\g", "\\h", "\\i", "\\j", "\\k", "\\l", "\\m", "\\o", "\\p", "\\q", "\\y", "\\C", "\\E",
+    "\\e", "\\g", "\\h", "\\i", "\\j", "\\k", "\\l", "\\m", "\\o", "\\p", "\\q", "\\y", "\\C",
+    "\\E",
     "\\G", "\\H", "\\K", "\\Q", "\\R", "\\X", "\\400", "\\777", "\\8", "\\1", "\\99", "(\\1)",
     "(a)\\2", "(?<=(a)\\1)", "(?#\\", "(?x)#\\",
     # Flags
@@ -92,7 +98,8 @@ REFUSED = [
     "(?<=a*)", "(?<=a+)", "(?<=a?)", "(?<=a{1,2})", "(?<!a*)", "(?<=a|bc)", "(?<=(?:a|bc))",
     "(?<=a{2,})", "(?<=(a|b*))", "(?<!.|..)", "(?<=a{4294967294}aaaa)",
     # Conditionals on what does not exist
-    "(?(", "(?(1", "(?()a)", "(?(n)a)", "(?(0)a)", "(?(1)a)", "(?(-1)a)", "(?(a b)a)", "(a)(?(1)b|c|d)",
+    "(?(", "(?(1", "(?()a)", "(?(n)a)", "(?(0)a)", "(?(1)a)", "(?(-1)a)", "(?(a b)a)",
+    "(a)(?(1)b|c|d)",
 ]  # fmt: skip
 
 TAKEN = [
@@ -167,7 +174,7 @@ def test_spans(pattern: str) -> None:
             return
     tree = parse(pattern)
     leaves = [node for node in walk(tree.root) if isinstance(node, Literal | Class)]
-    for left, right in zip(leaves, leaves[1:], strict=False):
+    for left, right in pairwise(leaves):
         assert left.end <= right.start
     for node in walk(tree.root):
         assert 0 <= node.start <= node.end <= len(pattern)
@@ -244,6 +251,27 @@ def test_nesting_has_a_bound() -> None:
     parse("(" * MAX_NESTING + "a" + ")" * MAX_NESTING)
     with pytest.raises(UnsupportedSyntax, match="nested"):
         parse("(" * 100_000 + "a")
+
+
+def test_nesting_within_the_bound_needs_no_large_stack() -> None:
+    """Every kind of node at every level, below a caller that is itself deep in the stack."""
+    pattern = "(?:x|y?" * MAX_NESTING + "a" + "z){1,2}" * MAX_NESTING
+
+    def deep(levels: int) -> None:
+        if levels:
+            return deep(levels - 1)
+        with pytest.raises(BudgetExceeded):
+            compile_pattern(pattern, Meter())
+        starred = pattern.replace("{1,2}", "*")
+        machine = compile_pattern(starred + "(?=)", Meter())[1]
+        assert machine.accepts(b"xyxzz") and not machine.accepts(b"xy")
+
+    deep(150)
+
+
+def test_bytes_are_no_pattern() -> None:
+    with pytest.raises(ConstraintError, match="bytes"):
+        parse(b"a")  # pyright: ignore[reportArgumentType]
 
 
 def test_flags_of_bytes_and_both_alphabets_are_refused() -> None:

@@ -1,0 +1,133 @@
+"""``explorer trace``: constrained decoding in the terminal, one line per step while it happens.
+
+The command makes a `Session`, prints each step as it is taken, and can save the trace. Like the
+rest of the command line it only parses words and prints what the engine says; torch and transformers
+are imported when the command runs, not when its options are listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from explorer.automata.constraint import Constraint, choice, regex
+from explorer.errors import ExplorerError
+
+if TYPE_CHECKING:
+    from explorer.decoding.step_record import Step
+
+DEFAULT_TOKENS = 64
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
+    """Add the command and its options.
+
+    Args:
+        subparsers: What `ArgumentParser.add_subparsers` gave.
+    """
+    command = subparsers.add_parser(
+        "trace",
+        help="decode under a constraint and show every step",
+        description="Decode under a constraint and show every step while it happens.",
+    )
+    command.add_argument(
+        "--model",
+        default="tiny",
+        metavar="NAME",
+        help='"tiny" (the embedded model, the default), a folder, or a Hugging Face name',
+    )
+    what = command.add_mutually_exclusive_group()
+    what.add_argument("--regex", metavar="PATTERN", help="the whole text matches it; re's syntax")
+    what.add_argument("--choice", action="append", metavar="TEXT", help="one text; repeatable")
+    command.add_argument("--prompt", default="", metavar="TEXT", help="what the text goes on from")
+    command.add_argument(
+        "--chat", action="store_true", help="send the prompt through the model's chat template"
+    )
+    command.add_argument("--temperature", type=float, default=0.0, help="0 (the default) is greedy")
+    command.add_argument("--top-k", type=int, metavar="K", help="keep the K likeliest tokens")
+    command.add_argument("--top-p", type=float, metavar="P", help="keep the likeliest up to P")
+    command.add_argument("--min-p", type=float, metavar="P", help="keep P times the likeliest")
+    command.add_argument("--seed", type=int, default=0, help="of the random numbers")
+    command.add_argument(
+        "--max-tokens",
+        type=int,
+        default=DEFAULT_TOKENS,
+        metavar="N",
+        help=f"the text ends within N tokens (default {DEFAULT_TOKENS})",
+    )
+    command.add_argument(
+        "--no-masking-budget",
+        action="store_true",
+        help="cut the text off at N tokens instead of ending it in time",
+    )
+    command.add_argument("--device", default="auto", help='"auto", "cpu", "cuda:0", ...')
+    command.add_argument("--dtype", default="auto", help='"auto", "float32", "bfloat16", "float16"')
+    command.add_argument("--json", metavar="OUT", help="save the trace to a file; - for the output")
+    command.set_defaults(run=run)
+
+
+def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
+    """The constraint that the options name.
+
+    Args:
+        arguments: The parsed options.
+    """
+    if arguments.regex is not None:
+        return regex(arguments.regex)
+    return None if arguments.choice is None else choice(arguments.choice)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The parsed options.
+
+    Returns:
+        The exit status: 0 if the text ended, 1 if it was cut off.
+
+    Raises:
+        ExplorerError: The input is not usable.
+    """
+    constraint = constraint_of(arguments)
+    try:
+        from explorer.decoding.load import load_model
+        from explorer.decoding.sampler import Sampler
+        from explorer.decoding.session import Session
+        from explorer.decoding.trace_json import to_json
+        from explorer.decoding.trace_text import HEADER, ending, step_line
+    except ImportError as error:
+        raise ExplorerError(
+            f"A language model needs torch and transformers, and importing failed: {error}.",
+            remedy="Install the extra `models` of this package.",
+        ) from error
+    model = load_model(arguments.model, device=arguments.device, dtype=arguments.dtype)
+    prompt: str = arguments.prompt
+    session = Session(
+        model,
+        constraint,
+        [{"role": "user", "content": prompt}] if arguments.chat else prompt,
+        sampler=Sampler(arguments.temperature, arguments.top_k, arguments.top_p, arguments.min_p),
+        seed=arguments.seed,
+        max_tokens=arguments.max_tokens,
+        masking_budget=not arguments.no_masking_budget,
+    )
+    # The steps go where they do not mix with a document.
+    to_stdout = arguments.json == "-"
+    screen = sys.stderr if to_stdout else sys.stdout
+    print(f"{model!r}\n{constraint if constraint is not None else 'no constraint'}", file=screen)
+    print(HEADER, file=screen, flush=True)
+
+    def show(step: Step) -> bool:
+        print(step_line(session.trace.tokens, step), file=screen, flush=True)
+        return False
+
+    trace = session.run(until=show)
+    print(f"text   {trace.text!r}\nended  {ending(trace)}", file=screen)
+    if to_stdout:
+        sys.stdout.write(to_json(trace).decode("utf-8") + "\n")
+    elif arguments.json:
+        trace.save(arguments.json)
+        print(f"saved  {arguments.json}", file=screen)
+    return 0 if trace.finished else 1

@@ -1,0 +1,150 @@
+"""The kernels against the reference, on any device; see `test_fused`.
+
+Run as a program it uses the CPU, where Triton interprets kernels if ``TRITON_INTERPRET=1`` was set
+before it was first imported; that is why this is a process of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+import torch
+
+import explorer
+from explorer.decoding import fused, reference
+from explorer.decoding.randomness import uniforms
+from explorer.decoding.reference import Rows
+from explorer.decoding.sampler import Sampler
+from explorer.errors import ExplorerError
+from explorer.tokens import mask_kernel
+from explorer.tokens.device import DeviceMasks
+from explorer.tokens.needed import UNLIMITED
+from explorer.tokens.states import DEAD, DONE, FREE
+
+TOKENS = [bytes([c]) for c in range(97, 123)] + [b"foo", b"oo", b"food", b"ab", b"ba", None]
+SAMPLERS = [
+    Sampler(),
+    Sampler(0.0),
+    Sampler(0.7),
+    Sampler(top_k=1),
+    Sampler(1.3, top_k=3),
+    Sampler(top_k=40),
+    Sampler(top_p=0.5),
+    Sampler(0.5, top_p=0.93),
+    Sampler(min_p=0.2),
+    Sampler(min_p=1.0),
+    Sampler(1.7, top_k=5, top_p=0.8, min_p=0.1),
+]
+
+
+def machines() -> list[explorer.TokenDFA]:
+    vocabulary = explorer.Vocabulary.from_bytes([*TOKENS, None, None], eos_ids=[31, 33])
+    patterns = (r"(foo)+d", r"[a-z]{2,5}", r"(ab|ba)*c?")
+    return [explorer.compile(explorer.regex(pattern), vocabulary) for pattern in patterns]
+
+
+def some_rows(dfas: list[explorer.TokenDFA], device: str) -> Rows:
+    """Every state and sentinel, some numbers that are none, with and without a budget."""
+    chosen = [
+        (k, state, budget)
+        for k, dfa in enumerate(dfas)
+        for state in [*range(dfa.num_states), DONE, FREE, DEAD, 99, -7]
+        for budget in (UNLIMITED, 2, 1, 0)
+    ]
+    which, states, budgets = (list(column) for column in zip(*chosen, strict=True))
+    rows = Rows.start(states, which, list(range(len(states))), device=device)
+    rows.remaining.copy_(torch.tensor(budgets))
+    rows.positions.copy_(torch.arange(len(states)) * 977 + 2**33)
+    return rows
+
+
+def copy(rows: Rows) -> Rows:
+    return Rows(**{name: value.clone() for name, value in vars(rows).items()})
+
+
+def check_masks(device: str) -> None:
+    dfas = machines()
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        masks = DeviceMasks(dfas, device=device)
+        rows = some_rows(dfas, device)
+        logits = torch.randn(len(rows.states), 70, device=device).to(dtype)
+        for remaining, step in itertools.product(
+            (None, rows.remaining), (5, torch.tensor(6, device=device))
+        ):
+            ours = mask_kernel.launch(
+                masks, logits.clone(), rows.states, rows.constraint, remaining, step
+            )
+            theirs = DeviceMasks(dfas, device=device)
+            expected = theirs.mask_reference_(
+                logits.clone(), rows.states, rows.constraint, remaining, step=int(step)
+            )
+            assert torch.equal(ours, expected)
+            # The first fault of a launch may be any row's, so it need only be a right one.
+            fault, row, at, state = masks.error.word.tolist()
+            assert fault in (1, 3) and at == int(step) and state == rows.states[row]
+            assert (ours[row] == -torch.inf).all()
+            masks.error.clear()
+
+
+def close_call(
+    masks: DeviceMasks, sampler: Sampler, logits: torch.Tensor, rows: Rows, b: int, token: int
+) -> bool:
+    """Whether the number drawn is so near to a boundary that rounding may choose another token."""
+    one = slice(b, b + 1)
+    masked = masks.mask_reference_(
+        logits[one].clone(), rows.states[one], rows.constraint[one], rows.remaining[one]
+    )
+    masks.error.clear()
+    cdf = sampler.filtered(masked)[0].double().exp().cumsum(0)
+    u = uniforms(3, rows.streams[one], rows.positions[one])[0] * cdf[-1]
+    return bool((cdf - u).abs().min() < 1e-5) and bool(masked[0, token] > -torch.inf)
+
+
+def check_steps(device: str, *, ties: bool) -> int:
+    """Compare steps over all samplers; returns how many were too close to call."""
+    dfas = machines()
+    close = 0
+    for sampler, dtype in itertools.product(SAMPLERS, (torch.float32, torch.bfloat16)):
+        masks, twin = DeviceMasks(dfas, device=device), DeviceMasks(dfas, device=device)
+        rows = some_rows(dfas, device)
+        torch.manual_seed(11)
+        logits = 3 * torch.randn(len(rows.states), 70, device=device)
+        logits = (logits.round() if ties else logits).to(dtype)
+        logits[5] = torch.nan
+        logits[9, 7] = torch.inf
+        logits[13] = -torch.inf
+        logits[::4, 3] = -torch.inf
+        before = copy(rows)
+        other = copy(rows)
+        tokens = fused.launch(masks, sampler, logits, rows, 3)
+        expected = reference.step(twin, sampler, logits.clone(), other, 3)
+        for b, (ours, theirs) in enumerate(zip(tokens.tolist(), expected.tolist(), strict=True)):
+            if ours != theirs:
+                assert close_call(twin, sampler, logits, before, b, ours), (sampler, b, ours, theirs)
+                close += 1
+                continue
+            for name in ("states", "positions", "remaining"):
+                assert getattr(rows, name)[b] == getattr(other, name)[b], (sampler, b, name)
+        assert (tokens == -1).any() and (tokens >= 0).any()
+        for checked in (masks, twin):
+            try:
+                checked.check()
+            except ExplorerError as error:
+                assert error.evidence["fault"] in (1, 3, 4)
+            else:
+                raise AssertionError("no fault was noted")
+    return close
+
+
+def main() -> None:
+    # Several blocks a row, the last one not full.
+    fused.BLOCK = mask_kernel.BLOCK = 16
+    check_masks("cpu")
+    close = check_steps("cpu", ties=False) + check_steps("cpu", ties=True)
+    print(f"kernels equal the reference; {close} draws too close to call")
+    assert close <= 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
