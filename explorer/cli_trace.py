@@ -95,6 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         from explorer.decoding.load import load_model
         from explorer.decoding.sampler import Sampler
         from explorer.decoding.session import Session
+        from explorer.decoding.trace import TokenTable
         from explorer.decoding.trace_json import to_json
         from explorer.decoding.trace_text import HEADER, ending, step_line
     except ImportError as error:
@@ -119,8 +120,10 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{model!r}\n{constraint if constraint is not None else 'no constraint'}", file=screen)
     print(HEADER, file=screen, flush=True)
 
+    tokens = TokenTable.of(model.vocabulary)
+
     def show(step: Step) -> bool:
-        print(step_line(session.trace.tokens, step), file=screen, flush=True)
+        print(step_line(tokens, step), file=screen, flush=True)
         return False
 
     trace = session.run(until=show)

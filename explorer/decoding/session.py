@@ -729,15 +729,7 @@ def _token_table(
         for number, ids in enumerate(rule.dfa.tokens_of_class[:MAX_CLASSES_SHOWN]):
             if number != DEAD_CLASS:
                 mentioned.update(int(token) for token in ids[:EXAMPLES_PER_CLASS])
-    ordered = sorted(mentioned)
-    size = len(vocabulary)
-    return TokenTable(
-        fingerprint=vocabulary.fingerprint,
-        size=size,
-        eos_ids=vocabulary.eos_ids,
-        data={token: vocabulary.tokens[token] if token < size else None for token in ordered},
-        special={t: vocabulary.special[t] for t in ordered if t in vocabulary.special},
-    )
+    return TokenTable.of(vocabulary, mentioned)
 
 
 def _kept_prompt(prompt: Prompt) -> str | tuple[Message, ...]:

@@ -15,7 +15,7 @@ Cost: about a kilobyte per step, in memory and as JSON, and the token classes on
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ from explorer.decoding.rule import unpack_row
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.step_record import Position, Step
 from explorer.errors import ExplorerError
+from explorer.vocabulary import Vocabulary
 
 EXAMPLES_PER_CLASS: Final = 6
 """How many tokens of each token class have their bytes in a trace."""
@@ -56,6 +57,24 @@ class TokenTable:
     eos_ids: tuple[int, ...]
     data: Mapping[int, bytes | None]
     special: Mapping[int, str] = field(default_factory=dict[int, str])
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, mentioned: Iterable[int] | None = None) -> TokenTable:
+        """What a vocabulary says of some tokens.
+
+        Args:
+            vocabulary: The model's tokens.
+            mentioned: Ids, also past the vocabulary; default all of it.
+        """
+        size = len(vocabulary)
+        ids = range(size) if mentioned is None else sorted(set(mentioned))
+        return cls(
+            fingerprint=vocabulary.fingerprint,
+            size=size,
+            eos_ids=vocabulary.eos_ids,
+            data={token: vocabulary.tokens[token] if token < size else None for token in ids},
+            special={t: vocabulary.special[t] for t in ids if t in vocabulary.special},
+        )
 
     def show(self, token: int) -> str:
         """A token as one would write it: text in quotes, odd bytes in hexadecimal, or its name.

@@ -209,29 +209,50 @@ def _fill(
 
 @jit
 def _scatter(
-    word: Int32, class_: Int32, word_start: NDArray[np.int64], ids: Int32, token_class: Int32
+    word: Int32,
+    function: Int32,
+    class_of: Int32,
+    first_id: Int32,
+    further_word: Int32,
+    further_id: Int32,
+    token_class: Int32,
 ) -> None:
-    """Give the ids of each live word its class."""
+    """Give the ids of each live word the class of its function."""
     for k in range(word.shape[0]):
-        for i in range(word_start[word[k]], word_start[word[k] + 1]):
-            token_class[ids[i]] = class_[k]
+        token_class[first_id[word[k]]] = class_of[function[k]]
+    for k in range(further_word.shape[0]):
+        token_class[further_id[k]] = token_class[first_id[further_word[k]]]
 
 
 def token_classes(
-    trie: Trie, word: Int32, class_: Int32, num_classes: int, eos_ids: Sequence[int]
+    trie: Trie,
+    word: Int32,
+    function: Int32,
+    class_of: Int32,
+    num_classes: int,
+    eos_ids: Sequence[int],
 ) -> NDArray[np.uint16] | Int32:
-    """The class of every id of the vocabulary, from the classes of the words that live.
+    """The class of every id of the vocabulary, from the functions of the words that live.
 
     Args:
         trie: The vocabulary.
         word: int32[n], live words.
-        class_: int32[n], their classes.
+        function: int32[n], their functions.
+        class_of: int32[functions], the class of each function.
         num_classes: Decides the width of the result: two bytes an id if they suffice.
         eos_ids: Ids of the end of the text.
     """
     narrow = num_classes <= np.iinfo(np.uint16).max
     result = np.zeros(trie.num_tokens, np.uint16 if narrow else np.int32)
-    _scatter(word, class_, trie.word_start, trie.ids, cast("Int32", result))
+    _scatter(
+        word,
+        function,
+        class_of,
+        trie.first_id,
+        trie.further_word,
+        trie.further_id,
+        cast("Int32", result),
+    )
     result[list(eos_ids)] = EOS_CLASS
     return cast("Int32", result)
 
@@ -290,7 +311,7 @@ def assemble(
         table,
         accepting[char_state],
         distance[char_state],
-        token_classes(trie, functions.word, class_of[functions.function], num_classes, eos_ids),
+        token_classes(trie, functions.word, functions.function, class_of, num_classes, eos_ids),
         int(np.count_nonzero(reached)),
         np.flatnonzero(reached & (distance == 0)).astype(np.int32),
     )

@@ -163,10 +163,11 @@ def _walk(
             node = skip[node]
             continue
         stack[depth[node]] = after
-        if word[node] >= 0:
-            live_word[words] = word[node]
-            live_function[words] = after
-            words += 1
+        # Half of the nodes end a word, in no order that a processor could guess: write always,
+        # and count only those that do.
+        live_word[words] = word[node]
+        live_function[words] = after
+        words += word[node] >= 0
         node += 1
     progress[_NODE] = node
     progress[_FUNCTIONS] = functions
@@ -213,8 +214,9 @@ def compose_functions(trie: Trie, dfa: Dfa, meter: Meter, max_bytes: int) -> Fun
     memo[0] = -2
     slots = np.full(4 * room, -1, np.int32)
     stack = np.zeros(trie.max_depth + 1, np.int32)
-    live_word = np.empty(trie.num_words, np.int32)
-    live_function = np.empty(trie.num_words, np.int32)
+    # One place more than there are words: see the end of `_walk`.
+    live_word = np.empty(trie.num_words + 1, np.int32)
+    live_function = np.empty(trie.num_words + 1, np.int32)
     progress = np.array([0, 1, len(states), 0], np.int64)
     while True:
         reason = _walk(

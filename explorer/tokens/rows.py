@@ -247,7 +247,7 @@ def compose_rows(trie: Trie, dfa: Dfa, eos_ids: tuple[int, ...], meter: Meter) -
         table,
         dfa.accepting[char_state],
         distance[char_state],
-        token_classes(trie, live, word_class[live], table.shape[1], eos_ids),
+        token_classes(trie, live, live, word_class, table.shape[1], eos_ids),
         len(queue),
         np.flatnonzero(reached & (distance == 0)).astype(np.int32),
     )

@@ -31,8 +31,8 @@ class Trie:
         depth: int32[nodes], 1 for the children of the root.
         skip: int32[nodes], the first node after the node's subtree.
         word: int32[nodes], the word that ends here, or −1.
-        word_start: int64[words + 1], offsets into ``ids`` per word.
-        ids: int32[text tokens], token ids grouped by word; words are in byte order.
+        first_id: int32[words], the lowest id of each word; words are in byte order.
+        further_word, further_id: int32[n], the other ids of words that several ids share.
         max_depth: The longest word, in bytes.
         num_tokens: The width of the vocabulary, ids that are not text included.
     """
@@ -41,15 +41,16 @@ class Trie:
     depth: Int32
     skip: Int32
     word: Int32
-    word_start: NDArray[np.int64]
-    ids: Int32
+    first_id: Int32
+    further_word: Int32
+    further_id: Int32
     max_depth: int
     num_tokens: int
 
     @property
     def num_words(self) -> int:
         """How many distinct byte strings there are."""
-        return len(self.word_start) - 1
+        return len(self.first_id)
 
 
 @jit
@@ -119,8 +120,20 @@ def build_trie(vocabulary: Vocabulary) -> Trie:
     np.cumsum([len(item[0]) for item in text], out=start[1:])
     byte, depth, skip, word, word_start = _lay_out(data, start)
     ids = np.array([item[1] for item in text], np.int32)
-    deepest = int(depth.max()) if len(depth) else 0
-    return Trie(byte, depth, skip, word, word_start, ids, deepest, len(vocabulary))
+    further = np.ones(len(ids), np.bool_)
+    further[word_start[:-1]] = False
+    word_of = np.repeat(np.arange(len(word_start) - 1, dtype=np.int32), np.diff(word_start))
+    return Trie(
+        byte,
+        depth,
+        skip,
+        word,
+        first_id=ids[word_start[:-1]],
+        further_word=word_of[further],
+        further_id=ids[further],
+        max_depth=int(depth.max()) if len(depth) else 0,
+        num_tokens=len(vocabulary),
+    )
 
 
 _tries: WeakKeyDictionary[Vocabulary, Trie] = WeakKeyDictionary()

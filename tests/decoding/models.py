@@ -1,16 +1,25 @@
-"""Real transformers models of a few thousand weights, random, with a real byte-level tokenizer."""
+"""Language models for tests: small real transformers, and one that is a hash.
+
+The transformers have a few thousand random weights and a real byte-level tokenizer. The hash shows
+that any object will do; it is fast enough for thousands of sessions and for wide vocabularies.
+"""
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 from explorer.decoding.huggingface import HuggingFaceModel
+from explorer.decoding.model import Prompt, Reading
+from explorer.vocabulary import Vocabulary
 
 TEXTS = [
     "the quick brown fox jumps over the lazy dog",
@@ -104,3 +113,33 @@ def language_model(kind: str = "llama") -> HuggingFaceModel:
                 weights.mul_(4.0 if "embed" not in name and "wte" not in name else 12.0)
     made.generation_config.eos_token_id = [1, 2]
     return HuggingFaceModel(made, tokenizer(), kind)
+
+
+SMALL_TOKENS = [
+    b"f", b"oo", b"foo", b"for", b"food", b"d", b"o", b"yes", b"no", b", ", b"y", b"e", b"s", b"n",
+    b"\xc3", b"\xa9", "é".encode(), b"1", b"2", b"12", b"-", b"<", b"foo",
+]  # fmt: skip
+
+
+class HashModel:
+    """Logits that are a hash of the ids: wide, uneven, and the same on every machine."""
+
+    def __init__(self, vocabulary: Vocabulary, *, extra: int = 3, scale: float = 3.0) -> None:
+        self.name = "hash"
+        self.vocabulary = vocabulary
+        self.reads = 0
+        self._width = len(vocabulary) + extra
+        self._scale = scale
+
+    def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:
+        return tuple(str(prompt).encode())
+
+    def read(self, tokens: Sequence[int]) -> Reading:
+        self.reads += 1
+        rng = np.random.default_rng(zlib.crc32(repr(tuple(tokens)).encode()))
+        logits = rng.standard_normal(self._width) * self._scale
+        return Reading(torch.from_numpy(logits.astype(np.float32)), 1)
+
+
+def hash_model() -> HashModel:
+    return HashModel(Vocabulary.from_bytes([*SMALL_TOKENS, None, None], eos_ids=[23]))

@@ -89,7 +89,7 @@ def test_the_trie_holds_every_token_once(sentencepiece_32k: explorer.Vocabulary)
         assert (trie.depth[node + 1 : end] > depth).all()
         assert end == len(trie.byte) or trie.depth[end] <= depth
         if (word := int(trie.word[node])) >= 0:
-            ids = trie.ids[trie.word_start[word] : trie.word_start[word + 1]]
-            found += [(bytes(path), int(token)) for token in ids]
+            further = trie.further_id[trie.further_word == word]
+            found += [(bytes(path), int(i)) for i in (trie.first_id[word], *further)]
     wanted = [(data, i) for i, data in enumerate(sentencepiece_32k.tokens) if data is not None]
     assert sorted(found) == sorted(wanted)

@@ -174,6 +174,7 @@ class _Layout:
         self.meter.check(STAGE, states=self.num_states, arcs=len(arcs) + len(epsilons))
         if self.origin is None:
             return Built(nfa)
+        # Blocks of arcs and of origins are added side by side, so their orders are the same.
         arc_node = np.concatenate([np.array(self.origin, np.int32), *self.origin_blocks])
         leaves = tuple(leaf for _, leaf in self.leaf_index.values())
         return Built(nfa, leaves, arc_node.astype(np.int32))
@@ -226,6 +227,13 @@ class _Layout:
                 append((source, low, high, target))
             if self.origin is None:
                 return
+        elif fragment.rows is not None:
+            rows = fragment.rows.copy()
+            rows[:, 0] = np.where(rows[:, 0] == 0, source, rows[:, 0] + self.num_states - 2)
+            rows[:, 3] = np.where(rows[:, 3] == 1, target, rows[:, 3] + self.num_states - 2)
+            self.num_states += fragment.num_inner
+            self.arc_blocks.append(rows)
+            self.num_block_arcs += len(rows)
         else:
             # Fragment states 0 and 1 are the two given; the others come after all we have.
             shift = self.num_states - 2
@@ -239,7 +247,10 @@ class _Layout:
                 ))  # fmt: skip
         if self.origin is not None:
             index, _ = self.leaf_index.setdefault(id(leaf), (len(self.leaf_index), leaf))
-            self.origin.extend([index] * len(fragment.arcs))
+            if fragment.rows is None:
+                self.origin.extend([index] * len(fragment.arcs))
+            else:
+                self.origin_blocks.append(np.full(len(fragment.arcs), index, np.int32))
 
     def repeat(
         self, body: Node, minimum: int, maximum: int | None, source: int, target: int

@@ -13,10 +13,13 @@ states (1.4 ms). The machines of the last thousands of sets are kept in memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+
+from explorer.automata.machine import Int32
 from explorer.automata.regex.charset import CharSet, Ranges
 
 Arc = tuple[int, int, int, int]
@@ -34,6 +37,9 @@ _LENGTHS: Final = (
 _CONTINUATION: Final = 0x80
 _BASE_BITS: Final = 6
 
+_MANY_ARCS: Final = 64
+"""From here on, copying arcs is quicker with numpy than in a Python loop."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
@@ -43,10 +49,12 @@ class Fragment:
         arcs: Rows ``(source, low, high, target)`` over symbols. State `ENTRY` only has arcs
             out, `EXIT` only arcs in; the states between them count from 2.
         num_inner: How many states lie between.
+        rows: int32[arcs, 4], the same arcs, kept for large fragments only.
     """
 
     arcs: tuple[Arc, ...]
     num_inner: int
+    rows: Int32 | None = field(default=None, repr=False, compare=False)
 
 
 @lru_cache(maxsize=8192)
@@ -72,7 +80,9 @@ def utf8_fragment(chars: CharSet) -> Fragment:
         ]
         if part:
             builder.add(ENTRY, part, length - 1, bits)
-    return Fragment(tuple(sorted(builder.arcs)), builder.num_states - 2)
+    arcs = tuple(sorted(builder.arcs))
+    rows = np.array(arcs, np.int32) if len(arcs) >= _MANY_ARCS else None
+    return Fragment(arcs, builder.num_states - 2, rows)
 
 
 class _Builder:

@@ -29,7 +29,16 @@ from explorer.decoding.tiny.evaluate import (
     wilson,
 )
 from explorer.decoding.tiny.probe import ENDS, Probe
-from explorer.decoding.tiny.train import IGNORED, ROW, Recipe, Trainer, new_model, pack, prepare
+from explorer.decoding.tiny.train import (
+    IGNORED,
+    ROW,
+    Recipe,
+    Trainer,
+    mean_loss,
+    new_model,
+    pack,
+    prepare,
+)
 
 TABLES = card_tables(CARD.read_text(encoding="utf-8"))
 
@@ -182,6 +191,12 @@ def test_rows_are_packed_without_loss() -> None:
     assert ids.shape == labels.shape == (3, ROW)
     assert labels[labels != IGNORED].tolist() == [token for made in documents for token in made]
     assert bool((ids[:, 0] == 0).all())
+
+
+def test_a_document_in_a_row_is_what_it_is_alone(probe: Probe) -> None:
+    encoded = document_ids(probe, held_out(60))
+    nats, tokens = probe.log_loss(encoded)
+    assert mean_loss(probe.model, *pack(encoded)) == pytest.approx(nats / tokens, abs=1e-4)
 
 
 @pytest.mark.long

@@ -1,0 +1,556 @@
+"""A session goes everywhere and always comes to the same place."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import explorer
+from explorer.decoding.model import Reading
+from explorer.decoding.randomness import uniform
+from explorer.decoding.sampler import Sampler
+from explorer.decoding.session import LONGEST_RUN, Session
+from explorer.decoding.step_record import Step
+from explorer.decoding.trace import Rejection, Trace
+from explorer.errors import ConstraintError, ExplorerError, VocabularyError
+from explorer.tokens.states import DONE
+from explorer.vocabulary import Vocabulary
+from tests.decoding.models import SMALL_TOKENS, HashModel, hash_model, language_model
+
+PATTERN = explorer.regex("((foo)+d|yes|no|é)(, ((foo)+d|yes|no|é|[12]{1,9}))*")
+LOOSE = Sampler(1.0)
+SAMPLERS = [Sampler(0.0), Sampler(1.0), Sampler(0.7, top_k=5), Sampler(1.3, top_p=0.9, min_p=0.01)]
+
+
+def session(**more: Any) -> Session:
+    return Session(hash_model(), PATTERN, "hi", sampler=LOOSE, seed=5, **more)
+
+
+def greedy_or_drawn(model: Any, dfa: explorer.TokenDFA, prompt: str, sampler: Sampler, seed: int,
+                    limit: int) -> list[int]:  # fmt: skip
+    """The plainest loop that decodes: no session, no cache, no budget."""
+    path, out, state = list(model.encode_prompt(prompt)), list[int](), dfa.start
+    while state != DONE and len(out) < limit:
+        logits = model.read(path).logits.clone()
+        mask = torch.zeros(len(logits), dtype=torch.bool)
+        mask[: len(dfa.allowed(state))] = torch.tensor(dfa.allowed(state))
+        logits[~mask] = -torch.inf
+        number = torch.tensor(uniform(seed, 0, len(out)), dtype=torch.float64)
+        token = int(sampler.draw(sampler.filtered(logits), number))
+        following = dfa.step(state, token)
+        assert following is not None
+        out.append(token)
+        path.append(token)
+        state = following
+    return out
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=str)
+@pytest.mark.parametrize("kind", ["hash", "llama", "gpt2", "gemma3"])
+def test_stepping_equals_the_plain_loop(kind: str, sampler: Sampler) -> None:
+    model: Any = hash_model() if kind == "hash" else language_model(kind)
+    pattern = PATTERN if kind == "hash" else explorer.regex("(yes|no), the [a-z ]{1,20}")
+    for seed in range(3):
+        made = Session(model, pattern, "is it", sampler=sampler, seed=seed)
+        trace = made.run(20)
+        assert made.dfa is not None
+        assert list(trace.ids) == greedy_or_drawn(model, made.dfa, "is it", sampler, seed, 20)
+        if trace.finished:
+            assert pattern.accepts(trace.text)
+
+
+def test_the_draw_is_inverse_cdf_of_the_constrained_distribution() -> None:
+    made = session()
+    for step in made.run(30).steps:
+        constrained = made._tree.measured(made._line[step.index])
+        assert constrained is not None and step.uniform is not None
+        below = torch.tensor(constrained.constrained).exp().cumsum(0)
+        assert float(below[step.token]) >= step.uniform - 1e-6
+        assert step.token == 0 or float(below[step.token - 1]) <= step.uniform + 1e-6
+        assert step.uniform == uniform(5, 0, step.index)
+
+
+moves = st.lists(
+    st.tuples(st.sampled_from(["step", "back", "forward", "jump", "fork", "user"]), st.integers(0, 9)),
+    max_size=25,
+)  # fmt: skip
+
+
+@given(moves, st.integers(0, 3))
+def test_every_path_through_back_and_fork_gives_the_same_tokens(
+    made: list[tuple[str, int]], seed: int
+) -> None:
+    straight = Session(hash_model(), PATTERN, "hi", sampler=LOOSE, seed=seed, max_tokens=12)
+    whole = straight.run()
+    wandering = Session(hash_model(), PATTERN, "hi", sampler=LOOSE, seed=seed, max_tokens=12)
+    for kind, n in made:
+        if kind == "step" and wandering._open():
+            wandering.step()
+        elif kind == "back":
+            wandering.back(min(n, wandering.index))
+        elif kind == "forward":
+            wandering.forward(min(n, wandering.length - wandering.index))
+        elif kind == "jump":
+            wandering.jump(min(n, wandering.length))
+        elif kind == "fork":
+            wandering = wandering.fork()
+        elif kind == "user" and wandering._open():
+            allowed = wandering.allowed().nonzero()[0]
+            wandering.step(token=int(allowed[n % len(allowed)]))
+            wandering.back()  # Seen, and not taken: it must leave nothing behind.
+    # A line with user's choices ahead is left at the first of them.
+    wandering.jump(0)
+    assert wandering.run() == whole
+    assert wandering.run().positions == straight.trace.positions
+
+
+def test_rolled_back_equals_never_gone_there() -> None:
+    for n in range(1, 6):
+        there, never = session(), session()
+        never.run(3)
+        there.run(3)
+        there.run(n)
+        there.back(there.index - 3)
+        assert there.trace == never.trace
+        assert there.step() == never.step()
+
+
+@pytest.mark.parametrize("kind", ["llama", "mistral", "qwen3_next"])
+def test_a_real_model_rolled_back_equals_never_gone_there(kind: str) -> None:
+    free = Session(language_model(kind), None, "yes", sampler=LOOSE, seed=2)
+    straight = free.run(14).ids
+    other = Session(language_model(kind), None, "yes", sampler=LOOSE, seed=2)
+    other.run(9)
+    other.jump(4)
+    other.step(token=int(other.position.distribution.candidates[3].token))  # type: ignore[union-attr]
+    other.run(4)
+    other.jump(4)
+    assert other.run(10).ids == straight
+
+
+def test_a_visited_position_is_not_read_again() -> None:
+    made = session()
+    made.run(6)
+    _ = made.position
+    model: Any = made.lm
+    reads = model.reads
+    made.back(6)
+    made.run(6)
+    made.fork().back(3)
+    _ = made.trace, made.logits(2)
+    assert model.reads == reads
+
+
+def test_back_keeps_the_future_and_forward_takes_it_again() -> None:
+    made = session()
+    made.step()
+    allowed = made.allowed().nonzero()[0]
+    chosen = int(allowed[-1])
+    made.step(token=chosen)
+    made.back()
+    assert (made.index, made.length) == (1, 2)
+    made.forward()
+    assert made.trace.steps[1].token == chosen
+    assert made.trace.steps[1].chosen_by == "user"
+    made.back()
+    assert made.step().chosen_by == "sampler"  # `step` draws; only `forward` repeats the choice.
+
+
+def test_a_users_choice_uses_up_no_random_number() -> None:
+    left, right = session(), session()
+    first = left.step()
+    chosen = right.step(token=first.token)
+    assert chosen.uniform is None and first.uniform is not None
+    assert left.run(8).ids == right.run(8).ids
+
+
+def test_a_fork_goes_on_alike_and_with_another_seed_differently() -> None:
+    made = session()
+    made.run(2)
+    twin, other = made.fork(), made.fork(seed=6)
+    assert twin.run(9).ids == made.run(9).ids
+    assert {other.fork(seed=s).run(9).ids for s in range(9)} != {made.ids}
+    assert other.ids[:2] == made.ids[:2]
+    assert made.forks == (twin, other)
+
+
+def test_a_text_is_a_token_only_if_it_is_one() -> None:
+    made = session()
+    assert made.step(token="foo").token == 2
+    with pytest.raises(ExplorerError, match="is not one token"):
+        made.step(token="xyz")
+    with pytest.raises(ExplorerError, match="in state .* ids are allowed"):
+        made.step(token="yes")
+    with pytest.raises(ExplorerError, match="no id of the vocabulary"):
+        made.step(token=999)
+    with pytest.raises(ExplorerError, match="no token id"):
+        made.step(token=1.5)  # type: ignore[arg-type]
+    assert made.ids == (2,)
+
+
+def test_the_end_is_the_end() -> None:
+    made = Session(hash_model(), explorer.literal("no"))
+    trace = made.run()
+    assert (trace.text, trace.finished, trace.positions[-1].distribution) == ("no", True, None)
+    with pytest.raises(ExplorerError, match="has ended"):
+        made.step()
+    assert made.run() == trace
+    for move in (lambda: made.back(9), lambda: made.forward(1), lambda: made.jump(-1)):
+        with pytest.raises(ExplorerError, match="There is no position"):
+            move()
+    with pytest.raises(ExplorerError, match="no number of tokens"):
+        made.back(-1)
+
+
+@pytest.mark.parametrize("limit", [2, 3, 5, 9])
+def test_with_a_budget_every_text_matches(limit: int) -> None:
+    texts: set[str] = set()
+    for seed in range(40):
+        made = Session(hash_model(), PATTERN, sampler=LOOSE, seed=seed, max_tokens=limit)
+        trace = made.run()
+        assert trace.finished and len(trace) <= limit and PATTERN.accepts(trace.text)
+        for position in trace.positions:
+            assert made.dfa is not None
+            row = trace.row(position.index, with_budget=False)
+            removed = row & ~trace.row(position.index)
+            assert bool(removed.any()) == (position.over_budget > 0)
+        texts.add(trace.text)
+    assert len(texts) > 1
+
+
+def test_without_a_masking_budget_it_is_cut_off() -> None:
+    cut = [
+        Session(
+            hash_model(), PATTERN, sampler=LOOSE, seed=seed, max_tokens=2, masking_budget=False
+        ).run()
+        for seed in range(20)
+    ]
+    assert not all(trace.finished for trace in cut)
+    assert all(len(trace) <= 2 for trace in cut)
+    made = Session(hash_model(), PATTERN, max_tokens=1, masking_budget=False)
+    made.run()
+    with pytest.raises(ExplorerError, match="used up"):
+        made.step()
+
+
+def test_a_budget_too_small_is_refused() -> None:
+    with pytest.raises(ExplorerError, match="shortest takes 2 tokens"):
+        Session(hash_model(), PATTERN, max_tokens=1)
+
+
+def test_a_token_over_budget_is_refused_with_its_reason() -> None:
+    made = Session(hash_model(), PATTERN, max_tokens=2)
+    with pytest.raises(ExplorerError, match="not leave enough of max_tokens"):
+        made.step(token="f")
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(ConstraintError, match="a pattern or a text"):
+        Session(hash_model(), "(foo)+d")  # type: ignore[arg-type]
+    with pytest.raises(ConstraintError, match="no constraint"):
+        Session(hash_model(), 7)  # type: ignore[arg-type]
+    with pytest.raises(ExplorerError, match="no language model"):
+        Session("tiny", PATTERN)  # type: ignore[arg-type]
+    with pytest.raises(ExplorerError, match="top_k"):
+        Session(hash_model(), PATTERN, top_k=0)
+    other = Vocabulary.from_bytes([b"a"], eos_ids=[1])
+    with pytest.raises(VocabularyError, match="another vocabulary"):
+        Session(hash_model(), explorer.compile(explorer.literal("a"), other))
+
+
+def test_a_token_dfa_is_taken_as_it_is() -> None:
+    model = hash_model()
+    dfa = explorer.compile(PATTERN, model.vocabulary)
+    assert Session(model, dfa).dfa is dfa
+
+
+def test_free_text_goes_on_until_eos() -> None:
+    made = Session(hash_model(), None, sampler=LOOSE, seed=1)
+    trace = made.run()
+    assert trace.finished and trace.ids[-1] == 23 and made.dfa is None
+    assert all(0.5 < p.distribution.z <= 1 for p in trace.positions if p.distribution)
+    assert trace.allowed(0).sum() == len(made.vocabulary)
+
+
+class Endless(HashModel):
+    """Never ends a text by itself."""
+
+    def read(self, tokens: Any) -> Reading:
+        logits = super().read(tokens).logits
+        logits[23] = -torch.inf
+        return Reading(logits)
+
+
+def test_a_run_is_bounded_and_until_stops_it() -> None:
+    model = Endless(hash_model().vocabulary)
+    assert len(Session(model, None).run(7)) == 7
+    stopped = Session(model, None, sampler=LOOSE).run(until=lambda step: step.index == 3)
+    assert len(stopped) == 4
+    assert LONGEST_RUN == 1024
+
+
+def test_broken_logits_are_named() -> None:
+    class Broken(HashModel):
+        def __init__(self, logits: torch.Tensor) -> None:
+            super().__init__(hash_model().vocabulary)
+            self.logits = logits
+
+        def read(self, tokens: Any) -> Reading:
+            return Reading(self.logits)
+
+    width = len(SMALL_TOKENS) + 2
+    for logits, what in [
+        (torch.full((width,), torch.nan), "NaN or infinity"),
+        (torch.full((width,), torch.inf), "NaN or infinity"),
+        (torch.zeros(1, width), "not one row"),
+        (torch.zeros(width, dtype=torch.int64), "not one row"),
+        (torch.tensor([0.0] * 21 + [5.0] + [-torch.inf] * (width - 22)), None),
+    ]:
+        made = Session(Broken(logits), explorer.literal("é") if what is None else PATTERN)
+        if what is None:
+            made.step()
+            continue
+        with pytest.raises(ExplorerError, match=what):
+            made.step()
+    only_wrong = torch.full((width,), -torch.inf)
+    only_wrong[21] = 0.0
+    with pytest.raises(ExplorerError, match="probability 0 to every token that is allowed"):
+        Session(Broken(only_wrong), PATTERN).step()
+
+
+# --- editing ----------------------------------------------------------------------------------
+
+
+def test_editing_the_constraint_keeps_the_longest_prefix() -> None:
+    made = Session(hash_model(), explorer.regex("foofood, yes"), sampler=LOOSE, seed=3)
+    for text in ("foo", "f", "oo", "d", ", ", "yes"):
+        made.step(token=text)
+    before = made.trace
+    fork = made.edit(constraint=explorer.regex("(foo)+, (yes|no)"))
+    assert made.text == "foofoo" and made.ids == (2, 0, 1)
+    assert [step.chosen_by for step in made.trace.steps] == ["kept"] * 3
+    assert fork.trace == before and made.forks == (fork,)
+    assert made.run().text in ("foofoo, yes", "foofoo, no")
+    # Only the constraint has changed, so the model was not asked again about what was kept.
+    assert made.trace.positions[2].distribution is not None
+
+
+def test_editing_the_prompt_keeps_all_and_asks_the_model_again() -> None:
+    made = session()
+    made.run(3)
+    old = made.trace
+    made.edit(prompt="ho")
+    assert made.ids == old.ids
+    assert made.trace.prompt == "ho"
+    assert made.trace.positions[0].distribution != old.positions[0].distribution
+    fresh = Session(hash_model(), PATTERN, "ho", sampler=LOOSE, seed=5)
+    for token in old.ids:
+        fresh.step(token=token)
+    assert fresh.trace.positions == made.trace.positions
+    assert made.run(5).ids == fresh.run(5).ids
+
+
+def test_an_edit_that_fails_changes_nothing() -> None:
+    made = session(max_tokens=6)
+    made.run(2)
+    before, generation = made.trace, made.generation
+    with pytest.raises(ExplorerError):
+        made.edit(constraint=explorer.literal("foofoofoofoofoofoofoofood"))
+    with pytest.raises(ConstraintError):
+        made.edit(constraint="x")  # type: ignore[arg-type]
+    assert (made.trace, made.generation, made.forks) == (before, generation, ())
+
+
+def test_editing_to_free_and_back() -> None:
+    made = session()
+    made.run(3)
+    ids = made.ids
+    made.edit(constraint=None, sampler=Sampler(0.0))
+    assert made.ids == ids and made.dfa is None
+    made.edit(constraint=PATTERN, sampler=LOOSE)
+    assert made.ids == ids
+    assert made.trace.positions == session_after(3).positions
+
+
+def session_after(n: int) -> Trace:
+    made = session()
+    return made.run(n)
+
+
+# --- a run from elsewhere ---------------------------------------------------------------------
+
+
+def test_a_run_from_elsewhere_is_held_against_the_constraint() -> None:
+    model = hash_model()
+    live = Session(model, PATTERN, "hi", sampler=LOOSE, seed=1).run(30)
+    known = [step.log_prob_model for step in live.steps]
+    made = Session.from_ids(model.vocabulary, PATTERN, live.ids, known, "hi")
+    assert made.text == live.text and made.finished and made.rejection is None
+    trace = made.trace
+    assert trace.model is None and trace.prompt == "hi"
+    assert trace.positions[-1].log_prob_model == live.positions[-1].log_prob_model
+    assert trace.positions[-1].log_prob_constrained is None
+    assert [p.state for p in trace.positions] == [p.state for p in live.positions]
+    assert [p.num_allowed for p in trace.positions] == [p.num_allowed for p in live.positions]
+    assert all(p.distribution is None for p in trace.positions)
+
+
+def test_the_first_rejected_id_is_a_finding() -> None:
+    vocabulary = hash_model().vocabulary
+    made = Session.from_ids(vocabulary, PATTERN, [2, 0, 7, 1, 23])
+    assert made.rejection == Rejection(2, 7, made.state)
+    assert made.trace.rejection == made.rejection and made.trace.unread == (1, 23)
+    assert "rejected: token 2 is 7 'yes'" in made.trace.summary()
+    for wrong in (-1, 10**30, len(vocabulary)):
+        assert Session.from_ids(vocabulary, PATTERN, [2, wrong]).rejection is not None
+    # One may go on by hand from there, and then nothing is rejected any more.
+    made.step(token="oo")
+    assert made.rejection is None and made.text == "foofoo"
+    with pytest.raises(ExplorerError, match="no model"):
+        made.step()
+    with pytest.raises(ExplorerError, match="no model"):
+        made.logits()
+
+
+def test_another_constraint_reads_the_rejected_ids_again() -> None:
+    made = Session.from_ids(hash_model().vocabulary, PATTERN, [2, 0, 7, 23], [-1, -2, -3, -4])
+    made.edit(constraint=explorer.regex("foofyes"))
+    assert made.finished and made.rejection is None
+    assert made.trace.positions[-1].log_prob_model == -10
+
+
+def test_padding_after_the_end_is_left_out() -> None:
+    vocabulary = hash_model().vocabulary
+    assert Session.from_ids(vocabulary, PATTERN, [8, 23, 23, 23]).rejection is None
+    assert Session.from_ids(vocabulary, PATTERN, [8, 23, 8]).rejection is not None
+
+
+def test_ids_must_be_ids() -> None:
+    vocabulary = hash_model().vocabulary
+    ids = torch.tensor([8, 23])
+    assert Session.from_ids(vocabulary, PATTERN, ids).finished  # type: ignore[arg-type]
+    with pytest.raises(ExplorerError, match="no token id"):
+        Session.from_ids(vocabulary, PATTERN, ["no"])  # type: ignore[list-item]
+    for wrong in ([-1.0], [0.5, -1.0]):
+        with pytest.raises(ExplorerError, match="log-probabilities"):
+            Session.from_ids(vocabulary, PATTERN, [8, 23], wrong)
+
+
+# --- threads ----------------------------------------------------------------------------------
+
+
+def in_threads(work: Any, count: int = 8) -> None:
+    """Run it in threads at once and raise what any of them raised."""
+    faults: list[BaseException] = []
+    start = threading.Barrier(count)
+
+    def body(k: int) -> None:
+        try:
+            start.wait()
+            work(k)
+        except BaseException as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=body, args=(k,)) for k in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if faults:
+        raise faults[0]
+
+
+def test_eight_threads_leave_a_session_whole() -> None:
+    made = session()
+    whole = session().run(40)
+
+    def work(k: int) -> None:
+        rng = random.Random(k)
+        for _ in range(60):
+            kind = rng.choice(["step", "step", "back", "jump", "trace", "fork"])
+            with made.request(made.generation):
+                if kind == "step" and made._open():
+                    made.step()
+                elif kind == "back" and made.index:
+                    made.back()
+                elif kind == "jump":
+                    made.jump(rng.randint(0, made.length))
+                elif kind == "fork":
+                    made.fork().run(2)
+            if kind == "trace":
+                trace = made.trace
+                assert len(trace.positions) == len(trace.steps) + 1
+                assert trace.positions[: len(whole)] == whole.positions[: len(trace.positions)]
+
+    in_threads(work)
+    made.jump(0)
+    assert made.run(40) == whole
+
+
+def test_eight_threads_share_a_real_model() -> None:
+    model = language_model("llama")
+    alone = [
+        Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids for k in range(8)
+    ]
+    found: dict[int, tuple[int, ...]] = {}
+
+    def work(k: int) -> None:
+        found[k] = Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids
+
+    in_threads(work)
+    assert [found[k] for k in range(8)] == alone
+
+
+def test_of_many_requests_for_one_sight_one_is_served() -> None:
+    made = session()
+    seen = made.generation
+    served: list[Step] = []
+
+    def work(_: int) -> None:
+        with made.request(seen) as fresh:
+            if fresh:
+                served.append(made.step())
+
+    in_threads(work)
+    assert len(served) == made.index == 1
+
+
+def test_a_run_stops_when_another_thread_moves_the_cursor() -> None:
+    made = Session(Endless(hash_model().vocabulary), None, sampler=LOOSE)
+    moved = threading.Event()
+    waiting = threading.Event()
+
+    def until(step: Step) -> bool:
+        if step.index == 4:
+            waiting.set()
+            moved.wait(10)
+        return False
+
+    def mover() -> Iterator[None]:
+        yield
+
+    runner = threading.Thread(target=lambda: made.run(100, until=until))
+    runner.start()
+    assert waiting.wait(10)
+    made.jump(1)
+    moved.set()
+    runner.join(10)
+    assert not runner.is_alive()
+    assert (made.index, made.length) == (1, 5)
+
+
+def test_logits_beyond_the_memory_budget_are_read_again() -> None:
+    small = Session(hash_model(), PATTERN, "hi", sampler=LOOSE, seed=5, logits_bytes=1)
+    large = session()
+    assert small.run(8) == large.run(8)
+    for k in range(small.length):
+        assert torch.equal(small.logits(k), large.logits(k))
+    model: Any = small.lm
+    assert model.reads > large.lm.reads  # type: ignore[union-attr]
