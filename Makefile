@@ -33,7 +33,7 @@ test: $(STAMP) ## Run the tests (minutes).
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not long" $(ARGS)
 
 test-long: $(STAMP) ## Run every test with many more examples.
-	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-2000} $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 $(ARGS)
+	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-4000} $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 $(ARGS)
 
 check: $(STAMP) ## Format check, lint and types.
 	$(BIN)/ruff format --check .

@@ -63,9 +63,14 @@ class Meter:
         """Wall-clock seconds since the meter was made."""
         return time.perf_counter() - self.started
 
-    def check_time(self, stage: str) -> None:
-        """Raise `BudgetExceeded` if the time is up."""
-        if (spent := self.seconds()) > self.budget.seconds:
+    def check_time(self, stage: str, ahead: float = 0.0) -> None:
+        """Raise `BudgetExceeded` if the time is up, or will be.
+
+        Args:
+            stage: What is being built.
+            ahead: Seconds that the next piece of work takes and during which nobody can look.
+        """
+        if (spent := self.seconds() + ahead) > self.budget.seconds:
             raise BudgetExceeded("seconds", limit=self.budget.seconds, reached=spent, stage=stage)
 
     def check(self, stage: str, *, states: int = 0, arcs: int = 0, bytes: int = 0) -> None:

@@ -34,7 +34,8 @@ class ExplorerError(Exception):
         self.message = message
         self.remedy = remedy
         self.evidence: Mapping[str, object] = MappingProxyType(dict(evidence or {}))
-        super().__init__(f"{message} {remedy}".strip())
+        gap = "" if not remedy or message.endswith("\n") else " "
+        super().__init__(f"{message}{gap}{remedy}")
 
 
 def caret(text: str, start: int, end: int | None = None) -> str:
@@ -76,7 +77,8 @@ class RegexError(ExplorerError):
         self.end = start + 1 if end is None else end
         self.reason = reason
         super().__init__(
-            f"{reason}, at character {start}:\n{caret(pattern, start, self.end)}\n",
+            f"{reason}, at character {start}:\n{caret(pattern, start, self.end)}"
+            + ("\n" if remedy else ""),
             remedy=remedy,
             evidence={"pattern": pattern, "start": start, "end": self.end},
         )

@@ -8,8 +8,8 @@ and the counters; the logits stay as they are.
 All of the sampler is in the launch, without sorting:
 
 - The score of a token is its distance below the highest, over temperature: never positive, so the
-  bits of its absolute value order tokens as an integer does, the likeliest first. The k-th likeliest
-  is found by bisection over these integers, 31 passes that only count.
+  bits of its absolute value order tokens as an integer does, the likeliest first. The k-th
+  likeliest is found by bisection over these integers, 31 passes that only count.
 - Top-p bisects in the same way for the last score before which the mass is still below p.
 - Of equals at either threshold, as many are kept as there is room for, the lowest ids first; a
   running count over the row decides, so a tie is cut as in the reference.
@@ -268,8 +268,8 @@ def launch(masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, see
         masks.token_class, masks.token_class.stride(0), masks.needed, masks.target, masks.least,
         masks.cell_start, masks.row_start, masks.num_rows, masks.num_classes, len(masks.num_rows),
         masks.error.word, masks.vocabulary.eos_ids[0], low, high,
-        # Floats go to a kernel in single precision. The reference compares the mass with a double, so
-        # p goes as an integer; it compares scores in float32, so that bound may be rounded.
+        # Floats go to a kernel in single precision. The reference compares the mass with a double,
+        # so p goes as an integer; it compares scores in float32, so that bound may be rounded.
         sampler.temperature or 1.0, min(sampler.top_k or 0, 2**30),
         round((sampler.top_p or 1.0) * 2**53),
         -math.log(sampler.min_p) if sampler.min_p else math.inf,

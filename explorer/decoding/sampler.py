@@ -11,8 +11,8 @@ pure functions of tensors, without host synchronisation, over any leading (batch
 Ties are decided by the token id, the lower one first, in every filter and in the greedy choice, so
 top-k keeps exactly k tokens and the result does not depend on a sort's whim.
 
-Cost: one to four passes over the logits; top-p without top-k sorts them (17 ms at 131,072 on one CPU
-core). No penalties and no bias: they change logits and belong before the mask.
+Cost: one to four passes over the logits; top-p without top-k sorts them (17 ms at 131,072 on one
+CPU core). No penalties and no bias: they change logits and belong before the mask.
 """
 
 from __future__ import annotations
@@ -221,9 +221,12 @@ def sampled_out(sampler: Sampler, logits: Tensor, token: int) -> SampledOut | No
 
 def _nucleus(ranked: Tensor, mass: float) -> Tensor:
     """How many of the scores, ranked highest first, reach the mass; int64[..., 1], at least 1."""
-    weights = _normalised(ranked).to(torch.float64).exp()
+    # The highest score is 0. Without dividing, equal weights are exact, and so is a nucleus that
+    # ends between them.
+    weights = ranked.to(torch.float64).exp()
     before = weights.cumsum(-1) - weights
-    return (before < mass).sum(-1, keepdim=True).clamp(min=1)
+    wanted = weights.sum(-1, keepdim=True) * mass
+    return (before < wanted).sum(-1, keepdim=True).clamp(min=1)
 
 
 def _keep_highest(scores: Tensor, ranked: Tensor, count: Tensor) -> Tensor:

@@ -112,7 +112,7 @@ class Rejection:
     state: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """The path from the start of a session to its cursor.
 
@@ -146,9 +146,9 @@ class Trace:
     masking_budget: bool
     source: Mapping[str, object] | None
     num_classes: int
-    class_bytes: bytes = field(repr=False)
-    positions: tuple[Position, ...] = field(repr=False)
-    steps: tuple[Step, ...] = field(repr=False)
+    class_bytes: bytes
+    positions: tuple[Position, ...]
+    steps: tuple[Step, ...]
     rejection: Rejection | None = None
     unread: tuple[int, ...] = ()
 
@@ -242,6 +242,9 @@ class Trace:
 
     def __str__(self) -> str:
         return self.summary()
+
+    def __repr__(self) -> str:
+        return f"Trace({self.model!r}, {len(self.steps)} steps: {self.text!r})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it as versioned JSON.

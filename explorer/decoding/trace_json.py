@@ -324,9 +324,9 @@ def _position_out(position: Position, rows: Mapping[bytes, int]) -> dict[str, ob
                 "constrained": [_number_out(e.constrained) for e in distribution.candidates],
             },
             "milliseconds": {
-                "model": round(distribution.timing.model, 4),
-                "mask": round(distribution.timing.mask, 4),
-                "sampling": round(distribution.timing.sampling, 4),
+                "model": distribution.timing.model,
+                "mask": distribution.timing.mask,
+                "sampling": distribution.timing.sampling,
             },
             "computed": distribution.computed,
             "note": distribution.note,

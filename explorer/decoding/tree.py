@@ -273,4 +273,4 @@ class Tree:
 
 
 def _milliseconds(began: float) -> float:
-    return 1000 * (time.perf_counter() - began)
+    return round(1000 * (time.perf_counter() - began), 4)

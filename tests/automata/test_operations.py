@@ -156,3 +156,29 @@ def test_without_states() -> None:
     assert operations.concatenation([nothing, letter], Meter()).num_states == 0
     assert operations.repetition(nothing, Meter()).accepts(b"")
     assert not nothing.accepts(b"")
+
+
+@given(nfas(), st.integers(0, 5))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_folding_equals_refining(nfa: Nfa, longest: int) -> None:
+    """A finite language minimised from its ends, and by refinement after a detour."""
+    words = Nfa(
+        longest + 1,
+        0,
+        np.array([(k, 0, 255, k + 1) for k in range(longest)], np.int32).reshape(-1, 4),
+        np.empty((0, 2), np.int32),
+        np.arange(longest + 1, dtype=np.int32),
+    )
+    language = operations.minimal_dfa(nfa, Meter())
+    short = operations.minimal_dfa(words, Meter())
+    finite = operations.intersection(language, short, Meter())
+    # A disjoint cyclic part keeps folding from being tried; taking it away again does not.
+    loop = operations.repetition(operations.minimal_dfa(chain(8), Meter()), Meter())
+    cyclic = operations.union([finite, loop], Meter())
+    again = operations.difference(cyclic, operations.difference(loop, finite, Meter()), Meter())
+    assert np.array_equal(again.table, finite.table)
+    assert np.array_equal(again.accepting, finite.accepting)
+    pure = operations.minimize(
+        Dfa(again.symbol_class, again.table, again.accepting, again.start), Meter()
+    )
+    assert np.array_equal(pure.table, finite.table)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -337,7 +336,7 @@ def test_editing_the_constraint_keeps_the_longest_prefix() -> None:
     assert made.text == "foofoo" and made.ids == (2, 0, 1)
     assert [step.chosen_by for step in made.trace.steps] == ["kept"] * 3
     assert fork.trace == before and made.forks == (fork,)
-    assert made.run().text in ("foofoo, yes", "foofoo, no")
+    assert explorer.regex("(foo)+, (yes|no)").accepts(made.run().text)
     # Only the constraint has changed, so the model was not asked again about what was kept.
     assert made.trace.positions[2].distribution is not None
 
@@ -487,7 +486,7 @@ def test_eight_threads_leave_a_session_whole() -> None:
             if kind == "trace":
                 trace = made.trace
                 assert len(trace.positions) == len(trace.steps) + 1
-                assert trace.positions[: len(whole)] == whole.positions[: len(trace.positions)]
+                assert trace.positions == whole.positions[: len(trace.positions)]
 
     in_threads(work)
     made.jump(0)
@@ -532,9 +531,6 @@ def test_a_run_stops_when_another_thread_moves_the_cursor() -> None:
             waiting.set()
             moved.wait(10)
         return False
-
-    def mover() -> Iterator[None]:
-        yield
 
     runner = threading.Thread(target=lambda: made.run(100, until=until))
     runner.start()

@@ -1,0 +1,371 @@
+"""Bytes as a person reads them: whole characters, halves of characters, and sets in few words.
+
+Machines read bytes; people read characters. A token that fails in the second byte of ``ö`` did not
+fail "at B6": it wrote ö where ä was expected. So a failure is looked at from the first byte of the
+character it lies in, and what was expected there is a set of characters.
+
+Cost: microseconds for ordinary classes, a millisecond for ``\\w`` the first time a state is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.regex.charset import (
+    ANY,
+    NOT_NEWLINE,
+    CharSet,
+    char_set,
+    complement,
+    intern_ranges,
+)
+from explorer.automata.regex.unicode_sets import category
+
+NOTHING: Final = char_set([])
+
+# First and last lead byte of each length, and the bits of the code point that the lead holds.
+_LEADS: Final = ((0xC2, 0xDF, 1, 0x1F), (0xE0, 0xEF, 2, 0x0F), (0xF0, 0xF4, 3, 0x07))
+
+MOST_SHOWN: Final = 8
+"""How many characters or ranges of a set are written out."""
+
+
+def is_continuation(byte: int) -> bool:
+    """Whether a byte can only stand inside a character."""
+    return byte & 0xC0 == 0x80
+
+
+def character_start(data: bytes, index: int) -> int:
+    """Where the character begins that a byte belongs to.
+
+    Args:
+        data: Bytes that are valid UTF-8 up to ``index``; the byte there may be any.
+        index: The byte; ``len(data)`` asks about the one that would come next.
+
+    Example:
+        >>> character_start("aä".encode(), 2), character_start("aä".encode(), 3)
+        (1, 3)
+    """
+    first = index
+    while first > 0 and index - first < 4 and is_continuation(data[first - 1]):
+        first -= 1
+    if first > 0 and (need := remaining_bytes(data[first - 1])) > index - first:
+        # The lead before them asks for more bytes than stand there: this byte is one of them.
+        return first - 1 if need else index
+    return index
+
+
+def remaining_bytes(lead: int) -> int:
+    """How many bytes a lead byte asks for after itself; 0 for any other byte."""
+    return next((count for low, high, count, _ in _LEADS if low <= lead <= high), 0)
+
+
+def characters_of(tail: bytes) -> CharSet:
+    """The characters whose UTF-8 code begins with some bytes.
+
+    Args:
+        tail: A lead byte and perhaps continuation bytes, less than a whole character.
+
+    Example:
+        >>> show_characters(characters_of(b"\\xc3"))
+        'À-ÿ'
+    """
+    for low, high, count, mask in _LEADS:
+        if low <= tail[0] <= high and len(tail) <= count:
+            code = tail[0] & mask
+            for byte in tail[1:]:
+                code = code << 6 | byte & 0x3F
+            bits = 6 * (count + 1 - len(tail))
+            least = {1: 0x80, 2: 0x800, 3: 0x10000}[count]
+            first = max(code << bits, least)
+            return char_set([(first, min((code + 1 << bits) - 1, 0x10FFFF))])
+    return NOTHING
+
+
+class Characters:
+    """A byte machine seen by characters; remembers what it worked out.
+
+    Args:
+        dfa: A machine over valid UTF-8.
+    """
+
+    def __init__(self, dfa: Dfa) -> None:
+        self._dfa = dfa
+        self._rows: dict[int, list[tuple[int, int, int]]] = {}
+        self._rests: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
+        self._sets: dict[tuple[int, bytes], CharSet] = {}
+
+    def expected(self, state: int, tail: bytes = b"") -> CharSet:
+        """The characters that the machine can read.
+
+        Args:
+            state: A state between two characters.
+            tail: The first bytes of the character, where they are settled already.
+
+        Example:
+            >>> from explorer.automata.constraint import regex
+            >>> show_characters(Characters(regex("[äö]x").dfa).expected(0))
+            'ä or ö'
+        """
+        known = self._sets.get((state, tail))
+        if known is None:
+            known = self._sets[state, tail] = char_set(self._expected(state, tail))
+        return known
+
+    def _expected(self, state: int, tail: bytes) -> Iterable[tuple[int, int]]:
+        if tail:
+            for byte in tail:
+                if state != NO_ARC:
+                    state = int(self._dfa.table[state, self._dfa.symbol_class[byte]])
+            count = remaining_bytes(tail[0]) + 1 - len(tail)
+            mask = {1: 0x1F, 2: 0x0F, 3: 0x07}.get(remaining_bytes(tail[0]), 0)
+            code = tail[0] & mask
+            for byte in tail[1:]:
+                code = code << 6 | byte & 0x3F
+            base = code << 6 * count
+            return [(base + low, base + high) for low, high in self._rest(state, count)]
+        ranges: list[tuple[int, int]] = []
+        for low, high, target in self._row(state):
+            if low < 0x80:
+                ranges.append((low, min(high, 0x7F)))
+            for first, last, count, mask in _LEADS:
+                size = 1 << 6 * count
+                for lead in range(max(low, first), min(high, last) + 1):
+                    base = (lead & mask) * size
+                    ranges += [(base + a, base + b) for a, b in self._rest(target, count)]
+        return ranges
+
+    def _row(self, state: int) -> list[tuple[int, int, int]]:
+        """The arcs of a state as byte intervals."""
+        row = self._rows.get(state)
+        if row is None:
+            targets = self._dfa.table[state][self._dfa.symbol_class[:256]]
+            first = np.flatnonzero(np.diff(targets, prepend=NO_ARC - 1))
+            last = np.append(first[1:], 256) - 1
+            row = self._rows[state] = [
+                (low, high, target)
+                for low, high, target in zip(
+                    first.tolist(), last.tolist(), targets[first].tolist(), strict=True
+                )
+                if target != NO_ARC
+            ]
+        return row
+
+    def _rest(self, state: int, count: int) -> tuple[tuple[int, int], ...]:
+        """The last ``6 * count`` bits of the characters whose remaining bytes can be read."""
+        if state == NO_ARC:
+            return ()
+        if count == 0:
+            return ((0, 0),)
+        known = self._rests.get((state, count))
+        if known is not None:
+            return known
+        size = 1 << 6 * (count - 1)
+        ranges: list[tuple[int, int]] = []
+        for low, high, target in self._row(state):
+            low, high = max(low, 0x80) - 0x80, min(high, 0xBF) - 0x80
+            if low > high:
+                continue
+            below = self._rest(target, count - 1)
+            if below == ((0, size - 1),):
+                ranges.append((low * size, (high + 1) * size - 1))
+            else:
+                ranges += [(d * size + a, d * size + b) for d in range(low, high + 1) for a, b in below]
+        merged: list[tuple[int, int]] = []
+        for first, last in sorted(ranges):
+            if merged and first <= merged[-1][1] + 1:
+                merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+            else:
+                merged.append((first, last))
+        result = self._rests[state, count] = tuple(merged)
+        return result
+
+
+# Words
+
+
+@cache
+def _named() -> dict[CharSet, str]:
+    named = {
+        ANY: "any character",
+        NOT_NEWLINE: "any character but a newline",
+        char_set([(48, 57)]): "a digit 0-9",
+        char_set([(97, 122)]): "a letter a-z",
+        char_set([(65, 90)]): "a letter A-Z",
+        char_set([(65, 90), (97, 122)]): "a letter A-Z or a-z",
+    }
+    for letter, name in (("d", "a digit"), ("w", "a word character"), ("s", "white space")):
+        named.setdefault(category(letter, 0), name)  # pyright: ignore[reportArgumentType]
+        named.setdefault(complement(category(letter, 0)), f"anything but {name}")  # pyright: ignore[reportArgumentType]
+    return named
+
+
+def show_character(code: int) -> str:
+    """One character as one would write it in a sentence: itself, or a name where it has no ink.
+
+    Example:
+        >>> show_character(0xE4), show_character(0x20), show_character(0x0A), show_character(0x200D)
+        ('ä', 'space', '\\\\n', 'U+200D')
+    """
+    if code == 0x20:
+        return "space"
+    short = {0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t"}.get(code)
+    if short is not None:
+        return short
+    if 0xD800 <= code <= 0xDFFF or not chr(code).isprintable():
+        return f"U+{code:04X}"
+    return chr(code)
+
+
+def show_characters(chars: CharSet) -> str:
+    """A set of characters in few words.
+
+    Args:
+        chars: Any set.
+
+    Example:
+        >>> show_characters(char_set([(97, 99), (228, 228)]))
+        'a-c or ä'
+        >>> show_characters(char_set([(0, 9), (11, 0x10FFFF)]))
+        'any character but a newline'
+        >>> show_characters(char_set([(0, 33), (35, 0x10FFFF)]))
+        'any character but "'
+    """
+    if not chars.ranges:
+        return "nothing"
+    if chars.size() > 300 or len(chars.ranges) > 2:
+        # Names of the large classes are looked up only where one can apply.
+        if chars in (ANY, NOT_NEWLINE):
+            return "any character" if chars is ANY else "any character but a newline"
+        missing = complement(chars)
+        if missing.size() <= MOST_SHOWN:
+            return f"any character but {show_characters(missing)}"
+        if missing.ranges[0][0] == 0 and len(missing.ranges) <= 4 and missing.size() < 200:
+            return f"any character but {_listed(missing)}"
+        name = _named().get(chars)
+        if name is not None:
+            return name
+    elif (name := _simple().get(chars)) is not None:
+        return name
+    return _listed(chars)
+
+
+@cache
+def _simple() -> dict[CharSet, str]:
+    return {
+        char_set([(48, 57)]): "a digit 0-9",
+        char_set([(97, 122)]): "a letter a-z",
+        char_set([(65, 90)]): "a letter A-Z",
+        char_set([(65, 90), (97, 122)]): "a letter A-Z or a-z",
+    }
+
+
+def _listed(chars: CharSet) -> str:
+    pieces: list[str] = []
+    left = chars.size()
+    for low, high in chars.ranges:
+        if len(pieces) >= MOST_SHOWN:
+            break
+        if high - low < 2:
+            pieces += [show_character(code) for code in range(low, high + 1)]
+        else:
+            pieces.append(f"{show_character(low)}-{show_character(high)}")
+        left -= high - low + 1
+    if left:
+        return f"{', '.join(pieces)} or one of {left:,} more"
+    return " or ".join([", ".join(pieces[:-1]), pieces[-1]] if len(pieces) > 1 else pieces)
+
+
+def show_bytes(data: bytes) -> str:
+    """Bytes in hexadecimal between angle brackets.
+
+    Example:
+        >>> show_bytes(b"\\xf0\\x9f")
+        '<F0 9F>'
+    """
+    return f"<{data.hex(' ').upper()}>"
+
+
+def show_text(data: bytes, most: int = 60) -> str:
+    """Text bytes in quotes; bytes that are no whole character in hexadecimal.
+
+    Args:
+        data: Any bytes.
+        most: Longer text is cut in the middle.
+
+    Example:
+        >>> print(show_text(b" the"), show_text(b"a\\xc3"), show_text(b"\\xa4"))
+        ' the' 'a'<C3> <A4>
+    """
+    text, rest = split_tail(data)
+    head, whole = split_head(text)
+    shown = ""
+    if head:
+        shown += show_bytes(head)
+    if whole or not (head or rest):
+        try:
+            words = whole.decode()
+        except UnicodeDecodeError:
+            return show_bytes(data)
+        if len(words) > most:
+            words = f"{words[: most // 2]}…{words[-most // 2 :]}"
+        shown += repr(words)
+    return shown + (show_bytes(rest) if rest else "")
+
+
+def split_tail(data: bytes) -> tuple[bytes, bytes]:
+    """Bytes without the half character at their end, and that half.
+
+    Example:
+        >>> split_tail(b"a\\xf0\\x9f")
+        (b'a', b'\\xf0\\x9f')
+    """
+    for back in range(1, min(3, len(data)) + 1):
+        byte = data[-back]
+        if is_continuation(byte):
+            continue
+        return (data[:-back], data[-back:]) if remaining_bytes(byte) >= back else (data, b"")
+    return data, b""
+
+
+def split_head(data: bytes) -> tuple[bytes, bytes]:
+    """The bytes at the start that can only finish a character begun before, and the others."""
+    count = 0
+    while count < min(3, len(data)) and is_continuation(data[count]):
+        count += 1
+    return data[:count], data[count:]
+
+
+def half_characters(data: bytes) -> str:
+    """What is no whole character in a token, as a clause; empty where everything is.
+
+    Example:
+        >>> half_characters(b"\\xf0\\x9f")
+        'it is no whole character: <F0 9F> begins one of U+1F000 to U+1FFFF'
+    """
+    text, rest = split_tail(data)
+    head, _ = split_head(text if text else data)
+    parts: list[str] = []
+    if head:
+        parts.append(f"{show_bytes(head)} ends a character that begins before it")
+    if rest and not (head and head == data):
+        begun = characters_of(rest)
+        if begun.ranges:
+            low, high = begun.ranges[0][0], begun.ranges[-1][1]
+            if chr(low).isprintable() and chr(high).isprintable():
+                parts.append(f"{show_bytes(rest)} begins one of {chr(low)} to {chr(high)}")
+            else:
+                parts.append(f"{show_bytes(rest)} begins one of U+{low:04X} to U+{high:04X}")
+        else:
+            parts.append(f"{show_bytes(rest)} begins no character")
+    return f"it is no whole character: {', and '.join(parts)}" if parts else ""
+
+
+def single(code: int) -> CharSet:
+    """The set of one code point."""
+    return intern_ranges(((code, code),))

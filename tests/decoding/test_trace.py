@@ -1,0 +1,329 @@
+"""A trace goes to a file and back, and a damaged file says where it is damaged."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import explorer
+from explorer.decoding.sampler import Sampler
+from explorer.decoding.session import Session
+from explorer.decoding.trace import Trace
+from explorer.decoding.trace_json import from_json, to_json
+from explorer.errors import DamagedFile
+from explorer.vocabulary import Vocabulary
+from tests.decoding.models import HashModel, hash_model, language_model
+
+PATTERNS = ["((foo)+d|yes|no|é)(, ((foo)+d|yes|no|é|[12]{1,9}))*", "é{1,3}", "[a-z]{2,9}", "no"]
+
+
+def example() -> Trace:
+    made = Session(
+        hash_model(), explorer.regex(PATTERNS[0]), "hi", sampler=Sampler(1.0, top_k=4), seed=5,
+        max_tokens=9,
+    )  # fmt: skip
+    made.step()
+    made.step(token=int(made.allowed().nonzero()[0][-1]))
+    return made.run()
+
+
+def finding() -> Trace:
+    constraint = explorer.regex(PATTERNS[0])
+    return Session.from_ids(hash_model().vocabulary, constraint, [2, 0, 7, 1], [-1, -2, -3, -4]).trace
+
+
+@given(
+    st.sampled_from([*PATTERNS, None]),
+    st.integers(0, 2**64 - 1),
+    st.integers(1, 12),
+    st.sampled_from([Sampler(0.0), Sampler(1.0), Sampler(0.5, top_k=3), Sampler(2.0, min_p=0.1)]),
+    st.sampled_from(["", "hi", "\u00e9\U0001f600", [{"role": "user", "content": "hi"}]]),
+    st.sampled_from([None, 9]),
+)
+def test_a_trace_comes_back_from_json(
+    pattern: str | None, seed: int, count: int, sampler: Sampler, prompt: Any, limit: int | None
+) -> None:
+    constraint = None if pattern is None else explorer.regex(pattern)
+    made = Session(hash_model(), constraint, prompt, sampler=sampler, seed=seed, max_tokens=limit)
+    trace = made.run(count)
+    again = from_json(to_json(trace))
+    assert again == trace
+    assert to_json(again) == to_json(trace)
+    assert again.summary() == trace.summary()
+    assert again.to_records() == trace.to_records()
+    for k in range(len(trace.positions)):
+        assert (again.allowed(k) == trace.allowed(k)).all()
+
+
+def test_a_finding_comes_back_from_json() -> None:
+    trace = finding()
+    assert from_json(to_json(trace)) == trace
+    assert trace.rejection is not None and trace.unread == (1,)
+
+
+def test_a_file_keeps_what_is_not_compared_too(tmp_path: Path) -> None:
+    trace = example()
+    trace.save(tmp_path / "run.json")
+    again = Trace.load(tmp_path / "run.json")
+    for one, other in zip(trace.positions, again.positions, strict=True):
+        if one.distribution is not None and other.distribution is not None:
+            assert other.distribution.timing == one.distribution.timing
+            assert other.distribution.computed == one.distribution.computed
+
+
+# --- damage -----------------------------------------------------------------------------------
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of every value in a document."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            yield from places(entry, (*path, key))
+    elif isinstance(value, list):
+        for k, entry in enumerate(value):
+            yield from places(entry, (*path, k))
+
+
+def at(value: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def shown(path: tuple[str | int, ...]) -> str:
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")
+
+
+def load(document: Any) -> Trace:
+    return from_json(json.dumps(document).encode(), "run.json")
+
+
+# What a value of any kind cannot be at once: a list of a number, nested where lists are expected.
+WRONG = [[["x"]], {"x": 1}, True, -7, 1e300, "\ud800", "wrong"]
+FREE_TEXT = {"model", "prompt", "note", "pattern", "content", "role"}
+
+
+def free(document: Any, path: tuple[str | int, ...], wrong: Any) -> bool:
+    """Whether this value may stand there, so that nothing could be wrong with it."""
+    old, name = at(document, path), next(k for k in reversed(path) if isinstance(k, str))
+    if type(old) is type(wrong) and old == wrong:
+        return True
+    if isinstance(wrong, str) and wrong == "wrong":
+        # Any text may be a name or a prompt, and a token's bytes.
+        return name in FREE_TEXT or path[:2] in (("tokens", "data"), ("tokens", "special"))
+    if path == ("constraint", "source"):
+        return False
+    if isinstance(wrong, dict) and path == ("tokens", "special"):
+        return False
+    if wrong is True:
+        return isinstance(old, bool) and name in ("masking_budget",)
+    if wrong == 1e300 and not isinstance(wrong, bool):
+        # Numbers that any size may have.
+        return name in (
+            "entropy_before", "entropy_after", "kl", "sampling", "mask", "model", "temperature",
+        ) and "steps" not in path and "candidates" not in path  # fmt: skip
+    if wrong == -7 and not isinstance(wrong, bool):
+        # A log-probability may be -7; so may an id of a run from elsewhere.
+        return (
+            name in ("log_z", "first_choice_log_prob", "model", "filtered", "constrained")
+            and "milliseconds" not in path
+        ) or path[0] == "rejection"
+    return False
+
+
+@pytest.mark.parametrize("trace", [example(), finding()], ids=["run", "finding"])
+def test_damage_at_any_value_is_found_and_named(trace: Trace) -> None:
+    document = json.loads(to_json(trace))
+    tried = 0
+    for path in places(document):
+        if path[:2] == ("constraint", "source") and len(path) > 2 and path[-1] == "pattern":
+            continue
+        for wrong in WRONG:
+            if free(document, path, wrong):
+                continue
+            damaged = copy.deepcopy(document)
+            at(damaged, path[:-1])[path[-1]] = wrong
+            with pytest.raises(DamagedFile) as caught:
+                load(damaged)
+                pytest.fail(f"{shown(path)} = {wrong!r} was read")
+            assert "run.json: " in str(caught.value)
+            place = caught.value.evidence["place"]
+            assert isinstance(place, str)
+            tried += 1
+    assert tried > 1000
+
+
+def test_the_place_named_is_the_place_damaged() -> None:
+    document = json.loads(to_json(example()))
+    for path, wrong in [
+        (("steps", 1, "token"), "x"),
+        (("steps", 0, "uniform"), 1.0),
+        (("steps", 0, "chosen_by"), "nobody"),
+        (("positions", 2, "distribution", "log_z"), None),
+        (("positions", 2, "distribution", "candidates", "model", 1), {}),
+        (("positions", 0, "num_allowed"), 0),
+        (("positions", 1, "row"), 10**6),
+        (("tokens", "eos_ids", 0), 10**6),
+        (("tokens", "data", "0"), {"hex": "xy"}),
+        (("constraint", "rows"), "AAAA"),
+        (("constraint", "token_class"), "eJwDAAAAAAE="),
+        (("sampler", "top_k"), 0),
+        (("seed",), -1),
+    ]:
+        damaged = copy.deepcopy(document)
+        at(damaged, path[:-1])[path[-1]] = wrong
+        with pytest.raises(DamagedFile) as caught:
+            load(damaged)
+        assert str(caught.value.evidence["place"]).startswith(shown(path))
+
+
+def test_every_key_is_needed_and_no_other_is_known() -> None:
+    document = json.loads(to_json(example()))
+    for path in places(document):
+        if path[:2] in (("tokens", "special"), ("constraint", "source")) and len(path) > 2:
+            continue
+        parent = at(document, path[:-1])
+        if isinstance(parent, dict):
+            damaged = copy.deepcopy(document)
+            if path[:2] != ("tokens", "data") or len(path) == 2:
+                del at(damaged, path[:-1])[path[-1]]
+                with pytest.raises(DamagedFile):
+                    load(damaged)
+            more = copy.deepcopy(document)
+            at(more, path[:-1])["unheard-of"] = 1
+            with pytest.raises(DamagedFile):
+                load(more)
+        else:
+            damaged = copy.deepcopy(document)
+            del at(damaged, path[:-1])[path[-1]]
+            if path[0] not in ("prompt_ids",):
+                with pytest.raises(DamagedFile):
+                    load(damaged)
+
+
+def test_bytes_that_break_off_anywhere_are_damaged() -> None:
+    data = to_json(example())
+    for end in range(0, len(data), 7):
+        with pytest.raises(DamagedFile):
+            from_json(data[:end])
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_refused(data: bytes) -> None:
+    with pytest.raises(DamagedFile):
+        from_json(data)
+
+
+def test_an_unknown_version_is_refused_by_name() -> None:
+    document = json.loads(to_json(example()))
+    for version in (0, 2, "1", None):
+        with pytest.raises(DamagedFile, match=f"version is {version!r}"):
+            load({**document, "version": version})
+    with pytest.raises(DamagedFile, match="kind"):
+        load({**document, "kind": "explorer.TokenDFA"})
+
+
+def test_a_bomb_does_not_go_off() -> None:
+    import base64
+    import zlib
+
+    document = json.loads(to_json(example()))
+    document["constraint"]["rows"] = base64.b64encode(zlib.compress(bytes(10**8), 9)).decode()
+    with pytest.raises(DamagedFile, match="bytes as zlib"):
+        load(document)
+    deep = b"[" * 100_000
+    with pytest.raises(DamagedFile):
+        from_json(deep)
+
+
+# --- what it says -----------------------------------------------------------------------------
+
+
+def test_a_trace_has_one_position_more_than_steps() -> None:
+    trace = example()
+    assert len(trace.positions) == len(trace.steps) + 1 == len(trace) + 1
+    for k, step in enumerate(trace.steps):
+        assert step.before is trace.positions[k]
+        assert trace.positions[k + 1].data == trace.positions[k].data + (step.data or b"")
+    assert trace.text == trace.data.decode()
+
+
+def test_text_comes_from_the_bytes_of_tokens() -> None:
+    made = Session(hash_model(), explorer.literal("é"))
+    made.step(token=14)
+    assert made.trace.text == "\ufffd" and made.trace.data == b"\xc3"
+    made.step(token=15)
+    assert made.trace.text == "é"
+
+
+def test_records_make_columns() -> None:
+    trace = example()
+    records = trace.to_records()
+    assert len(records) == len(trace.positions)
+    assert len({tuple(record) for record in records}) == 1
+    assert all(
+        value is None or isinstance(value, bool | int | float | str)
+        for record in records
+        for value in record.values()
+    )
+    assert records[-1]["token"] is None
+    assert [record["token"] for record in records[:-1]] == list(trace.ids)
+
+
+def test_a_summary_says_what_happened() -> None:
+    trace = example()
+    text = str(trace)
+    assert "chosen by the user" in text and "matching" in text
+    assert len([line for line in text.split("\n") if line[:4].strip().isdigit()]) == len(trace)
+    forced = Session(hash_model(), explorer.literal("é"), sampler=Sampler(1.0)).run()
+    assert forced.steps[-1].forced and "forced" in str(forced)
+    interventions = sum(step.intervention for step in trace.steps)
+    assert f"interventions {interventions}" in text and "masked" in text
+
+
+def test_a_real_model_comes_back_from_json() -> None:
+    made = Session(language_model("llama"), explorer.regex("(yes|no), .{1,9}"), "is it", max_tokens=20)
+    trace = made.run()
+    assert trace.finished
+    assert from_json(to_json(trace)) == trace
+    assert trace.constraint is not None and trace.constraint.accepts(trace.text)
+
+
+def test_a_thousand_steps_over_a_wide_vocabulary_stay_small() -> None:
+    """131,072 tokens of one to four letters, a JSON-like constraint, a thousand tokens."""
+    rng = np.random.default_rng(0)
+    letters = list(b'abcdefghijklmnopqrstuvwxyz0123456789 ",:{}[]')
+    tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    while len(tokens) < 131_071:
+        tokens.append(bytes(rng.choice(letters, size=rng.integers(2, 5)).tolist()))
+    vocabulary = Vocabulary.from_bytes([*tokens, None], eos_ids=[131_071])
+    constraint = explorer.regex(r'\[("[a-z ]{0,20}"|[0-9]{1,9})(, ("[a-z ]{0,20}"|[0-9]{1,9}))*\]')
+    model = HashModel(vocabulary, scale=1.0)
+    made = Session(model, constraint, sampler=Sampler(1.0), max_tokens=10**6)
+    assert made.dfa is not None
+    eos_states = made.dfa.accepting
+    while made.index < 200:
+        step = made.step()
+        if eos_states[made.state]:
+            made.back()
+            allowed = made.allowed().nonzero()[0]
+            following = [t for t in allowed[:200] if made.dfa.step(made.state, int(t)) is not None]
+            going = [t for t in following if not eos_states[made.dfa.step(made.state, int(t)) or 0]]
+            step = made.step(token=int(going[0]))
+        assert step.token < 131_071
+    trace = made.trace
+    fixed = len(to_json(Session(model, constraint).trace))
+    per_step = (len(to_json(trace)) - fixed) / len(trace)
+    assert fixed + 1000 * per_step <= 5_000_000
+    assert math.isfinite(per_step)
