@@ -2,7 +2,15 @@
 
 The pipeline, as data: a constraint becomes a character FSA, a tokenizer becomes a detokenizing
 FST, their composition is a token DFA, and a row of that is a mask. See ``README.md`` for a tour.
+
+Whatever needs torch or transformers is imported on first use, so that compiling constraints
+needs neither.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from explorer import errors
 from explorer.automata.constraint import Constraint, choice, literal, regex
@@ -13,17 +21,65 @@ from explorer.tokens.states import DONE
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
+if TYPE_CHECKING:
+    from explorer.decoding.generate import generate
+    from explorer.decoding.load import load_model
+    from explorer.decoding.processor import ConstraintLogitsProcessor
+    from explorer.decoding.sampler import Sampler
+    from explorer.decoding.session import Session
+    from explorer.decoding.trace import Trace
+    from explorer.tokens.device import DeviceMasks
+
 __all__ = [
     "DONE",
     "Budget",
     "Constraint",
+    "ConstraintLogitsProcessor",
+    "DeviceMasks",
+    "Sampler",
+    "Session",
     "TokenDFA",
+    "Trace",
     "Vocabulary",
     "choice",
     "compile",
     "detokenizing_fst",
     "errors",
+    "generate",
     "literal",
+    "load_model",
     "regex",
 ]
 __version__ = "0.1.0"
+
+_LATER = {
+    "ConstraintLogitsProcessor": "explorer.decoding.processor",
+    "DeviceMasks": "explorer.tokens.device",
+    "Sampler": "explorer.decoding.sampler",
+    "Session": "explorer.decoding.session",
+    "Trace": "explorer.decoding.trace",
+    "generate": "explorer.decoding.generate",
+    "load_model": "explorer.decoding.load",
+}
+
+
+def __getattr__(name: str) -> object:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'explorer' has no attribute {name!r}")
+    try:
+        value: object = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == "explorer":
+            raise
+        raise errors.MissingDependency(
+            f"explorer.{name} needs the library {error.name!r}, which is not installed.",
+            remedy="Install the extra `models`: pip install 'constraint-explorer[models]'.",
+            evidence={"library": error.name},
+        ) from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,7 +13,7 @@ import numpy as np
 
 from explorer.analysis.characters import Characters
 from explorer.analysis.paths import Paths, Words
-from explorer.automata.machine import NO_ARC, Bool, Dfa
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.trie import Trie, trie_of
 
@@ -38,7 +38,15 @@ class Machine:
     @cached_property
     def words(self) -> Words:
         """The vocabulary in byte order."""
-        return Words(self._tokens, self.trie.ids)
+        return Words(self._tokens, self.word_of)
+
+    @cached_property
+    def word_of(self) -> Int32:
+        """int32[ids], the word of the trie that each id writes; -1 if it writes none."""
+        word_of = np.full(len(self._tokens), -1, np.int32)
+        word_of[self.trie.first_id] = np.arange(self.trie.num_words, dtype=np.int32)
+        word_of[self.trie.further_id] = self.trie.further_word
+        return word_of
 
     def paths(self, dfa: TokenDFA) -> Paths:
         """The searches of the machine this belongs to."""

@@ -10,6 +10,7 @@ Cost: one row of the table per state that is nearer than the goal.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -136,21 +137,20 @@ class Paths:
 
 
 class Words:
-    """The distinct byte strings of a vocabulary in order, to find those that share a prefix.
+    """A vocabulary's tokens in byte order, to find those that share a prefix.
 
     Args:
         tokens: Bytes by id.
-        ids: int32[text tokens], ids grouped by word, words in byte order (`Trie.ids`).
+        word_of: int32[ids], the number of each id's bytes in byte order; -1 if it writes none.
     """
 
-    def __init__(self, tokens: tuple[bytes | None, ...], ids: Int32) -> None:
-        self._ids = ids
-        self._data = [tokens[token] or b"" for token in ids.tolist()]
+    def __init__(self, tokens: tuple[bytes | None, ...], word_of: Int32) -> None:
+        text = np.flatnonzero(word_of >= 0)
+        self._ids = text[np.argsort(word_of[text], kind="stable")].astype(np.int32)
+        self._data = [tokens[token] or b"" for token in self._ids.tolist()]
 
     def starting_with(self, prefix: bytes) -> Int32:
         """The ids whose bytes begin with a prefix, in byte order."""
-        from bisect import bisect_left
-
         low = bisect_left(self._data, prefix)
         # The first string past all that begin so: the prefix with its last byte raised.
         cut = prefix.rstrip(b"\xff")

@@ -128,7 +128,9 @@ def _with(leaf: str, characters: str) -> str:
     """A class or literal with some characters more."""
     added = "".join(f"\\{c}" if c in "\\]^-[&~|#" or c.isspace() else c for c in characters)
     if leaf.startswith("[") and not leaf.startswith("[^"):
-        return f"{leaf[:-1]}{added}]"
+        # In front, where no hyphen can make a range of it; what came first there loses its place.
+        body = leaf[1:]
+        return f"[{added}{chr(92) if body[0] in ']-' else ''}{body}"
     if leaf.startswith("[") or leaf == ".":
         return f"(?:{leaf}|[{added}])"
     return f"[{leaf if leaf.startswith(chr(92)) or leaf.isalnum() else chr(92) + leaf}{added}]"

@@ -1,9 +1,9 @@
 """Batched constrained generation on the model's device, without a record.
 
-Logits, mask, draw and state stay where the model is; the host only starts the next step. Whether all
-rows have ended is asked without waiting for the answer: a flag is copied back while the next steps
-run, so that a few steps too many may be started and are thrown away. What went wrong is read from
-the error word at the end.
+Logits, mask, draw and state stay where the model is; the host only starts the next step. Whether
+all rows have ended is asked without waiting for the answer: a flag is copied back while the next
+steps run, so that a few steps too many may be started and are thrown away. What went wrong is read
+from the error word at the end.
 
 Row b draws its random numbers from stream b, so a batch gives each row the tokens it would get
 alone, and `Session` the same again with ``stream=b``, as far as the model's own arithmetic gives a
@@ -72,7 +72,7 @@ class Generation:
         """
         ends = [k for k, token in enumerate(row) if token in vocabulary.eos_ids]
         tokens = tuple(row[: ends[0] + 1] if ends else row)
-        # Logits may be wider than the vocabulary, and free text may hold ids that are not text.
+        # Free text may hold ids that are not text.
         data = b"".join(vocabulary.tokens[token] or b"" for token in tokens)
         return cls(tokens, data, bool(ends))
 
@@ -199,7 +199,7 @@ def generate(
         True
     """
     listed = _prompts(prompts)
-    for_each = _for_each(constraints, len(listed))
+    wanted = for_each(constraints, len(listed))
     if streams is not None and len(streams) != len(listed):
         raise ExplorerError(
             f"{len(streams)} streams for {len(listed)} prompts.",
@@ -217,12 +217,12 @@ def generate(
 
     def batch_on(device: str | torch.device) -> Batch:
         return Batch(
-            for_each, model.vocabulary, sampler, seed=seed, streams=streams, max_tokens=max_tokens,
+            wanted, model.vocabulary, sampler, seed=seed, streams=streams, max_tokens=max_tokens,
             masking_budget=masking_budget, device=device, budget=budget,
         )  # fmt: skip
 
     # What is wrong with the constraints is said before the model reads anything.
-    for_each = [rule.dfa for rule in batch_on("cpu").rules]
+    wanted = [rule.dfa for rule in batch_on("cpu").rules]
     reading = open_batch(model, [model.encode_prompt(prompt) for prompt in listed])
     batch = batch_on(reading.logits.device)
     ended = _Ended(reading.logits.device)
@@ -291,15 +291,26 @@ def _prompts(prompts: object) -> list[Prompt]:
     return list(prompts)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
-def _for_each(
+def for_each(
     constraints: AnyConstraint | Sequence[AnyConstraint], count: int
 ) -> list[AnyConstraint]:
-    if isinstance(constraints, Sequence) and not isinstance(constraints, str):
-        if len(constraints) != count:
-            raise ExplorerError(
-                f"{len(constraints)} constraints for {count} prompts.",
-                remedy="Give one for each prompt, or one for all.",
-                evidence={"constraints": len(constraints), "prompts": count},
-            )
-        return list(constraints)
-    return [constraints] * count
+    """The constraint of each row.
+
+    Args:
+        constraints: One for all, or one for each.
+        count: How many rows there are.
+
+    Raises:
+        ExplorerError: There are not so many.
+    """
+    # A string is a sequence too; as a constraint it is refused with a reason, by `Rule`.
+    if isinstance(constraints, str) or not isinstance(constraints, Sequence):
+        one: AnyConstraint = constraints
+        return [one] * count
+    if len(constraints) != count:
+        raise ExplorerError(
+            f"{len(constraints)} constraints for {count} rows.",
+            remedy="Give one for each row, or one for all.",
+            evidence={"constraints": len(constraints), "rows": count},
+        )
+    return list(constraints)

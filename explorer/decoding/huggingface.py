@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.cache_utils import Cache, DynamicCache
+from transformers.utils import logging
 
 from explorer.decoding.key_values import KeyValues
 from explorer.decoding.model import Prompt, Reading
@@ -352,10 +354,23 @@ def open_folder(
     """
     common: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
     tokenizer: Any = AutoTokenizer.from_pretrained(folder, **common)
-    model: Any = AutoModelForCausalLM.from_pretrained(
-        folder, use_safetensors=True, dtype=dtype or "auto", **common
-    )
+    with _no_progress_bar():
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, use_safetensors=True, dtype=dtype or "auto", **common
+        )
     return HuggingFaceModel(model.to(device).eval(), tokenizer, name)
+
+
+@contextmanager
+def _no_progress_bar() -> Generator[None]:
+    """Keep the library from drawing in the reader's notebook; its own setting comes back after."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _before(plain: list[int], dressed: list[int]) -> list[int] | None:

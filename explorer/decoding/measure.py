@@ -5,13 +5,14 @@ that the token drawn is the same. The numbers that are recorded about it are the
 float64 on the host: a sum over 131,072 float32 probabilities has too few digits left for a
 divergence of a thousandth of a bit.
 
-Cost: about five passes over the logits in float64.
+Cost: a few passes over the logits in float64.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
@@ -24,6 +25,8 @@ from explorer.decoding.step_record import Candidate, Distribution
 from explorer.errors import ExplorerError
 
 Float64 = NDArray[np.float64]
+
+_PLAIN: Final = Sampler(1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +70,20 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
     on_device = torch.tensor(mask, device=logits.device)
     masked = raw.masked_fill(~on_device, -math.inf)
     drawable = sampler.filtered(masked)
-    shown = Sampler(1.0) if sampler.greedy else sampler
     model = _log_softmax(_host(raw))
     _check(model, mask)
-    filtered = _log_softmax(_host(shown.filtered(raw)))
-    constrained = _log_softmax(_host(shown.filtered(masked)))
+    log_z = _log_sum(model[mask])
+    if sampler.greedy or sampler == _PLAIN:
+        # Nothing but the mask: exact, and no further pass of the sampler.
+        filtered = model
+        constrained = np.where(mask, model - log_z, -math.inf)
+    else:
+        filtered = _log_softmax(_host(sampler.filtered(raw)))
+        constrained = _log_softmax(_host(drawable))
 
+    distinct = (model, constrained) if filtered is model else (model, filtered, constrained)
     picked = np.unique(
-        np.concatenate([_highest(scores, top_k) for scores in (model, filtered, constrained)])
+        np.concatenate([_highest(scores, top_k) for scores in distinct])
     )
     order = picked[np.lexsort((picked, -model[picked]))]
     first = int(model.argmax())
@@ -90,7 +99,7 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
             for token in order
         ),
         # A rounding above 1 is not a mass.
-        log_z=min(0.0, _log_sum(model[mask])),
+        log_z=min(0.0, log_z),
         entropy_before=_bits(model, model),
         entropy_after=_bits(constrained, constrained),
         kl=max(0.0, _bits(constrained, model) - _bits(constrained, constrained)),
@@ -126,12 +135,14 @@ def _bits(weights: Float64, scores: Float64) -> float:
 
 def _highest(scores: Float64, k: int) -> NDArray[np.int64]:
     """The k highest, of equals the lowest ids; none of -inf."""
-    k = min(k, int((scores > -math.inf).sum()))
+    possible = np.flatnonzero(scores > -math.inf)
+    k = min(k, len(possible))
     if k == 0:
-        return np.empty(0, np.int64)
-    least = np.partition(scores, -k)[-k]
-    above = np.flatnonzero(scores > least)
-    level = np.flatnonzero(scores == least)[: k - len(above)]
+        return possible
+    among = scores[possible]
+    least = np.partition(among, -k)[-k]
+    above = possible[among > least]
+    level = possible[among == least][: k - len(above)]
     return np.concatenate([above, level])
 
 

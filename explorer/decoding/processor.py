@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from explorer.budget import Budget
-from explorer.decoding.generate import AnyConstraint, Batch
+from explorer.decoding.generate import AnyConstraint, Batch, for_each
 from explorer.decoding.recorder import Recorder
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.trace import Trace
@@ -81,8 +81,10 @@ class ConstraintLogitsProcessor:
         self._streams = streams
         self._record = record
         self._name = name
-        self._one_for_all = not isinstance(constraints, Sequence)
-        listed = list(constraints) if isinstance(constraints, Sequence) else [constraints]
+        self._one_for_all = isinstance(constraints, str) or not isinstance(constraints, Sequence)
+        listed = for_each(
+            constraints, 1 if self._one_for_all else len(cast("list[None]", constraints))
+        )
         # Compiled here, so that a constraint that cannot be is refused before the model runs.
         compiled = self._batch(listed, list(range(len(listed))), "cpu", budget)
         self._constraints = [rule.dfa for rule in compiled.rules]
@@ -134,13 +136,15 @@ class ConstraintLogitsProcessor:
 
     def _start(self, input_ids: Tensor, scores: Tensor) -> Batch:
         count = len(input_ids)
-        constraints = self._constraints * count if self._one_for_all else self._constraints
+        constraints = for_each(
+            self._constraints[0] if self._one_for_all else self._constraints, count
+        )
         streams = list(range(count)) if self._streams is None else list(self._streams)
-        if len(constraints) != count or len(streams) != count:
+        if len(streams) != count:
             raise ExplorerError(
-                f"{len(constraints)} constraints and {len(streams)} streams for {count} rows.",
-                remedy="Give one for each row (num_return_sequences and beams multiply rows).",
-                evidence={"constraints": len(constraints), "rows": count},
+                f"{len(streams)} streams for {count} rows.",
+                remedy="Give one for each row; num_return_sequences and beams multiply rows.",
+                evidence={"streams": len(streams), "rows": count},
             )
         self._running = self._batch(constraints, streams, scores.device, None)
         self._length = input_ids.shape[1]

@@ -114,8 +114,8 @@ def from_json(data: bytes, file: str = "the trace") -> Trace:
     head = top.mapping()
     if "kind" not in head or head["kind"].value != KIND:
         raise top.fault(f"a trace: its `kind` is not {KIND!r}")
-    if "version" not in head or head["version"].value != VERSION:
-        version = head["version"].value if "version" in head else None
+    version = head["version"].value if "version" in head else None
+    if version != VERSION or isinstance(version, bool):
         raise DamagedFile(
             f"{file}: version is {version!r}; this release reads version {VERSION}.",
             remedy="Read it with the release that wrote it, or make the trace again.",

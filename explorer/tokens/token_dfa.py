@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,11 @@ from explorer.tokens.lost import Lost, find_lost
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, FREE
 from explorer.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import torch
+
+    from explorer.tokens.device import DeviceMasks
 
 _ROW_BYTES_KEPT = 64_000_000
 
@@ -210,6 +216,19 @@ class TokenDFA:
     def dead_tokens(self) -> Int32:
         """The ids that no state allows."""
         return self.tokens_of_class[DEAD_CLASS]
+
+    def to(self, device: str | torch.device = "cpu") -> DeviceMasks:
+        """The machine's tables on a device, for masks of whole batches there.
+
+        Args:
+            device: As torch names it, such as ``"cpu"`` or ``"cuda"``.
+
+        Returns:
+            ``mask_(logits, states)`` and ``advance(states, tokens)``; see `DeviceMasks`.
+        """
+        from explorer.tokens.device import DeviceMasks
+
+        return DeviceMasks([self], device=device)
 
     def save(self, path: str | Path) -> None:
         """Write the machine, its constraint and the vocabulary's fingerprint to one file."""

@@ -135,7 +135,12 @@ def check_steps(device: str, dtype: torch.dtype, *, ties: bool, few: int | None 
         expected = reference.step(twin, sampler, logits.clone(), other, 3)
         for b, (ours, theirs) in enumerate(zip(tokens.tolist(), expected.tolist(), strict=True)):
             if ours != theirs:
-                assert close_call(twin, sampler, logits, before, b, ours), (sampler, b, ours, theirs)
+                assert close_call(twin, sampler, logits, before, b, ours), (
+                    sampler,
+                    b,
+                    ours,
+                    theirs,
+                )
                 close += 1
                 continue
             for name in ("states", "positions", "remaining"):
@@ -147,7 +152,7 @@ def check_steps(device: str, dtype: torch.dtype, *, ties: bool, few: int | None 
                 assert (tokens >= 0).all() or (before.states[tokens < 0] == DEAD).all()
             except ExplorerError as error:
                 assert error.evidence["fault"] in (1, 3, 4)
-                assert tokens[error.evidence["row"]] == -1
+                assert tokens.tolist()[error.evidence["row"]] == -1  # pyright: ignore
     return close
 
 

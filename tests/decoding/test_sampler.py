@@ -76,10 +76,15 @@ def test_filters_are_those_of_the_documentation(sampler: Sampler, logits: list[f
 
 def test_the_oracle_notices_another_order() -> None:
     """Min-p before top-p keeps other tokens, and the comparison sees it."""
-    sampler, logits = Sampler(top_p=0.5, min_p=0.3), [0.0, -0.1, -2.0]
-    late = Sampler(top_p=0.5)
-    assert holds(sampler, logits, sampler.filtered)
-    assert not holds(Sampler(top_p=0.7, min_p=0.3), logits, late.filtered)
+    # 0.5, 0.3, 0.15, 0.05: min-p first would keep two, of which top-p 0.6 keeps the first.
+    sampler, logits = Sampler(top_p=0.6, min_p=0.4), torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
+    row = logits.double().tolist()
+    assert holds(sampler, row, sampler.filtered)
+
+    def min_p_first(given: Tensor) -> Tensor:
+        return Sampler(top_p=0.6).filtered(Sampler(min_p=0.4).filtered(given))
+
+    assert not holds(sampler, row, min_p_first)
 
 
 @given(samplers, st.lists(logit_rows.filter(lambda r: len(r) > 3), min_size=2, max_size=5))

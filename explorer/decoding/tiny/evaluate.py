@@ -46,7 +46,7 @@ CARD: Final = FOLDER / "MODEL_CARD.md"
 JSON_PROMPTS: Final = (
     "Write a JSON record of a game character.\n",
     "Write a JSON record of a product on several lines.\n",
-    "Q: Write a JSON record of a person.\nA:",
+    "Give me a person as a JSON object.\n",
 )
 JSON_SAMPLES: Final = 200
 """Answers drawn for each prompt."""
@@ -64,6 +64,8 @@ LOWER_CASE: Final = tuple(option.lower() for option in CAPITALISED)
 
 CHATTER_PROMPT: Final = "Q: What is the capital of France?\nA:"
 PARIS_PROMPT: Final = "The capital of France is"
+BOUNDARY_PROMPT: Final = "Q: Write a JSON record of a person.\nA:"
+"""Ends inside what is one token (``: {"``) wherever the corpus goes on with a record."""
 
 HELD_OUT_DOCUMENTS: Final = 4000
 
@@ -293,6 +295,7 @@ def chatter_table(probe: Probe) -> Table:
     end = probe.next(probe.encode(CHATTER_PROMPT + " Paris."))
     boundary = PARIS_PROMPT + " "
     paris = probe.encode("Paris")[1]
+    braces = [i for i, text in enumerate(probe.texts) if text.lstrip().startswith("{")]
     return [
         ("what", "value"),
         (f"greedy after {_shown(CHATTER_PROMPT)}", _shown(probe.answers(CHATTER_PROMPT)[0])),
@@ -303,6 +306,14 @@ def chatter_table(probe: Probe) -> Table:
         (
             f"probability of `Paris` after {_shown(boundary)} (a space too many)",
             _percent(float(probe.next(probe.encode(boundary))[paris])),
+        ),
+        (
+            f"probability of a brace after {_shown(JSON_PROMPTS[0])}",
+            _percent(float(probe.next(probe.encode(JSON_PROMPTS[0]))[braces].sum())),
+        ),
+        (
+            f"probability of a brace after {_shown(BOUNDARY_PROMPT)} (ends inside a token)",
+            _percent(float(probe.next(probe.encode(BOUNDARY_PROMPT))[braces].sum())),
         ),
     ]
 
@@ -372,7 +383,7 @@ def filled(card: str, tables: dict[str, Table]) -> str:
     """The card with new tables between its marks.
 
     Raises:
-        ValueError: The marks of the card and the tables are not the same set.
+        ValueError: The card has no marks for some table.
 
     Example:
         >>> card = "<!-- measured: a -->\\nold\\n<!-- end -->"
@@ -384,10 +395,12 @@ def filled(card: str, tables: dict[str, Table]) -> str:
         <!-- end -->
     """
     names = [match["name"] for match in _SECTION.finditer(card)]
-    if sorted(names) != sorted(tables):
-        raise ValueError(f"the card has the sections {names}, the measurements {list(tables)}")
+    if missing := set(tables) - set(names):
+        raise ValueError(f"the card has no section {sorted(missing)}; it has {names}")
 
     def replace(match: re.Match[str]) -> str:
+        if match["name"] not in tables:
+            return match[0]
         head, *body = tables[match["name"]]
         rule = "|" + "---|" * len(head)
         lines = ["| " + " | ".join(row) + " |" for row in (head, *body)]
@@ -419,14 +432,19 @@ def main(arguments: list[str] | None = None) -> int:
         description=(__doc__ or "").split("\n")[0],
     )
     parser.add_argument("--card", type=Path, default=CARD)
+    parser.add_argument(
+        "--only", choices=SECTIONS, nargs="*", help="sections to measure; the others are kept"
+    )
     options = parser.parse_args(arguments)
     torch.set_num_threads(Recipe().threads)
+    card = options.card.read_text(encoding="utf-8")
     probe = Probe()
     tables: dict[str, Table] = {}
     for name, measure in SECTIONS.items():
+        if options.only is not None and name not in options.only:
+            continue
         tables[name] = measure(probe)
         print(name, *tables[name], sep="\n  ", flush=True)
-    card = options.card.read_text(encoding="utf-8")
     options.card.write_text(filled(card, tables), encoding="utf-8")
     return 0
 

@@ -1,0 +1,59 @@
+"""Compile the kernels for a Hopper GPU, with the compiler that Triton carries; none is needed.
+
+The interpreter accepts what the compiler refuses (types that change in a loop, say), so a machine
+without a GPU needs both. Prints the name of each kernel that was compiled.
+"""
+
+from __future__ import annotations
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from explorer.decoding.fused import step_kernel
+from explorer.tokens.mask_kernel import mask_kernel
+
+TYPES = {
+    "logits": "*bf16",
+    "token_class": "*i16",
+    **dict.fromkeys(["needed_cells", "targets", "least"], "*i32"),
+    **dict.fromkeys(
+        [
+            "logits_stride",
+            "width",
+            "covered",
+            "token_class_stride",
+            "num_constraints",
+            "eos",
+            "top_k",
+        ],
+        "i32",
+    ),
+    **dict.fromkeys(["seed_low", "seed_high", "top_p"], "i64"),
+    **dict.fromkeys(["temperature", "min_below"], "fp32"),
+}
+
+
+def compile_for_hopper(kernel: object, constants: dict[str, object], **types: str) -> None:
+    names = kernel.arg_names  # pyright: ignore
+    signature = {name: types.get(name) or TYPES.get(name, "*i64") for name in names}
+    signature.update(dict.fromkeys(constants, "constexpr"))
+    source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
+    compiled = triton.compile(
+        source, target=GPUTarget("cuda", 90, 32), options={"enable_fp_fusion": False}
+    )
+    assert compiled.asm["ptx"]
+    print(compiled.metadata.name)
+
+
+for limited, tensor in ((True, True), (False, True), (True, False)):
+    compile_for_hopper(
+        mask_kernel,
+        {"HAS_REMAINING": limited, "STEP_IS_TENSOR": tensor, "BLOCK": 4096},
+        step="*i64" if tensor else "i32",
+    )
+for greedy, top_k, top_p in ((True, False, False), (False, False, False), (False, True, False),
+                             (False, True, True)):  # fmt: skip
+    compile_for_hopper(
+        step_kernel, {"GREEDY": greedy, "TOP_K": top_k, "TOP_P": top_p, "BLOCK": 4096}
+    )

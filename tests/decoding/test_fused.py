@@ -1,0 +1,61 @@
+"""The Triton kernels equal the plain step: interpreted on any machine, compiled, and on a GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
+
+
+def run(*arguments: str, **environment: str) -> str:
+    """A fresh interpreter: Triton decides at its first import whether kernels are interpreted."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@needs_triton
+def test_interpreted_kernels_equal_the_reference() -> None:
+    """Numpy warns about arithmetic on infinities and NaN, which are the point of the test."""
+    out = run("-W", "ignore", "-m", "tests.decoding.fused_cases", "2", TRITON_INTERPRET="1")
+    assert "kernels equal the reference" in out
+
+
+@needs_triton
+@pytest.mark.long
+def test_interpreted_kernels_equal_the_reference_on_many_rows() -> None:
+    out = run("-W", "ignore", "-m", "tests.decoding.fused_cases", "20", TRITON_INTERPRET="1")
+    assert "kernels equal the reference" in out
+
+
+@needs_triton
+def test_kernels_compile_for_a_gpu_that_is_not_there(tmp_path: Path) -> None:
+    out = run("-m", "tests.decoding.fused_compile", TRITON_CACHE_DIR=str(tmp_path))
+    assert out.split() == ["mask_kernel"] * 3 + ["step_kernel"] * 4
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_kernels_equal_the_reference_on_a_gpu(dtype: torch.dtype, ties: bool) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    from tests.decoding import fused_cases
+
+    fused_cases.check_masks("cuda")
+    assert fused_cases.check_steps("cuda", dtype, ties=ties) <= 4

@@ -1,0 +1,221 @@
+"""Batched generation: texts match, batches are their rows, budgets are kept, faults raise."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+import torch
+
+import explorer
+from explorer.decoding.generate import Generation, generate
+from explorer.decoding.model import Reading
+from explorer.decoding.sampler import Sampler
+from explorer.decoding.session import Session
+from explorer.errors import ConstraintError, ExplorerError
+from tests.decoding.models import HashModel, hash_model, language_model
+from tests.decoding.patterns import random_pattern
+
+SAMPLERS = [
+    Sampler(0.0),
+    Sampler(1.0),
+    Sampler(0.7, top_k=20),
+    Sampler(1.3, top_p=0.9),
+    Sampler(min_p=0.02),
+]
+PATTERNS = [r"(foo)+d", r"[0-9]{4}-[01][0-9]", r"yes|no|maybe", r'"[^"]*"', r"[\w ]{3,9}é?"]
+
+
+def conformance(pairs: int, kind: str) -> tuple[int, int, int]:
+    """Texts that match in full, constrained and not, and how many there were."""
+    model = language_model(kind)
+    draw = random.Random(pairs)
+    constrained = free = total = 0
+    while total < pairs:
+        # A batch of its own for each budget; patterns, prompts and streams are mixed within it.
+        patterns = [random_pattern(draw) for _ in range(10)]
+        machines = [explorer.compile(explorer.regex(p), model.vocabulary) for p in patterns]
+        least = max(int(dfa.distance[dfa.start]) for dfa in machines)
+        prompts = [draw.choice(["the", "food or", "{", "2024-"]) for _ in patterns]
+        settings: dict[str, Any] = {
+            "sampler": draw.choice(SAMPLERS),
+            "max_tokens": least + draw.randint(0, 12),
+            "seed": draw.randrange(2**64),
+        }
+        for pattern, ours, theirs in zip(
+            patterns,
+            generate(model, prompts, machines, **settings),
+            generate(model, prompts, None, **settings),
+            strict=True,
+        ):
+            total += 1
+            assert ours.finished and len(ours.tokens) <= settings["max_tokens"]
+            matched = re.fullmatch(pattern, ours.data.decode()) is not None
+            assert matched, (pattern, ours)
+            constrained += matched
+            # Generous: a text that is cut off counts if it happens to match.
+            free += re.fullmatch(pattern, theirs.text) is not None
+    return constrained, free, total
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_every_text_matches_its_constraint(kind: str) -> None:
+    constrained, free, total = conformance(50, kind)
+    print(f"{kind}: {constrained / total:.3f} constrained, {free / total:.3f} unconstrained")
+    assert constrained == total == 50
+    assert free < total / 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_a_thousand_texts_match_their_constraints(kind: str) -> None:
+    constrained, free, total = conformance(1000, kind)
+    print(f"{kind}: {constrained / total:.3f} constrained, {free / total:.3f} unconstrained")
+    assert constrained == total == 1000
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_batch_is_its_rows_and_their_sessions(sampler: Sampler) -> None:
+    """A model without batches: rows are computed alike, so the tokens must be the same."""
+    model = hash_model()
+    patterns: list[str | None] = [r"(foo)+d", r"yes|no", None, r"[12\-]{3,20}", r"é(, é)*"]
+    constraints = [None if p is None else explorer.regex(p) for p in patterns]
+    prompts = ["a", "bb", "", "ccc", "a"]
+    together = generate(model, prompts, constraints, sampler, 12, seed=5)
+    for b, (prompt, constraint) in enumerate(zip(prompts, constraints, strict=True)):
+        alone = generate(model, [prompt], constraint, sampler, 12, seed=5, streams=[b])
+        assert alone == [together[b]]
+        session = Session(
+            model, constraint, prompt, sampler=sampler, seed=5, stream=b, max_tokens=12
+        )
+        assert session.run().ids == together[b].tokens
+        assert session.finished == together[b].finished
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS[:3])
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_a_real_model_gives_its_session(kind: str, sampler: Sampler) -> None:
+    model = language_model(kind)
+    constraints = [explorer.regex(pattern) for pattern in PATTERNS]
+    prompts = ["the", "foo foo", "", "a fox and", "2024"]
+    texts = generate(model, prompts, constraints, sampler, 16, seed=9)
+    for b, text in enumerate(texts):
+        session = Session(
+            model, constraints[b], prompts[b], sampler=sampler, seed=9, stream=b, max_tokens=16
+        )
+        assert session.run().ids == text.tokens
+
+
+def test_streams_and_seeds_decide() -> None:
+    model = hash_model()
+    constraint = explorer.regex("[a-zé, ]{6,40}")
+
+    def texts(**more: object) -> list[Generation]:
+        return generate(model, ["x"] * 4, constraint, Sampler(2.0), 20, **more)  # pyright: ignore
+
+    first = texts(seed=1)
+    assert first == texts(seed=1) == texts(seed=1, streams=range(4))
+    assert len(set(first)) == 4
+    assert set(first).isdisjoint(texts(seed=2))
+    assert texts(seed=1, streams=[3, 2, 1, 0]) == first[::-1]
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2, 7])
+def test_a_budget_ends_every_text_in_time(spare: int) -> None:
+    """Up to the very last token: the shortest text fits, and one token less raises."""
+    model = hash_model()
+    constraint = explorer.regex(r"(foo, )+food|no(, no){4,}")
+    dfa = explorer.compile(constraint, model.vocabulary)
+    least = int(dfa.distance[dfa.start])
+    seen: set[int] = set()
+    for seed in range(20):
+        (text,) = generate(model, ["x"], constraint, Sampler(3.0), least + spare, seed=seed)
+        assert text.finished and re.fullmatch(r"(foo, )+food|no(, no){4,}", text.text)
+        assert len(text.tokens) <= least + spare
+        seen.add(len(text.tokens))
+    assert max(seen) > least or spare == 0
+    with pytest.raises(ExplorerError, match=f"the shortest takes {least} tokens") as raised:
+        generate(model, ["x"], constraint, max_tokens=least - 1)
+    assert raised.value.evidence["fewest"] == least
+
+
+def test_a_budget_that_is_too_small_raises_before_the_model_is_asked() -> None:
+    model = hash_model()
+    with pytest.raises(ExplorerError, match="max_tokens=3"):
+        generate(model, ["x"], explorer.regex("foo, foo, foo"), max_tokens=3)
+    assert model.reads == 0
+
+
+def test_without_the_budget_in_the_mask_a_text_is_cut_off() -> None:
+    model = hash_model()
+    constraint = explorer.regex(r"(foo, )+d")
+    cut = generate(model, ["x"] * 8, constraint, Sampler(1.0), 3, masking_budget=False)
+    assert any(not text.finished for text in cut)
+    assert all(len(text.tokens) == 3 for text in cut if not text.finished)
+    dfa = explorer.compile(constraint, model.vocabulary)
+    assert all(len(dfa.walk(text.tokens)) == len(text.tokens) + 1 for text in cut)
+
+
+class Broken(HashModel):
+    """Gives nothing that is allowed, from its third token on."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__(hash_model().vocabulary)
+        self.value = value
+
+    def read(self, tokens: object) -> Reading:
+        logits = super().read(tokens).logits  # pyright: ignore[reportArgumentType]
+        return Reading(torch.full_like(logits, self.value) if len(tokens) > 3 else logits)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("sampler", [Sampler(0.0), Sampler(1.0), Sampler(top_p=0.5)])
+def test_broken_logits_raise_with_their_place(value: float, sampler: Sampler) -> None:
+    with pytest.raises(ExplorerError, match=r"Row 1 at step 2.*NaN") as raised:
+        generate(Broken(value), ["", "xx"], explorer.regex("[a-zé, ]{8,}"), sampler, 20)
+    assert raised.value.evidence["row"] == 1
+
+
+def test_logits_of_a_text_that_has_ended_do_not_matter() -> None:
+    """The short text is over when the model breaks."""
+    texts = generate(Broken(torch.nan), ["", ""], explorer.regex("f"), Sampler(1.0), 9)
+    assert [text.text for text in texts] == ["f", "f"]
+
+
+def test_numbers_that_do_not_fit() -> None:
+    model = hash_model()
+    assert generate(model, [], explorer.regex("f")) == []
+    for wrong in (0, -1, True):
+        with pytest.raises(ExplorerError, match="max_tokens is"):
+            generate(model, ["x"], None, max_tokens=wrong)
+    with pytest.raises(ExplorerError, match="2 constraints for 1 rows"):
+        generate(model, ["x"], [None, None])
+    with pytest.raises(ExplorerError, match="2 streams for 1 prompts"):
+        generate(model, ["x"], None, streams=[1, 2])
+    with pytest.raises(ExplorerError, match="not a list of prompts"):
+        generate(model, "x", None)
+    with pytest.raises(ConstraintError, match="could be a pattern or a text"):
+        generate(model, ["x"], "foo")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ExplorerError, match="64-bit"):
+        generate(model, ["x"], None, Sampler(1.0), seed=-1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_device_gives_the_tokens_of_the_cpu(sampler: Sampler) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+
+    class OnDevice(HashModel):
+        def read(self, tokens: object) -> Reading:
+            return Reading(super().read(tokens).logits.cuda())  # pyright: ignore[reportArgumentType]
+
+    vocabulary = hash_model().vocabulary
+    constraints = [explorer.regex(p) for p in (r"(foo)+d", r"[12\-]{3,20}", r"é(, é)*")]
+    there, here = (
+        generate(model, ["a", "b", "c"], constraints, sampler, 15, seed=3)
+        for model in (OnDevice(vocabulary), HashModel(vocabulary))
+    )
+    assert there == here
