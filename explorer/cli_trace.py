@@ -1,8 +1,8 @@
 """``explorer trace``: constrained decoding in the terminal, one line per step while it happens.
 
 The command makes a `Session`, prints each step as it is taken, and can save the trace. Like the
-rest of the command line it only parses words and prints what the engine says; torch and transformers
-are imported when the command runs, not when its options are listed.
+rest of the command line it only parses words and prints what the engine says; torch and
+transformers are imported when the command runs, not when its options are listed.
 """
 
 from __future__ import annotations

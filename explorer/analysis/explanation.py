@@ -450,7 +450,7 @@ class TextExplanation:
     @cached_property
     def message(self) -> str:
         """One line for a log."""
-        return headline(self.verdict, self.parts, None).replace(" read at the start", "", 1)
+        return headline(self.verdict, self.parts, None)
 
     @cached_property
     def paragraph(self) -> str:
@@ -540,7 +540,7 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
     Example:
         >>> from explorer.automata.constraint import regex
         >>> print(explain_text(regex("[0-9]+-[0-9]+"), "12x"))
-        '12x' is not accepted: reads '12', then expects - or 0-9; this token then writes x; expected by [0-9] at 0, - at 6 of the pattern.
+        '12x' is not accepted: reads '12', then expects - or 0-9; the text then writes x; expected by [0-9] at 0, - at 6 of the pattern.
         [0-9]+-[0-9]+
         ^^^^^ ^
     """
@@ -633,9 +633,10 @@ def _parts(constraint: Constraint, verdict: Verdict) -> tuple[Part, ...]:
     byte = verdict.failing_byte
     if byte is None and verdict.stage in ("allowed", "dead_end"):
         # What comes next, not what forbids: only the positions.
-        found = parts(constraint.source, constraint.dfa, verdict.read, None)
+        begin = verdict.char_begin
+        found = parts(constraint.source, constraint.dfa, verdict.read, None, begin)
         return tuple(part for part in found if part.role == "expects")
-    return parts(constraint.source, constraint.dfa, verdict.read, byte)
+    return parts(constraint.source, constraint.dfa, verdict.read, byte, verdict.char_begin)
 
 
 def _sampler_clause(found: SampledOut) -> str:

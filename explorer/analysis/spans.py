@@ -100,7 +100,29 @@ def machine_of_source(source: Source) -> Dfa:
     return source.build(Meter(LIMITS))
 
 
-def parts(source: Source, dfa: Dfa, text: bytes, byte: int | None) -> tuple[Part, ...]:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the question is asked.
+
+    Args:
+        text: What was read; the beginning of some word.
+        byte: The byte that fails there; ``None`` asks what must come before the text may end.
+        begin: Where the character begins that the byte belongs to, at most ``len(text)``.
+    """
+
+    text: bytes
+    byte: int | None
+    begin: int
+
+    @property
+    def longer(self) -> bytes:
+        """The text with the byte."""
+        return self.text if self.byte is None else self.text + bytes([self.byte])
+
+
+def parts(
+    source: Source, dfa: Dfa, text: bytes, byte: int | None, begin: int | None = None
+) -> tuple[Part, ...]:
     """What of a source decides at one place.
 
     Args:
@@ -108,11 +130,14 @@ def parts(source: Source, dfa: Dfa, text: bytes, byte: int | None) -> tuple[Part
         dfa: Its machine.
         text: What was read; the beginning of some word.
         byte: The byte that fails there; ``None`` asks what must come before the text may end.
+        begin: Where the character begins that is not finished, so that all characters which could
+            stand there count, and not only those with the same lead byte. Default: here.
 
     Returns:
         The parts, in the order of the tree.
     """
-    return tuple(_find(source, dfa, text, byte, ()))
+    place = _Place(text, byte, len(text) if begin is None else begin)
+    return tuple(_find(source, dfa, place, ()))
 
 
 def children_of(source: Source) -> tuple[Source, ...]:
@@ -129,11 +154,11 @@ def children_of(source: Source) -> tuple[Source, ...]:
 
 
 def _find(
-    source: Source, dfa: Dfa | None, text: bytes, byte: int | None, path: tuple[int, ...]
+    source: Source, dfa: Dfa | None, place: _Place, path: tuple[int, ...]
 ) -> list[Part]:
     try:
         machine = machine_of_source(source) if dfa is None else dfa
-        here = _after(machine, text)
+        here = _after(machine, place.text)
         if here == NO_ARC:
             return []
         match source:
@@ -141,18 +166,18 @@ def _find(
                 return [
                     part
                     for k, below in enumerate(source.parts)
-                    for part in _find(below, None, text, byte, (*path, k))
+                    for part in _find(below, None, place, (*path, k))
                 ]
             case Intersection():
-                return _intersection(source, text, byte, path)
+                return _intersection(source, place, path)
             case Difference():
-                return _excluded(source, source.left, source.right, text, byte, path)
+                return _excluded(source, source.left, source.right, place, path)
             case Complement():
-                return _excluded(source, None, source.part, text, byte, path)
+                return _excluded(source, None, source.part, place, path)
             case Imported():
                 return [Part("state", source, path, state=here)]
             case _:
-                return _positions(source, machine, here, text, byte, path)
+                return _positions(source, machine, here, place, path)
     except BudgetExceeded:
         return [Part("too_large", source, path)]
 
@@ -161,22 +186,20 @@ def _after(dfa: Dfa, text: bytes) -> int:
     return NO_ARC if dfa.start == NO_ARC else int(run(dfa, dfa.start, text)[-1])
 
 
-def _survives(source: Source, text: bytes, byte: int | None) -> int:
+def _survives(source: Source, place: _Place) -> int:
     """Where a part is after the byte, or, without one, whether it may end; `NO_ARC` if it dies."""
     machine = machine_of_source(source)
-    if byte is not None:
-        return _after(machine, text + bytes([byte]))
-    here = _after(machine, text)
-    return here if here != NO_ARC and machine.accepting[here] else NO_ARC
+    here = _after(machine, place.longer)
+    dies = place.byte is None and here != NO_ARC and not machine.accepting[here]
+    return NO_ARC if dies else here
 
 
-def _word(source: Source, text: bytes, byte: int | None) -> bytes:
+def _word(source: Source, place: _Place) -> bytes:
     """A shortest word of a part that begins so; the text itself where it may end."""
-    if byte is None:
-        return text
-    longer = text + bytes([byte])
+    if place.byte is None:
+        return place.text
     machine = machine_of_source(source)
-    return longer + shortest_word(machine, _after(machine, longer))
+    return place.longer + shortest_word(machine, _after(machine, place.longer))
 
 
 def _operands(source: Source, path: tuple[int, ...]) -> list[tuple[Source, tuple[int, ...]]]:
@@ -186,62 +209,66 @@ def _operands(source: Source, path: tuple[int, ...]) -> list[tuple[Source, tuple
 
 
 def _intersection(
-    source: Intersection, text: bytes, byte: int | None, path: tuple[int, ...]
+    source: Intersection, place: _Place, path: tuple[int, ...]
 ) -> list[Part]:
     operands = _operands(source, path)
-    dying = [item for item in operands if _survives(item[0], text, byte) == NO_ARC]
+    dying = [item for item in operands if _survives(item[0], place) == NO_ARC]
     if dying:
-        return [part for item, at in dying for part in _find(item, None, text, byte, at)]
-    words = tuple(_word(item, text, byte) for item, _ in operands)
+        return [part for item, at in dying for part in _find(item, None, place, at)]
+    words = tuple(_word(item, place) for item, _ in operands)
     return [Part("combination", source, path, words=words)]
 
 
 def _excluded(
-    source: Difference | Complement, left: Source | None, right: Source, text: bytes,
-    byte: int | None, path: tuple[int, ...],
+    source: Difference | Complement, left: Source | None, right: Source, place: _Place,
+    path: tuple[int, ...],
 ) -> list[Part]:  # fmt: skip
     """A difference; a complement is one of any text."""
     at = (*path, 0 if left is None else 1)
     if left is not None:
-        if _survives(left, text, byte) == NO_ARC:
-            return _find(left, None, text, byte, (*path, 0))
-        words = (_word(left, text, byte),)
+        if _survives(left, place) == NO_ARC:
+            return _find(left, None, place, (*path, 0))
+        words = (_word(left, place),)
     else:
-        there = _after(any_text(), text + (b"" if byte is None else bytes([byte])))
-        if there == NO_ARC or (byte is None and not any_text().accepting[there]):
+        there = _after(any_text(), place.longer)
+        if there == NO_ARC or (place.byte is None and not any_text().accepting[there]):
             # What is no text at all is excluded by nobody.
-            return [Part("state", source, path, state=_after(machine_of_source(source), text))]
-        words = (text if byte is None else text + bytes([byte]) + shortest_word(any_text(), there),)
-    if byte is None:  # The excluder may end here; it has no position that says so.
+            here = _after(machine_of_source(source), place.text)
+            return [Part("state", source, path, state=here)]
+        rest = b"" if place.byte is None else shortest_word(any_text(), there)
+        words = (place.longer + rest,)
+    if place.byte is None:  # The excluder may end here; it has no position that says so.
         return [Part("excludes", right, at, (), words)]
     automaton = positions_of(right)
-    found = automaton.positions(automaton.live(text), bytes([byte]))
+    found = automaton.positions(automaton.live(place.text), bytes([place.byte]))
     return [Part("excludes", right, at, found, words)]
 
 
 def _positions(
-    source: Source, machine: Dfa, here: int, text: bytes, byte: int | None, path: tuple[int, ...]
+    source: Source, machine: Dfa, here: int, place: _Place, path: tuple[int, ...]
 ) -> list[Part]:
     automaton = positions_of(source)
-    live = automaton.live(text)
-    expected = expected_bytes(machine, here)
+    begun = place.text[: place.begin]
+    expected = expected_bytes(machine, _after(machine, begun))
     found: list[Part] = []
-    positions = automaton.positions(live, expected)
-    if positions:
+    positions = automaton.positions(automaton.live(begun), expected)
+    if positions and machine.num_states and expected_bytes(machine, here):
         found.append(Part("expects", source, path, positions))
     if isinstance(source, Regex) and source.tree.has_assertions:
-        relaxed = automaton.read_bytes(live)
-        if (byte in relaxed) if byte is not None else automaton.may_end(live):
-            found += _assertions(source, text, byte, path)
+        live = automaton.live(place.text)
+        if place.byte is None:
+            goes_on = automaton.may_end(live)
+        else:
+            goes_on = place.byte in automaton.read_bytes(live)
+        if goes_on:
+            found += _assertions(source, place, path)
     return found
 
 
 # Assertions
 
 
-def _assertions(
-    source: Regex, text: bytes, byte: int | None, path: tuple[int, ...]
-) -> list[Part]:
+def _assertions(source: Regex, place: _Place, path: tuple[int, ...]) -> list[Part]:
     """The assertions without one of which the pattern would go on; else their combination."""
     found: list[Part] = []
     tried: list[Part] = []
@@ -253,11 +280,10 @@ def _assertions(
         name = f"{'negative ' if assertion.negated else ''}{assertion.kind.value}"
         part = Part("excludes", source, path, (where,), assertion=name)
         tried.append(part)
-        longer = text if byte is None else text + bytes([byte])
-        there = _after(machine, longer)
-        if there != NO_ARC and (byte is not None or machine.accepting[there]):
-            word = longer + (b"" if byte is None else shortest_word(machine, there))
-            found.append(replace(part, words=(word,)))
+        there = _after(machine, place.longer)
+        if there != NO_ARC and (place.byte is not None or machine.accepting[there]):
+            rest = b"" if place.byte is None else shortest_word(machine, there)
+            found.append(replace(part, words=(place.longer + rest,)))
     if not found and tried:
         together = tuple(part.positions[0] for part in tried)
         found.append(Part("combination", source, path, together))

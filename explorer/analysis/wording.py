@@ -75,7 +75,10 @@ def headline(
     where = show_place(verdict, assumed)
     if vocabulary is not None and verdict.token in vocabulary.eos_ids:
         name = f"the end of text {name}"
-    line = f"{name} {_judgement(verdict)} {where}"
+    if verdict.token is None:
+        line = f"{name} {_judgement(verdict)}"
+    else:
+        line = f"{name} {_judgement(verdict)} {where}"
     why = "; ".join(
         piece for piece in (reason(verdict, vocabulary), source_clause(verdict, parts)) if piece
     )
@@ -86,10 +89,10 @@ def headline(
 def _judgement(verdict: Verdict) -> str:
     if verdict.token is None:
         if verdict.stage == "allowed":
-            return "is a word of the constraint, read"
+            return "is a word of the constraint"
         if verdict.stage == "end_of_text":
-            return "is the beginning of a word, not a whole one, read"
-        return "is not accepted, read"
+            return "is the beginning of a word, and not a whole one"
+        return "is not accepted"
     return "is allowed" if verdict.allowed else "is masked"
 
 
@@ -140,9 +143,16 @@ def _written(verdict: Verdict) -> str:
     if ascii_only:
         return show_characters(char_set((byte, byte) for byte in verdict.writable))
     missing = bytes(sorted(set(verdict.expected) - set(verdict.writable)))
-    if missing and len(missing) <= 4:
-        return f"all but what begins with {show_bytes(missing)}"
-    return f"what begins with {show_bytes(verdict.writable[:12])}"
+    if len(missing) <= 4:
+        return f"all but {_first_bytes(missing)}"
+    return f"{_first_bytes(verdict.writable[:12])}{' and others' if verdict.writable[12:] else ''}"
+
+
+def _first_bytes(data: bytes) -> str:
+    """Characters that begin with some bytes: ASCII as it is, the rest by its first byte."""
+    plain = [show_character(byte) for byte in data if byte < 0x80]
+    leads = bytes(byte for byte in data if byte >= 0x80)
+    return ", ".join([*plain, f"what has the byte {show_bytes(leads)}"] if leads else plain)
 
 
 def _constraint(verdict: Verdict) -> str:
@@ -152,11 +162,15 @@ def _constraint(verdict: Verdict) -> str:
     clause = ""
     if begin > 0:
         clause = f"reads {show_text(data[:begin])}, then "
+    subject = "the text" if verdict.token is None else "this token"
     if not verdict.expected and offset == 0:
         return "the text is complete, and only the end of text may follow"
-    if not verdict.expected and clause:
-        return f"{clause}the text is complete and must end; this token goes on with {_offered(verdict)}"
-    return f"{clause}{_expects(verdict)}; this token {'then ' if clause else ''}writes {_offered(verdict)}"
+    if not verdict.expected:
+        return (
+            f"{clause}the text is complete and must end; {subject} goes on with {_offered(verdict)}"
+        )
+    then = "then " if clause else ""
+    return f"{clause}{_expects(verdict)}; {subject} {then}writes {_offered(verdict)}"
 
 
 def _offered(verdict: Verdict) -> str:
@@ -191,7 +205,7 @@ def _dead_end(verdict: Verdict) -> str:
     return (
         f"the constraint goes on, for example to {show_text(found.witness)}, but no tokens of this "
         f"vocabulary finish after it; of that text, tokens end at byte {found.offset} and nothing "
-        f"goes on from there with {show_text(missing) if missing.isascii() else show_bytes(missing)}"
+        f"goes on from there with {_first_bytes(missing)}"
     )
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -305,8 +306,7 @@ def for_each(
     """
     # A string is a sequence too; as a constraint it is refused with a reason, by `Rule`.
     if isinstance(constraints, str) or not isinstance(constraints, Sequence):
-        one: AnyConstraint = constraints
-        return [one] * count
+        return [cast("AnyConstraint", constraints)] * count
     if len(constraints) != count:
         raise ExplorerError(
             f"{len(constraints)} constraints for {count} rows.",

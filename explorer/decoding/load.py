@@ -73,6 +73,8 @@ def load_model(
     folder, shown = _find(name, trust_remote_code)
     _check_weights(folder, shown)
     try:
+        from safetensors import SafetensorError
+
         from explorer.decoding.huggingface import open_folder
     except ImportError as error:
         raise _missing(error) from error
@@ -81,7 +83,9 @@ def load_model(
     except ExplorerError:
         raise
     # The library raises errors of many kinds for a file that it cannot use.
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+    except (
+        OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError,
+    ) as error:  # fmt: skip
         reason = str(error).strip().split("\n")[0]
         raise ExplorerError(
             f"The model {shown!r} in {folder} cannot be loaded: {reason}",
@@ -128,7 +132,7 @@ def _find(name: str | os.PathLike[str], code: bool) -> tuple[Path, str]:
     if given == TINY:
         return FOLDER, TINY
     folder = Path(given)
-    if folder.is_dir():
+    if given and folder.is_dir():
         if not (folder / "config.json").is_file():
             raise ExplorerError(
                 f"The folder {folder} holds no config.json, so it is no model of transformers.",

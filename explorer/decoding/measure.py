@@ -82,9 +82,7 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
         constrained = _log_softmax(_host(drawable))
 
     distinct = (model, constrained) if filtered is model else (model, filtered, constrained)
-    picked = np.unique(
-        np.concatenate([_highest(scores, top_k) for scores in distinct])
-    )
+    picked = np.unique(np.concatenate([_highest(scores, top_k) for scores in distinct]))
     order = picked[np.lexsort((picked, -model[picked]))]
     first = int(model.argmax())
     distribution = Distribution(

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from enum import Enum
 from typing import Final
@@ -638,12 +638,13 @@ class Session:
         )
 
     def _id_of(self, text: str) -> int:
-        try:
+        ids: Sequence[int] = ()
+        encoded: Sequence[int] | None = None
+        # Half a surrogate pair is no text at all, so no token writes it.
+        with suppress(UnicodeEncodeError):
             ids = self.vocabulary.ids_of(text.encode())
-        except UnicodeEncodeError:
-            ids = ()
+            encoded = self.vocabulary.encode(text)
         if not ids:
-            encoded = self.vocabulary.encode(text) if text.isprintable() else None
             more = "" if encoded is None else f"; the tokenizer writes it as {len(encoded)}"
             raise ExplorerError(
                 f"{text!r} is not one token{more}.",
@@ -651,7 +652,6 @@ class Session:
                 evidence={"text": text, "encoded": encoded},
             )
         # Of several ids with these bytes, the one that the tokenizer itself would write.
-        encoded = self.vocabulary.encode(text) if len(ids) > 1 else None
         return encoded[0] if encoded is not None and len(encoded) == 1 else ids[0]
 
     @staticmethod

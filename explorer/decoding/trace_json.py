@@ -466,10 +466,10 @@ def _step_in(place: Place, before: Position, machine: _Machine, tokens: TokenTab
     token = _mentioned(fields["token"], tokens)
     if token >= tokens.size or not machine.allows(before.kept_row, token):
         raise fields["token"].fault("a token that is allowed there")
-    matching = [name for name in CHOSEN_BY if name == fields["chosen_by"].value]
+    given = fields["chosen_by"].value
+    matching: list[ChosenBy] = [name for name in CHOSEN_BY if given == name]
     if not matching:
         raise fields["chosen_by"].fault(f"one of {', '.join(CHOSEN_BY)}")
-    chosen_by: ChosenBy = matching[0]
 
     def log_prob(name: str) -> float | None:
         return None if fields[name].is_null else fields[name].log_prob()
@@ -477,7 +477,7 @@ def _step_in(place: Place, before: Position, machine: _Machine, tokens: TokenTab
     return Step(
         token=token,
         data=tokens.data[token],
-        chosen_by=chosen_by,
+        chosen_by=matching[0],
         before=before,
         log_prob_model=log_prob("model"),
         log_prob_filtered=log_prob("filtered"),

@@ -126,14 +126,14 @@ def test_another_choice_is_noticed() -> None:
     with pytest.raises(ExplorerError, match=f"token {token.item()} was drawn, but 0 was taken"):
         processor(torch.cat([ids, 0 * token], 1), scores)
     with pytest.raises(ExplorerError, match=r"new processor|was taken"):
-        run("llama", ["the"], made(streams=[0, 1, 2]), num_beams=3)
+        run("llama", ["the"], made(sampler=Sampler(3.0), streams=[0, 1, 2]), num_beams=3)
 
 
 def test_what_does_not_fit_raises() -> None:
     lm = language_model()
     constraint = explorer.regex("[0-9]{8}")
-    with pytest.raises(ExplorerError, match="max_tokens=4"):
-        ConstraintLogitsProcessor(lm.vocabulary, constraint, max_tokens=4)
+    with pytest.raises(ExplorerError, match="max_tokens=1"):
+        ConstraintLogitsProcessor(lm.vocabulary, constraint, max_tokens=1)
     with pytest.raises(ExplorerError, match="2 constraints for 1 rows"):
         run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, [constraint] * 2))
     with pytest.raises(ExplorerError, match="2 streams for 1 rows"):

@@ -77,9 +77,11 @@ def test_the_draw_is_inverse_cdf_of_the_constrained_distribution() -> None:
 
 
 moves = st.lists(
-    st.tuples(st.sampled_from(["step", "back", "forward", "jump", "fork", "user"]), st.integers(0, 9)),
+    st.tuples(
+        st.sampled_from(["step", "back", "forward", "jump", "fork", "user"]), st.integers(0, 9)
+    ),
     max_size=25,
-)  # fmt: skip
+)
 
 
 @given(moves, st.integers(0, 3))
@@ -185,7 +187,7 @@ def test_a_text_is_a_token_only_if_it_is_one() -> None:
     assert made.step(token="foo").token == 2
     with pytest.raises(ExplorerError, match="is not one token"):
         made.step(token="xyz")
-    with pytest.raises(ExplorerError, match="in state .* ids are allowed"):
+    with pytest.raises(ExplorerError, match=r"in state .* ids are allowed"):
         made.step(token="yes")
     with pytest.raises(ExplorerError, match="no id of the vocabulary"):
         made.step(token=999)
@@ -495,9 +497,7 @@ def test_eight_threads_leave_a_session_whole() -> None:
 
 def test_eight_threads_share_a_real_model() -> None:
     model = language_model("llama")
-    alone = [
-        Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids for k in range(8)
-    ]
+    alone = [Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids for k in range(8)]
     found: dict[int, tuple[int, ...]] = {}
 
     def work(k: int) -> None:

@@ -1,0 +1,98 @@
+"""`explorer trace` prints each step and saves what it printed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+import explorer
+from explorer import cli_trace
+from explorer.decoding.trace import Trace
+from explorer.decoding.trace_json import from_json
+from explorer.errors import ConstraintError, ExplorerError, RegexError
+from tests.decoding.models import language_model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("model")
+    made = language_model("llama")
+    made.model.save_pretrained(path)
+    made.tokenizer.save_pretrained(path)
+    return str(path)
+
+
+def trace(*words: str) -> int:
+    top = argparse.ArgumentParser()
+    cli_trace.add_parser(top.add_subparsers())
+    arguments = top.parse_args(["trace", *words])
+    return arguments.run(arguments)
+
+
+def test_it_prints_each_step_and_saves_the_trace(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.json"
+    pattern = "(yes|no), the [a-z]{1,9}"
+    words = ["--model", folder, "--regex", pattern, "--prompt", "is it", "--max-tokens", "20",
+             "--temperature", "1", "--top-k", "50", "--seed", "3", "--json", str(out)]  # fmt: skip
+    assert trace(*words) == 0
+    printed = capsys.readouterr().out
+    saved = Trace.load(out)
+    assert explorer.regex(pattern).accepts(saved.text)
+    assert repr(saved.text) in printed and "matching" in printed
+    lines = [line.split() for line in printed.splitlines()]
+    assert [line[0] for line in lines if line and line[0].isdigit()] == [
+        str(k) for k in range(len(saved))
+    ]
+    assert (saved.seed, saved.sampler.top_k, saved.max_tokens, saved.prompt) == (3, 50, 20, "is it")
+
+
+def test_a_document_on_the_output_is_nothing_but_the_document(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--model", folder, "--choice", "yes", "--choice", "no", "--chat", "--json", "-"]
+    assert trace(*words, "--prompt", "is it") == 0
+    captured = capsys.readouterr()
+    saved = from_json(captured.out.encode())
+    assert saved.text in ("yes", "no")
+    assert saved.prompt == ({"role": "user", "content": "is it"},)
+    assert "mass Z" in captured.err
+
+
+def test_text_that_is_cut_off_is_told_by_the_status(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--model", folder, "--regex", "[a-z]{30}", "--max-tokens", "3", "--no-masking-budget"]
+    assert trace(*words) == 1
+    assert "cut off by max_tokens" in capsys.readouterr().out
+    assert trace("--model", folder, "--max-tokens", "2") in (0, 1)
+    assert "no constraint" in capsys.readouterr().out
+
+
+def test_unusable_input_raises_the_engines_own_error(folder: str) -> None:
+    with pytest.raises(RegexError):
+        trace("--model", folder, "--regex", "(")
+    with pytest.raises(ExplorerError, match="shortest takes"):
+        trace("--model", folder, "--regex", "[a-z]{30}", "--max-tokens", "1")
+    with pytest.raises(ExplorerError, match="temperature"):
+        trace("--model", folder, "--regex", "a", "--temperature", "-1")
+    with pytest.raises(ExplorerError, match="holds no config"):
+        trace("--model", str(Path(folder).parent))
+    with pytest.raises(ConstraintError):
+        trace("--model", folder, "--choice", "\ud800")
+
+
+def test_the_options_load_no_heavy_library() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import argparse, sys; from explorer import cli_trace; "
+        "cli_trace.add_parser(argparse.ArgumentParser().add_subparsers()); "
+        "print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
