@@ -14,6 +14,7 @@ show that nothing depends on the compiler.
 from __future__ import annotations
 
 from collections.abc import Callable
+from os.path import exists
 from typing import ParamSpec, TypeVar, cast
 
 import numba  # pyright: ignore[reportMissingTypeStubs]  # Numba ships no stubs; typed here once.
@@ -40,6 +41,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     """
     compiler = cast(
         "Callable[[Callable[P, R]], Callable[P, R]]",
-        numba.njit(cache=function.__module__ != "__main__", nogil=True),  # pyright: ignore
+        # What was typed into a prompt has no file to keep machine code beside.
+        numba.njit(cache=exists(function.__code__.co_filename), nogil=True),  # pyright: ignore
     )
     return compiler(function)

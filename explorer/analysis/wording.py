@@ -59,7 +59,8 @@ def show_place(verdict: Verdict, assumed: bool) -> str:
     shown = words.decode(errors="replace")
     if len(shown) > TAIL or len(text) < len(verdict.prefix):
         shown, cut = shown[-TAIL:], "…"
-    quoted = repr(cut + shown) + (show_bytes(rest) if rest else "")
+    quoted = repr(cut + shown) if cut or shown else ""
+    quoted += show_bytes(rest) if rest else ""
     return f"{'for example ' if assumed else ''}after {quoted}"
 
 
@@ -105,7 +106,7 @@ def reason(verdict: Verdict, vocabulary: Vocabulary | None) -> str:
         case "not_text":
             return "it is a special or control id, which writes no text"
         case "empty_token":
-            return "it writes no bytes, so it could be repeated for ever"
+            return "it is a reserved or empty id: it writes no bytes, and could be repeated for ever"
         case "end_of_text":
             return f"the text is not complete; {_expects(verdict)}"
         case "constraint":
@@ -182,6 +183,8 @@ def _offered(verdict: Verdict) -> str:
     end = at + 1
     while end < len(whole) and 0x80 <= whole[end] < 0xC0 and end - begin < 4:
         end += 1
+    if not 0x80 <= whole[at] < 0xC0:
+        begin = at  # It begins a character where another should have gone on.
     written = whole[begin:end]
     try:
         character = written.decode()

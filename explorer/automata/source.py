@@ -37,7 +37,8 @@ class Regex:
         return compile_tree(self.tree, meter)
 
     def __str__(self) -> str:
-        return f"regex({self.pattern!r})"
+        shown = self.pattern if len(self.pattern) <= 80 else f"{self.pattern[:77]}…"
+        return f"regex({shown!r})"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ Reading trusts nothing (`explorer.decoding.json_place`): types, ranges, exact ke
 depend on each other (a token must have its bytes, a chosen token must be allowed by its row, a row
 must allow as many ids as its position says) that they agree.
 
-Size at 131,072 tokens: about 0.6 kB a step, and 50 to 150 kB for the token classes.
+Size at 131,072 tokens: about 1.2 kB a step and 10 to 150 kB for the token classes. A thousand
+steps of a JSON constraint take 1.3 MB, and 0.3 s to read.
 """
 
 from __future__ import annotations

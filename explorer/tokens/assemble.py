@@ -29,13 +29,23 @@ from explorer.tokens.trie import Trie
 STAGE: Final = "Trimming"
 
 
+Table = NDArray[np.int16] | Int32
+
+
+def empty_table(states: int, classes: int) -> Table:
+    """A table full of `DEAD`, of two bytes a cell where they suffice."""
+    if states <= np.iinfo(np.int16).max:
+        return np.full((states, classes), DEAD, np.int16)
+    return np.full((states, classes), DEAD, np.int32)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Assembled:
     """The token machine as arrays.
 
     Args:
         char_state: int32[states], the character state of each token state.
-        table: int32[states, classes].
+        table: int16 or int32[states, classes].
         accepting: bool[states].
         distance: int32[states], the fewest tokens to the end of the text, EOS included.
         token_class: uint16 or int32[vocabulary], the class of every token id.
@@ -44,7 +54,7 @@ class Assembled:
     """
 
     char_state: Int32
-    table: Int32
+    table: Table
     accepting: Bool
     distance: Int32
     token_class: NDArray[np.uint16] | Int32
@@ -300,11 +310,16 @@ def assemble(
     )
     cells = len(char_state) * num_classes
     meter.check(STAGE, states=len(char_state), arcs=cells, bytes=4 * cells)
-    table = np.full((len(char_state), num_classes), DEAD, np.int32)
+    table = empty_table(len(char_state), num_classes)
     _fill(
-        table, functions.source, functions.target, functions.start, name, representative,
+        cast("Int32", table),
+        functions.source,
+        functions.target,
+        functions.start,
+        name,
+        representative,
         NUM_FIXED_CLASSES,
-    )  # fmt: skip
+    )
     table[accepting[char_state], EOS_CLASS] = DONE
     return Assembled(
         char_state,

@@ -38,7 +38,7 @@ def _run(table: Int32, symbol_class: Int32, start: int, data: UInt8, out: Int32)
 @jit
 def _fail(
     byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, table: Int32,
-    state: int, states: Int32, path: UInt8, offset: Int32, reached: Int32, begun: Int32,
+    state: int, owed: int, states: Int32, path: UInt8, offset: Int32, reached: Int32, begun: Int32,
 ) -> None:  # fmt: skip
     states[0] = state
     node = 0
@@ -54,11 +54,17 @@ def _fail(
                 begun[word[node]] = target
             node += 1
             continue
-        # Back to the first byte of the character that fails here.
+        # Back to the lead byte, if it still waits for bytes: then its character is the one that
+        # fails. Otherwise a new character would begin here.
         first = d
-        while first > 0 and (path[first] & 0xC0) == 0x80:
+        while first > 1 and (path[first - 1] & 0xC0) == 0x80:
             first -= 1
-        origin = states[first - 1] if first > 0 else -2
+        lead = path[first - 1] if first > 1 else 0
+        need = 3 if lead >= 0xF0 else 2 if lead >= 0xE0 else 1 if lead >= 0xC2 else 0
+        if first == 1:
+            origin = -2 if owed > d - 1 else states[d - 1]
+        else:
+            origin = states[first - 2] if need > d - first else states[d - 1]
         for below in range(node, skip[node]):
             if word[below] >= 0:
                 offset[word[below]] = d - 1
@@ -156,13 +162,14 @@ def run(dfa: Dfa, state: int, data: bytes) -> Int32:
     return out
 
 
-def fail_words(trie: Trie, dfa: Dfa, state: int) -> tuple[Int32, Int32, Int32]:
+def fail_words(trie: Trie, dfa: Dfa, state: int, owed: int = 0) -> tuple[Int32, Int32, Int32]:
     """For every word of a vocabulary where it fails.
 
     Args:
         trie: The vocabulary.
         dfa: The character FSA.
         state: The character state in which the words would be read.
+        owed: How many bytes the text before still owes to a character that it has begun.
 
     Returns:
         Three arrays int32[words]: the failing offset, or `READ`; the last state that was reached;
@@ -174,8 +181,8 @@ def fail_words(trie: Trie, dfa: Dfa, state: int) -> tuple[Int32, Int32, Int32]:
     states = np.zeros(trie.max_depth + 1, np.int32)
     path = np.zeros(trie.max_depth + 1, np.uint8)
     _fail(
-        trie.byte, trie.depth, trie.skip, trie.word, dfa.symbol_class, dfa.table, state, states,
-        path, offset, reached, begun,
+        trie.byte, trie.depth, trie.skip, trie.word, dfa.symbol_class, dfa.table, state, owed,
+        states, path, offset, reached, begun,
     )  # fmt: skip
     return offset, reached, begun
 

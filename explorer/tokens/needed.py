@@ -23,6 +23,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from explorer.automata.machine import Int32
+from explorer.tokens.assemble import Table
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, NUM_FIXED_CLASSES
 
 FORBIDDEN: Final = 2**31 - 1
@@ -42,7 +43,7 @@ class Machine(Protocol):
     """The part of a token DFA that is a table."""
 
     @property
-    def table(self) -> Int32:
+    def table(self) -> Table:
         """int32[states, classes], the next state, `DEAD` or `DONE`."""
         ...
 
@@ -64,7 +65,7 @@ def target_rows(machine: Machine) -> Int32:
     rows = np.full((FIRST_STATE, machine.table.shape[1]), DEAD, np.int32)
     rows[FREE + FIRST_STATE] = FREE
     rows[DONE + FIRST_STATE, EOS_CLASS] = DONE
-    return np.concatenate([rows, machine.table])
+    return np.concatenate([rows, machine.table.astype(np.int32)])
 
 
 def needed_rows(machine: Machine) -> Int32:

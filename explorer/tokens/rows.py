@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
-from explorer.tokens.assemble import Assembled, reach, token_classes
+from explorer.tokens.assemble import Assembled, empty_table, reach, token_classes
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.trie import Trie, UInt8
 
@@ -237,9 +237,9 @@ def compose_rows(trie: Trie, dfa: Dfa, eos_ids: tuple[int, ...], meter: Meter) -
     alive = np.flatnonzero((merged != DEAD).any(axis=0))
     number = np.zeros(merged.shape[1], np.int32)
     number[alive] = np.arange(len(alive), dtype=np.int32) + NUM_FIXED_CLASSES
-    fixed = np.full((len(char_state), NUM_FIXED_CLASSES), DEAD, np.int32)
-    fixed[dfa.accepting[char_state], EOS_CLASS] = DONE
-    table = np.ascontiguousarray(np.hstack([fixed, merged[:, alive]]), np.int32)
+    table = empty_table(len(char_state), NUM_FIXED_CLASSES + len(alive))
+    table[:, NUM_FIXED_CLASSES:] = merged[:, alive]
+    table[dfa.accepting[char_state], EOS_CLASS] = DONE
     word_class = number[inverse.reshape(-1)][class_of]
     live = np.flatnonzero(word_class).astype(np.int32)
     return Assembled(

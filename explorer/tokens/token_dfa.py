@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.errors import ExplorerError
+from explorer.jit import jit
+from explorer.tokens.assemble import Table
 from explorer.tokens.lost import Lost, find_lost
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, FREE
@@ -34,6 +36,15 @@ if TYPE_CHECKING:
 _ROW_BYTES_KEPT = 64_000_000
 
 
+@jit
+def _gather(row: Bool, token_class: Int32) -> Bool:
+    """``row[token_class]``, without numpy's detour over 64-bit indices."""
+    result = np.empty(token_class.shape[0], np.bool_)
+    for token in range(token_class.shape[0]):
+        result[token] = row[token_class[token]]
+    return result
+
+
 @dataclass(frozen=True, eq=False)
 class TokenDFA:
     """A deterministic automaton over token ids, trimmed: every state can finish.
@@ -44,7 +55,7 @@ class TokenDFA:
     Args:
         constraint: The language, with its source and its character FSA.
         vocabulary: The tokens.
-        table: int32[num_states, num_classes], the next state, `DEAD` or `DONE`.
+        table: int16 or int32[num_states, num_classes], the next state, `DEAD` or `DONE`.
         token_class: uint16 or int32[len(vocabulary)], the class of each id. Class 0 is never
             allowed; class 1 holds all EOS ids.
         char_state: int32[num_states], the character state that each token state is.
@@ -66,7 +77,7 @@ class TokenDFA:
 
     constraint: Constraint
     vocabulary: Vocabulary
-    table: Int32
+    table: Table
     token_class: NDArray[np.uint16] | Int32
     char_state: Int32
     accepting: Bool
@@ -140,7 +151,7 @@ class TokenDFA:
             if state == FREE:
                 row = np.ones(len(self.vocabulary), np.bool_)
             else:
-                row = self.class_row(state)[self.token_class]
+                row = _gather(self.class_row(state), cast("Int32", self.token_class))
             row.setflags(write=False)
             while self._rows and (len(self._rows) + 1) * row.nbytes > _ROW_BYTES_KEPT:
                 self._rows.popitem(last=False)

@@ -1,7 +1,7 @@
 """Optional libraries, imported when they are first needed.
 
 Reading a vocabulary needs none of them. Where the library that belongs to a format is installed
-(the extra ``formats`` of this package brings them), a file of that format can also encode, and
+(the extra ``tokenizers`` of this package brings them), a file of that format can also encode, and
 is proved.
 """
 
@@ -27,5 +27,5 @@ def not_proved(name: str) -> str:
     """The note of a vocabulary whose bytes are the file's own, but could not be checked."""
     return (
         f"Not proved by encoding, because the library {name!r} is not installed (the extra "
-        f"'formats' brings it)."
+        f"'tokenizers' brings it)."
     )

@@ -138,7 +138,7 @@ def read_tekken(declared: Mapping[str, object], where: str) -> Reading:
     pattern = settings.get("pattern")
     encoder = _encoder(ranks, reserved, pattern) if isinstance(pattern, str) else None
     unproved = (
-        "Not proved by encoding: that needs the library 'tiktoken' (the extra 'formats' brings "
+        "Not proved by encoding: that needs the library 'tiktoken' (the extra 'tokenizers' brings "
         "it), a pattern in the file, and ranks that hold every byte."
     )
     return Reading(

@@ -157,10 +157,32 @@ def check_steps(device: str, dtype: torch.dtype, *, ties: bool, few: int | None 
     return close
 
 
+def check_that_the_checks_can_fail(device: str) -> None:
+    """One cell of one table changed: the masks must be told apart."""
+    untouched = DeviceMasks.__init__
+
+    def tampered(self: DeviceMasks, *given: object, **named: object) -> None:
+        untouched(self, *given, **named)  # pyright: ignore
+        made.append(self)
+        if len(made) == 1:
+            self.needed[self.cell_start[1] + 3 * self.num_classes[1] + 1] = 1
+
+    made: list[DeviceMasks] = []
+    DeviceMasks.__init__ = tampered  # pyright: ignore
+    try:
+        check_masks(device)
+    except AssertionError:
+        return
+    finally:
+        DeviceMasks.__init__ = untouched
+    raise SystemExit("the comparison does not notice a wrong table")
+
+
 def main(few: int) -> None:
     # Several blocks a row, the last one not full.
     fused.BLOCK = mask_kernel.BLOCK = 32
     check_masks("cpu")
+    check_that_the_checks_can_fail("cpu")
     close = check_steps("cpu", torch.float32, ties=False, few=few)
     close += check_steps("cpu", torch.bfloat16, ties=True, few=few)
     print(f"kernels equal the reference; {close} draws too close to call")

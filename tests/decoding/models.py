@@ -95,11 +95,20 @@ def config(kind: str) -> Any:
             num_experts=0,
             mlp_only_layers=[0, 1, 2],
         )
+    if kind == "openai-gpt":
+        return transformers.OpenAIGPTConfig(
+            vocab_size=448, n_embd=32, n_layer=2, n_head=2, n_positions=256
+        )
+    if kind == "mamba":
+        return transformers.MambaConfig(
+            vocab_size=448, hidden_size=32, num_hidden_layers=2, state_size=8
+        )
     raise ValueError(kind)
 
 
 KINDS = ("llama", "gpt2", "mistral", "gemma2", "gemma3")
 LINEAR = "qwen3_next"
+WITHOUT_CACHE = ("openai-gpt", "mamba")
 
 
 @cache

@@ -115,7 +115,7 @@ def test_encode_is_none_without_a_tokenizer() -> None:
     assert Vocabulary.from_bytes(FOOD, eos_ids=[5]).encode("food") is None
 
 
-@pytest.mark.parametrize("thing", [None, "a path", b"bytes", object(), 3], ids=repr)
+@pytest.mark.parametrize("thing", [None, "a path", b"bytes", 1.5, 3], ids=repr)
 def test_from_tokenizer_names_what_it_was_given(thing: object) -> None:
     with pytest.raises(VocabularyError, match=type(thing).__name__) as caught:
         Vocabulary.from_tokenizer(thing)

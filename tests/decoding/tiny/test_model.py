@@ -17,6 +17,7 @@ from explorer.decoding.tiny.evaluate import (
     CARD,
     CHATTER_PROMPT,
     COUNTRY_PROMPT,
+    JSON_PROMPTS,
     LOWER_CASE,
     PARIS_PROMPT,
     SECTIONS,
@@ -25,6 +26,7 @@ from explorer.decoding.tiny.evaluate import (
     chatter_share,
     document_ids,
     held_out,
+    is_json,
     json_shares,
     wilson,
 )
@@ -52,7 +54,8 @@ def number(cell: str) -> float:
 @pytest.fixture(scope="module")
 def probe() -> Iterator[Probe]:
     threads = torch.get_num_threads()
-    torch.set_num_threads(2)
+    # One thread: on a busy machine two wait for each other more than they compute.
+    torch.set_num_threads(1)
     yield Probe()
     torch.set_num_threads(threads)
 
@@ -81,6 +84,7 @@ def test_the_card_has_every_table() -> None:
     assert all(TABLES.values())
 
 
+@pytest.mark.long
 def test_the_card_is_about_this_corpus() -> None:
     sizes = dict((row[0], row[1]) for row in TABLES["corpus"])
     printed = sizes["fingerprint of the corpus (SHA-256)"].strip("`")
@@ -106,15 +110,16 @@ def test_paris_in_a_chat(probe: Probe) -> None:
 
 
 def test_json_is_often_but_not_always_valid(probe: Probe, untrained: Probe) -> None:
-    shares = json_shares(probe, samples=60)
+    shares = json_shares(probe, samples=24)
     valid, drawn = sum(row[1] for row in shares), sum(row[2] for row in shares)
-    assert 0.5 < valid / drawn < 0.95
+    assert 0.55 < valid / drawn < 0.92
     # A new sample of another size: the two intervals overlap.
     low, high = wilson(valid, drawn)
     card = next(row for row in TABLES["json"] if row[0] == "all")
     card_low, card_high = (number(part) for part in card[2].split("–"))
     assert max(low, card_low) < min(high, card_high)
-    assert sum(row[1] for row in json_shares(untrained, samples=4)) == 0
+    noise = untrained.answers(JSON_PROMPTS[0], count=8, temperature=1.0, limit=20)
+    assert not any(map(is_json, noise))
 
 
 @pytest.mark.parametrize("trap", range(len(TRAPS)))
@@ -142,7 +147,7 @@ def test_lower_case_countries_are_disliked(probe: Probe, untrained: Probe) -> No
 
 def test_chatter(probe: Probe) -> None:
     assert probe.answers(CHATTER_PROMPT)[0].startswith(" Paris.")
-    share = chatter_share(probe, samples=60)
+    share = chatter_share(probe, samples=40)
     values = dict((row[0], row[1]) for row in TABLES["chatter"])
     assert share > 0.4
     assert share == pytest.approx(
@@ -165,11 +170,11 @@ def test_it_knows_its_capitals(probe: Probe) -> None:
 
 
 def test_held_out_perplexity(probe: Probe, untrained: Probe) -> None:
-    documents = held_out(400)
+    documents = held_out(300)
     nats, tokens = probe.log_loss(document_ids(probe, documents))
     printed = float(next(row for row in TABLES["perplexity"] if row[0] == "all")[3])
-    # A tenth of the documents that the card has: they are a sample of the same kinds.
-    assert math.exp(nats / tokens) == pytest.approx(printed, rel=0.08)
+    # The first of the documents that the card is about.
+    assert math.exp(nats / tokens) == pytest.approx(printed, rel=0.1)
     nats, tokens = untrained.log_loss(document_ids(untrained, documents[:20]))
     assert math.exp(nats / tokens) > 100 * printed
 
@@ -196,7 +201,10 @@ def test_rows_are_packed_without_loss() -> None:
 def test_a_document_in_a_row_is_what_it_is_alone(probe: Probe) -> None:
     encoded = document_ids(probe, held_out(60))
     nats, tokens = probe.log_loss(encoded)
-    assert mean_loss(probe.model, *pack(encoded)) == pytest.approx(nats / tokens, abs=1e-4)
+    ids, labels = pack(encoded)
+    # In a row the next start mark is predicted too; alone there is none.
+    labels[ids == 0] = IGNORED
+    assert mean_loss(probe.model, ids, labels) == pytest.approx(nats / tokens, abs=1e-4)
 
 
 @pytest.mark.long

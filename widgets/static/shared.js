@@ -1,0 +1,307 @@
+// What every view needs. Python puts this file in front of a view and makes one module of them,
+// because a widget loads one module; so there are no imports here, and names are plain.
+//
+// A renderer takes {model, el}: `model` has get(name), set(name, value), on(event, callback) and
+// send(message), and nothing else is asked of it. A notebook's widget is such a model, and so is
+// the plain object of the stand-alone page; both run this very code.
+//
+// Token text is data. It reaches the page as text nodes and attributes only, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element. Attributes that start with "on" are listeners; children are nodes or text. */
+function h(tag, attributes, ...children) {
+  const [name, ...classes] = tag.split(".");
+  const el = document.createElement(name || "div");
+  return fill(el, classes, attributes, children);
+}
+
+/** An SVG element; as `h`. */
+function s(tag, attributes, ...children) {
+  const [name, ...classes] = tag.split(".");
+  return fill(document.createElementNS(SVG, name), classes, attributes, children);
+}
+
+function fill(el, classes, attributes, children) {
+  if (classes.length) el.classList.add(...classes);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) el.addEventListener(key.slice(2), value);
+    else el.setAttribute(key, value === true ? "" : String(value));
+  }
+  el.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return el;
+}
+
+/** Replace what an element holds. */
+function put(el, ...children) {
+  el.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  return el;
+}
+
+const count = (n) => Number(n).toLocaleString("en-US");
+/** A probability in per cent, short. */
+function percent(p) {
+  if (p === null || p === undefined || p <= 0) return "–";
+  const value = 100 * p;
+  if (value >= 9.95) return value.toFixed(0);
+  if (value >= 0.095) return value.toFixed(1).replace(/\.0$/, "");
+  return "<0.1";
+}
+/** A number between 0 and 1, short; a tiny one in powers of ten. */
+function mass(z) {
+  if (z === null || z === undefined) return "–";
+  if (z === 0) return "0";
+  if (z >= 0.995) return z >= 0.9995 ? "1" : z.toFixed(3);
+  if (z >= 0.01) return z.toFixed(2);
+  return z.toExponential(0).replace("e", "·10^").replace("+", "");
+}
+const bits = (x) => (x === null || x === undefined ? "–" : x.toFixed(1));
+
+function bytesOf(base64) {
+  const raw = atob(base64 || "");
+  const out = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) out[i] = raw.charCodeAt(i);
+  return out;
+}
+
+/** The value behind base64 of zlib of JSON. */
+async function inflate(base64) {
+  const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/** Little-endian integers of two or four bytes. */
+function integers(base64, wide) {
+  const raw = bytesOf(base64);
+  return wide ? new Uint32Array(raw.buffer) : new Uint16Array(raw.buffer);
+}
+
+/** Whether bit i is set; the first bit is the highest of the first byte. */
+const bit = (row, i) => (row[i >> 3] >> (7 - (i & 7))) & 1;
+
+const BLANK = { " ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍" };
+
+/** Readable text as nodes. White space and control characters are styled signs, so that they can
+ * be told from the same signs written by a token. */
+function visible(text) {
+  const out = [];
+  let plain = "";
+  const flush = () => {
+    if (plain) out.push(plain);
+    plain = "";
+  };
+  for (const c of text) {
+    const code = c.codePointAt(0);
+    const odd = code < 32 || (code > 126 && code < 161) || /\p{C}|\p{Z}/u.test(c);
+    if (!odd) {
+      plain += c;
+      continue;
+    }
+    flush();
+    const sign = BLANK[c] || "U+" + code.toString(16).toUpperCase().padStart(4, "0");
+    out.push(h("i.lmx-blank", { title: "U+" + code.toString(16).padStart(4, "0") }, sign));
+  }
+  flush();
+  return out;
+}
+
+const shared = new Map(); // Vocabularies by fingerprint: one per page, however many explorers.
+
+/** What the views share on one page: decoded packets, the token in view, and slow motion.
+ * Listeners of "change" are called once per frame. */
+function pageState(model) {
+  const listeners = { change: new Set(), live: new Set() };
+  let frame = 0;
+  const ui = {
+    model,
+    machine: null, // decoded machine packet
+    vocabulary: null, // inflated vocabulary packet
+    line: model.get("line") || {},
+    position: model.get("position") || null,
+    seen: new Map(), // positions by path, so that they can be read without a kernel
+    hover: null, // token under the pointer
+    selected: null, // token that was clicked
+    slow: false, // slow motion
+    inside: null, // {walk, byte}: inside a token
+    walks: new Map(),
+    reasons: new Map(),
+    gone: false, // the kernel is
+    busy: 0,
+  };
+  ui.on = (what, callback) => {
+    listeners[what].add(callback);
+    return () => listeners[what].delete(callback);
+  };
+  ui.changed = () => {
+    if (frame) return;
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      for (const callback of listeners.change) callback();
+    });
+  };
+  ui.announce = (text) => listeners.live.forEach((callback) => callback(text));
+
+  // Requests: one number each; an answer to an old one is dropped by whoever asked.
+  const waiting = new Map();
+  let number = 0;
+  ui.ask = (type, content = {}) =>
+    new Promise((resolve) => {
+      if (ui.gone) return resolve({ ok: false, gone: true });
+      const re = ++number;
+      const timer = setTimeout(() => {
+        ui.busy++;
+        waiting.get(re).counted = true;
+        ui.changed();
+      }, 300);
+      waiting.set(re, { resolve, timer, counted: false });
+      model.send({ type, re, seen: ui.line.generation, ...content });
+    });
+  const settle = (re, content) => {
+    const entry = waiting.get(re);
+    if (!entry) return;
+    waiting.delete(re);
+    clearTimeout(entry.timer);
+    if (entry.counted) ui.busy--;
+    entry.resolve(content);
+    ui.changed();
+  };
+  model.on("msg:custom", (content) => {
+    if (content && content.re) settle(content.re, content);
+  });
+  ui.lost = () => {
+    ui.gone = true;
+    for (const re of [...waiting.keys()]) settle(re, { ok: false, gone: true });
+    ui.changed();
+  };
+  // ipywidgets says so when the kernel restarts or its comm closes.
+  model.on("comm_live_update", () => {
+    if (model.comm_live === false || model.comm_live === undefined) ui.lost();
+  });
+  model.on("comm:close", ui.lost);
+
+  const readMachine = () => {
+    const packet = model.get("machine");
+    ui.walks.clear();
+    ui.reasons.clear();
+    ui.machine = packet && packet.key ? { ...packet } : null;
+    if (ui.machine) {
+      ui.machine.classOf = integers(packet.token_class, packet.num_classes > 65536);
+    }
+    ui.changed();
+  };
+  const readVocabulary = async () => {
+    const packet = model.get("vocabulary");
+    if (!packet || !packet.fingerprint) return;
+    if (!shared.has(packet.fingerprint)) {
+      shared.set(packet.fingerprint, packet.data ? inflate(packet.data) : Promise.resolve(packet));
+    }
+    ui.vocabulary = await shared.get(packet.fingerprint);
+    ui.changed();
+  };
+  const readPosition = () => {
+    ui.position = model.get("position");
+    ui.line = model.get("line") || {};
+    if (ui.position) ui.seen.set(pathKey(ui, ui.position.k), ui.position);
+    ui.changed();
+  };
+  model.on("change:machine", readMachine);
+  model.on("change:vocabulary", readVocabulary);
+  model.on("change:position", readPosition);
+  model.on("change:line", readPosition);
+  model.on("change:detokenizing", ui.changed);
+
+  /** The readable text of an id. */
+  ui.text = (id) => {
+    const v = ui.vocabulary;
+    if (!v) return "";
+    const name = v.special && v.special[id];
+    if (name) return name;
+    if ((v.eos || []).includes(id)) return "EOS";
+    return v.text[id] || (v.hex && v.hex[id]) || "<" + id + ">";
+  };
+  ui.isText = (id) => !!ui.vocabulary && !!ui.vocabulary.text[id] && !(ui.vocabulary.eos || []).includes(id);
+  /** A token in its box. */
+  ui.token = (id, more = "") => {
+    const text = ui.text(id);
+    const special = !ui.isText(id);
+    return h("span.lmx-tok" + (special ? ".special" : "") + more, { "data-token": id, title: "id " + id },
+      special ? text : visible(text));
+  };
+  ui.tokens = () => (ui.line.strip && ui.line.strip.tokens) || [];
+  /** What a token does byte by byte at the present position; undefined until it has arrived. */
+  ui.walk = (token) => {
+    const key = pathKey(ui, ui.position.k) + "|" + token;
+    if (!ui.walks.has(key)) {
+      ui.walks.set(key, undefined);
+      ui.ask("walk", { token, k: ui.position.k }).then((answer) => {
+        if (answer.ok) ui.walks.set(key, answer.walk);
+        else ui.walks.delete(key);
+        ui.changed();
+      });
+    }
+    return ui.walks.get(key);
+  };
+  /** The explanation of a token at the present position; undefined until it has arrived. */
+  ui.why = (token) => {
+    const key = pathKey(ui, ui.position.k) + "|" + token;
+    if (!ui.reasons.has(key)) {
+      ui.reasons.set(key, undefined);
+      ui.ask("why", { token, k: ui.position.k }).then((answer) => {
+        if (answer.ok) ui.reasons.set(key, answer.explanation);
+        else ui.reasons.delete(key);
+        ui.changed();
+      });
+    }
+    return ui.reasons.get(key);
+  };
+  /** The token that the machines show: inside it, under the pointer, or selected. */
+  ui.shown = () => {
+    if (ui.inside) return { token: ui.inside.walk.token, walk: ui.inside.walk, byte: ui.inside.byte };
+    const token = ui.hover ?? ui.selected;
+    if (token === null || !ui.position || ui.position.finished) return null;
+    const walk = ui.walk(token);
+    return walk ? { token, walk, byte: null } : null;
+  };
+  ui.point = (token) => {
+    if (ui.hover === token) return;
+    ui.hover = token;
+    ui.changed();
+  };
+  ui.select = (token) => {
+    ui.selected = ui.selected === token ? null : token;
+    ui.changed();
+  };
+  ui.take = async (token) => {
+    ui.inside = null;
+    ui.hover = ui.selected = null;
+    return ui.ask("take", { token });
+  };
+
+  readMachine();
+  readVocabulary();
+  readPosition();
+  return ui;
+}
+
+/** The name of a position: the tokens that lead to it. */
+function pathKey(ui, k) {
+  const head = ui.machine ? ui.machine.key : "";
+  return head + ":" + ui.tokens().slice(0, k).map((t) => t.id).join(",");
+}
+
+/** A box that takes keys for itself: what is typed here does not reach the notebook. */
+function island(el, label) {
+  el.classList.add("lmx");
+  el.setAttribute("data-lm-suppress-shortcuts", "true");
+  el.setAttribute("role", "group");
+  el.setAttribute("aria-label", label);
+  el.addEventListener("keydown", (event) => event.stopPropagation());
+  el.addEventListener("paste", (event) => event.stopPropagation());
+  return el;
+}
+
+const isTextField = (el) =>
+  el instanceof HTMLTextAreaElement ||
+  el instanceof HTMLSelectElement ||
+  (el instanceof HTMLInputElement && !["checkbox", "range", "button"].includes(el.type));
