@@ -175,7 +175,9 @@ class Characters:
             if below == ((0, size - 1),):
                 ranges.append((low * size, (high + 1) * size - 1))
             else:
-                ranges += [(d * size + a, d * size + b) for d in range(low, high + 1) for a, b in below]
+                ranges += [
+                    (d * size + a, d * size + b) for d in range(low, high + 1) for a, b in below
+                ]
         merged: list[tuple[int, int]] = []
         for first, last in sorted(ranges):
             if merged and first <= merged[-1][1] + 1:

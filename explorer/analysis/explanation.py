@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,28 +31,14 @@ from explorer.tokens.failing import run
 from explorer.tokens.states import DEAD
 from explorer.tokens.token_dfa import TokenDFA
 
+if TYPE_CHECKING:  # It comes with torch, which an explanation does not need.
+    from explorer.decoding.sampler import SampledOut
+
 NEAREST: Final = 5
 """How many near tokens an explanation names."""
 
 LONGEST_FORCED: Final = 200
 """How many bytes of forced text are followed."""
-
-
-@dataclass(frozen=True, slots=True)
-class SampledOut:
-    """A filter of the sampler that leaves the token no chance.
-
-    Args:
-        by: The filter: ``top_k``, ``top_p``, ``min_p`` or ``greedy``.
-        rank: The token's rank among those that reached the filter, 1 for the likeliest.
-        probability: Its probability among them.
-        threshold: The rank or, for ``min_p``, the probability that it had to reach.
-    """
-
-    by: str
-    rank: int
-    probability: float
-    threshold: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,9 +274,7 @@ class Explanation:
     @cached_property
     def message(self) -> str:
         """One line for a log."""
-        line = headline(
-            self.verdict, self.parts, self.dfa.vocabulary, assumed=self.assumed_prefix
-        )
+        line = headline(self.verdict, self.parts, self.dfa.vocabulary, assumed=self.assumed_prefix)
         if self.over_budget is not None:
             line += (
                 f" It does not fit into the token budget: it needs {self.over_budget.needs} tokens "
@@ -519,7 +503,7 @@ def explain(
     return Explanation(
         dfa,
         verdict,
-        _parts(dfa.constraint, verdict),
+        parts_of(dfa.constraint, verdict),
         assumed,
         tuple(other for other in same if other != asked[index]),
         asked,
@@ -546,7 +530,7 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
     """
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     verdict = judge_text(constraint.dfa, data)
-    return TextExplanation(constraint, verdict, _parts(constraint, verdict))
+    return TextExplanation(constraint, verdict, parts_of(constraint, verdict))
 
 
 def ids_of_text(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
@@ -624,7 +608,7 @@ def _prefix(
     return given, False
 
 
-def _parts(constraint: Constraint, verdict: Verdict) -> tuple[Part, ...]:
+def parts_of(constraint: Constraint, verdict: Verdict) -> tuple[Part, ...]:
     """What of the source decides; nothing where the constraint has no say."""
     if verdict.char_state == NO_ARC or verdict.stage not in (
         "constraint", "end_of_text", "dead_end", "allowed",

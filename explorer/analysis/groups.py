@@ -189,9 +189,7 @@ def explain_all(
     return _grouped(stage, offset, key, begun, weights, _Names(machine, tail))
 
 
-def _weights(
-    probabilities: NDArray[np.floating] | None, size: int
-) -> NDArray[np.float64] | None:
+def _weights(probabilities: NDArray[np.floating] | None, size: int) -> NDArray[np.float64] | None:
     if probabilities is None:
         return None
     weights = np.asarray(probabilities, np.float64)

@@ -36,7 +36,6 @@ from explorer.automata.regex.tree import (
     children,
 )
 from explorer.automata.source import (
-    Choice,
     Complement,
     Concatenation,
     Difference,
@@ -153,9 +152,7 @@ def children_of(source: Source) -> tuple[Source, ...]:
             return ()
 
 
-def _find(
-    source: Source, dfa: Dfa | None, place: _Place, path: tuple[int, ...]
-) -> list[Part]:
+def _find(source: Source, dfa: Dfa | None, place: _Place, path: tuple[int, ...]) -> list[Part]:
     try:
         machine = machine_of_source(source) if dfa is None else dfa
         here = _after(machine, place.text)
@@ -208,9 +205,7 @@ def _operands(source: Source, path: tuple[int, ...]) -> list[tuple[Source, tuple
     return [(source, path)]
 
 
-def _intersection(
-    source: Intersection, place: _Place, path: tuple[int, ...]
-) -> list[Part]:
+def _intersection(source: Intersection, place: _Place, path: tuple[int, ...]) -> list[Part]:
     operands = _operands(source, path)
     dying = [item for item in operands if _survives(item[0], place) == NO_ARC]
     if dying:
@@ -300,9 +295,7 @@ def _without_one(source: Regex) -> tuple[tuple[Assertion, Dfa], ...]:
     for assertion in _outer_assertions(root)[:MOST_ASSERTIONS]:
         less = _dropped(root, assertion)
         has = any(_outer_assertions(less))
-        variant = Tree(
-            tree.pattern, tree.flags, less, tree.group_names, tree.num_groups, has
-        )
+        variant = Tree(tree.pattern, tree.flags, less, tree.group_names, tree.num_groups, has)
         result.append((assertion, compile_tree(variant, meter)))
     return tuple(result)
 

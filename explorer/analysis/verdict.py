@@ -204,6 +204,43 @@ def judge_text(dfa: Dfa, text: bytes) -> Verdict:
     )  # fmt: skip
 
 
+def judge_recorded(
+    dfa: Dfa, prefix: bytes, state: int, token: int, data: bytes | None, *,
+    inside: bool, ends: bool, allowed: bool,
+) -> Verdict:  # fmt: skip
+    """The verdict on an id from a record of a run, without its vocabulary.
+
+    Args:
+        dfa: The character FSA.
+        prefix: The text read so far.
+        state: The token state that was recorded, or a sentinel.
+        token: The id.
+        data: Its bytes; ``None`` if it writes none.
+        inside: Whether the id is in the vocabulary.
+        ends: Whether it ends a text.
+        allowed: Whether the recorded mask allows it.
+    """
+    reached = int(run(dfa, dfa.start, prefix)[-1]) if dfa.start != NO_ARC else NO_ARC
+    char_state = NO_ARC if state == DONE else reached
+    found = _read(dfa, Characters(dfa), prefix, char_state, data or b"", state == DONE)
+    stage: Stage
+    if not inside:
+        stage = "beyond_vocabulary"
+    elif allowed:
+        stage = "allowed"
+    elif ends:
+        stage = "end_of_text"
+    elif data is None:
+        stage = "not_text"
+    else:
+        stage = "dead_end" if found.byte_offset is None else "constraint"
+    return Verdict(
+        stage, token, data, prefix, state, char_state, found.byte_offset, found.char_offset,
+        found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
+        found.walk,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     walk: tuple[Move, ...]

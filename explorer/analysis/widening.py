@@ -105,11 +105,8 @@ def widen(dfa: TokenDFA, verdict: Verdict, parts: Sequence[Part]) -> Widening | 
         if state is not None and verdict.token is not None:
             if compiled.step(state, verdict.token) is None:
                 continue
-            return Widening(
-                part.source.pattern, place.start, place.end, replacement, constraint
-            )
+            return Widening(part.source.pattern, place.start, place.end, replacement, constraint)
     return None
-
 
 
 def _replacements(place: Position, rest: str) -> list[str]:

@@ -106,7 +106,9 @@ def reason(verdict: Verdict, vocabulary: Vocabulary | None) -> str:
         case "not_text":
             return "it is a special or control id, which writes no text"
         case "empty_token":
-            return "it is a reserved or empty id: it writes no bytes, and could be repeated for ever"
+            return (
+                "it is a reserved or empty id: it writes no bytes, and could be repeated for ever"
+            )
         case "end_of_text":
             return f"the text is not complete; {_expects(verdict)}"
         case "constraint":
@@ -125,6 +127,8 @@ def _expects(verdict: Verdict) -> str:
     tail = verdict.read[at:]
     chars = verdict.expected_chars
     clause = f"expects {show_characters(chars)}"
+    if verdict.may_end and not verdict.byte_offset and verdict.token is not None:
+        clause += " or the end of text"
     if tail and at < len(verdict.prefix):
         begun = characters_of(tail[: len(verdict.prefix) - at])
         low, high = begun.ranges[0][0], begun.ranges[-1][1]
@@ -230,8 +234,10 @@ def _part(part: Part) -> str:
                 places = [f"{p.text} at {p.start}" for p in part.positions[:4]]
                 more = len(part.positions) - len(places)
                 shown = ", ".join(places) + (f" and {more} more" if more else "")
-                return f"expected by {shown} of {part.source.pattern!r}" if part.path else (
-                    f"expected by {shown} of the pattern"
+                return (
+                    f"expected by {shown} of {part.source.pattern!r}"
+                    if part.path
+                    else (f"expected by {shown} of the pattern")
                 )
             if isinstance(part.source, Choice):
                 return f"still open: {', '.join(p.text for p in part.positions[:4])}"

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from typing import Final
@@ -29,23 +29,18 @@ from torch import Tensor
 
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool
-from explorer.automata.serial import source_to_dict
 from explorer.budget import Budget
 from explorer.decoding.logits_store import LogitsStore
 from explorer.decoding.model import LanguageModel, Message, Prompt
 from explorer.decoding.rule import Rule
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.step_record import Position, Step
-from explorer.decoding.trace import (
-    EXAMPLES_PER_CLASS,
-    MAX_CLASSES_SHOWN,
-    Rejection,
-    TokenTable,
-    Trace,
-)
+from explorer.decoding.token_id import token_id, token_of_text
+from explorer.decoding.trace import Rejection, Trace
+from explorer.decoding.trace_of import trace_of
 from explorer.decoding.tree import Node, Setting, Tree
 from explorer.errors import ExplorerError
-from explorer.tokens.states import DEAD_CLASS, DONE
+from explorer.tokens.states import DONE
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
@@ -201,7 +196,7 @@ class Session:
             >>> session.text, session.rejection
             ('foo', Rejection(index=2, token=3, state=2))
         """
-        listed = [_whole(token) for token in ids]
+        listed = [token_id(token) for token in ids]
         known: list[float | None] = [None] * len(listed)
         if logprobs is not None:
             known = [None if value is None else float(value) for value in logprobs]
@@ -354,7 +349,18 @@ class Session:
         """The path from the start to the cursor. Reads the model if it was not here before."""
         with self._lock:
             if self._trace is None or self._trace[0] != self._generation:
-                self._trace = (self._generation, self._record())
+                at_end = self._at == self.length
+                self._trace = (
+                    self._generation,
+                    trace_of(
+                        self._tree,
+                        self._line[: self._at + 1],
+                        seed=self._seed,
+                        stream=self._stream,
+                        rejection=self.rejection if at_end else None,
+                        unread=self._unread[1:] if at_end else (),
+                    ),
+                )
             return self._trace[1]
 
     # --- moving -------------------------------------------------------------------------------
@@ -618,7 +624,7 @@ class Session:
 
     def _permitted(self, token: int | str) -> int:
         """The id that a user means, if the mask allows it."""
-        found = self._id_of(token) if isinstance(token, str) else _whole(token)
+        found = token_of_text(self.vocabulary, token) if isinstance(token, str) else token_id(token)
         allowed = self._tree.mask(self._node).allowed
         if 0 <= found < len(allowed) and allowed[found]:
             return found
@@ -636,23 +642,6 @@ class Session:
             remedy="Choose one of them (Session.allowed()), or ask explain why it is masked.",
             evidence={"token": found, "state": node.state, "allowed": int(allowed.sum())},
         )
-
-    def _id_of(self, text: str) -> int:
-        ids: Sequence[int] = ()
-        encoded: Sequence[int] | None = None
-        # Half a surrogate pair is no text at all, so no token writes it.
-        with suppress(UnicodeEncodeError):
-            ids = self.vocabulary.ids_of(text.encode())
-            encoded = self.vocabulary.encode(text)
-        if not ids:
-            more = "" if encoded is None else f"; the tokenizer writes it as {len(encoded)}"
-            raise ExplorerError(
-                f"{text!r} is not one token{more}.",
-                remedy="Give the text of one token, or an id; EOS is an id.",
-                evidence={"text": text, "encoded": encoded},
-            )
-        # Of several ids with these bytes, the one that the tokenizer itself would write.
-        return encoded[0] if encoded is not None and len(encoded) == 1 else ids[0]
 
     @staticmethod
     def _is_allowed(tree: Tree, node: Node, token: int) -> bool:
@@ -683,54 +672,6 @@ class Session:
         ids = [step.token for step in steps] + list(self._unread)
         return ids, [step.log_prob_model for step in steps] + list(self._unread_log_probs)
 
-    def _record(self) -> Trace:
-        setting, rule = self._tree.setting, self._tree.setting.rule
-        nodes = self._line[: self._at + 1]
-        positions = tuple(self._tree.position(node) for node in nodes)
-        steps = tuple(self._steps())
-        at_end = self._at == self.length
-        rejection = self.rejection if at_end else None
-        constraint = self.constraint
-        return Trace(
-            model=None if setting.model is None else setting.model.name,
-            prompt=setting.prompt,
-            prompt_ids=setting.prompt_ids,
-            tokens=_token_table(rule, positions, steps, rejection),
-            sampler=setting.sampler,
-            seed=self._seed,
-            stream=self._stream,
-            max_tokens=setting.max_tokens,
-            masking_budget=setting.masking_budget,
-            source=None if constraint is None else source_to_dict(constraint.source),
-            num_classes=rule.num_classes,
-            class_bytes=rule.class_bytes,
-            positions=positions,
-            steps=steps,
-            rejection=rejection,
-            unread=self._unread[1:] if rejection is not None else (),
-        )
-
-
-def _token_table(
-    rule: Rule,
-    positions: Sequence[Position],
-    steps: Sequence[Step],
-    rejection: Rejection | None,
-) -> TokenTable:
-    """The tokens that a trace mentions."""
-    vocabulary = rule.vocabulary
-    mentioned = {step.token for step in steps} | set(vocabulary.eos_ids)
-    if rejection is not None and 0 <= rejection.token < len(vocabulary):
-        mentioned.add(rejection.token)
-    for position in positions:
-        if position.distribution is not None:
-            mentioned.update(entry.token for entry in position.distribution.candidates)
-    if rule.dfa is not None:
-        for number, ids in enumerate(rule.dfa.tokens_of_class[:MAX_CLASSES_SHOWN]):
-            if number != DEAD_CLASS:
-                mentioned.update(int(token) for token in ids[:EXAMPLES_PER_CLASS])
-    return TokenTable.of(vocabulary, mentioned)
-
 
 def _kept_prompt(prompt: Prompt) -> str | tuple[Message, ...]:
     if isinstance(prompt, str):
@@ -752,12 +693,3 @@ def _count(n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ExplorerError(f"{n!r} is no number of tokens.", remedy="Give a whole number from 0.")
     return n
-
-
-def _whole(token: object) -> int:
-    """An id, also from numpy or torch."""
-    try:
-        found = token.__index__()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-    except (AttributeError, TypeError) as error:
-        raise ExplorerError(f"{token!r} is no token id.", remedy="Give whole numbers.") from error
-    return int(found)  # pyright: ignore[reportUnknownArgumentType]

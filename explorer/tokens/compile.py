@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import EmptyConstraint, IncompatibleVocabulary
 from explorer.tokens.assemble import Assembled, assemble
 from explorer.tokens.functions import MonoidTooLarge, compose_functions
+from explorer.tokens.lost import find_lost
 from explorer.tokens.report import Report
 from explorer.tokens.rows import compose_rows
 from explorer.tokens.token_dfa import TokenDFA
@@ -106,6 +108,7 @@ def compile(
         stuck_states=len(machine.stuck),
         bytes_held=sum(array.nbytes for array in arrays),
         method=method,
+        find_lost=partial(find_lost, dfa, vocabulary, machine.char_state),
     )
     return TokenDFA(
         constraint=constraint,

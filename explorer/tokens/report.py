@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from explorer.tokens.lost import Lost
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Report:
     """Times and sizes of one `compile`.
 
@@ -22,6 +26,7 @@ class Report:
         stuck_states: Reached character states that this vocabulary cannot finish; trimmed.
         bytes_held: Bytes of the finished tables.
         method: ``"functions"`` or ``"rows"``: which walk composed the machines.
+        find_lost: Finds `lost`.
     """
 
     milliseconds: dict[str, float]
@@ -34,6 +39,16 @@ class Report:
     stuck_states: int
     bytes_held: int
     method: str
+    find_lost: Callable[[], Lost] = field(repr=False, compare=False)
+
+    @cached_property
+    def lost(self) -> Lost:
+        """The character states and arcs that this vocabulary cannot write.
+
+        Nothing where every live byte is a token, which is seen at once. Elsewhere found when it
+        is first asked for, by one walk of the vocabulary per token state.
+        """
+        return self.find_lost()
 
     @property
     def total_milliseconds(self) -> float:
@@ -42,13 +57,23 @@ class Report:
 
     def to_dict(self) -> dict[str, object]:
         """A plain mapping for JSON."""
-        return {**asdict(self), "total_milliseconds": self.total_milliseconds}
+        values = {name: getattr(self, name) for name in FIGURES}
+        return {**values, "total_milliseconds": self.total_milliseconds}
 
     def __str__(self) -> str:
         stages = ", ".join(f"{name} {value:.2f}" for name, value in self.milliseconds.items())
+        stuck = (
+            f"; {self.stuck_states} character states cannot be finished with this vocabulary"
+            if self.stuck_states
+            else ""
+        )
         return (
             f"{self.character_states} character states over {self.byte_classes} byte classes → "
             f"{self.token_states} token states, {self.token_classes} token classes, "
             f"{self.live_tokens:,} live tokens, {self.bytes_held / 1024:,.0f} kB; "
-            f"{self.total_milliseconds:.2f} ms ({stages})"
+            f"{self.total_milliseconds:.2f} ms ({stages}){stuck}"
         )
+
+
+FIGURES = tuple(name for name in Report.__dataclass_fields__ if name != "find_lost")
+"""The fields of a `Report` that are figures: what a file keeps of it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,8 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Dfa
 from explorer.automata.serial import source_from_dict, source_to_dict
 from explorer.errors import DamagedFile, ExplorerError
-from explorer.tokens.report import Report
+from explorer.tokens.lost import find_lost
+from explorer.tokens.report import FIGURES, Report
 from explorer.tokens.states import DEAD, DONE, NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
@@ -87,11 +89,12 @@ def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
             0,
         )
         constraint = Constraint(source_from_dict(header["source"]), machine)
-        fields = {key: value for key, value in header["report"].items() if key in _REPORT_FIELDS}
+        figures = {name: header["report"][name] for name in FIGURES}
+        lost = partial(find_lost, machine, vocabulary, arrays["char_state"])
         dfa = TokenDFA(
             constraint=constraint,
             vocabulary=vocabulary,
-            report=Report(**fields),
+            report=Report(**figures, find_lost=lost),
             **{name: arrays[name] for name in _ARRAYS},
         )
         _check(dfa, path)
@@ -103,9 +106,6 @@ def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
             remedy="Compile the constraint again and save it.",
         ) from error
     return dfa
-
-
-_REPORT_FIELDS: Final = frozenset(Report.__dataclass_fields__)
 
 
 def _check(dfa: TokenDFA, path: str | Path) -> None:

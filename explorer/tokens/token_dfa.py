@@ -23,7 +23,7 @@ from explorer.automata.machine import Bool, Int32
 from explorer.errors import ExplorerError
 from explorer.jit import jit
 from explorer.tokens.assemble import Table
-from explorer.tokens.lost import Lost, find_lost
+from explorer.tokens.lost import Lost
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, FREE
 from explorer.vocabulary import Vocabulary
@@ -214,14 +214,10 @@ class TokenDFA:
         counts = np.bincount(self.token_class, minlength=self.num_classes)
         return tuple(np.split(order, np.cumsum(counts)[:-1]))
 
-    @cached_property
+    @property
     def lost(self) -> Lost:
-        """What of the constraint this vocabulary cannot write.
-
-        Nothing where every live byte is a token. Found on first use: one walk of the
-        vocabulary per token state.
-        """
-        return find_lost(self.constraint.dfa, self.vocabulary, self.char_state)
+        """What of the constraint this vocabulary cannot write; see `Report.lost`."""
+        return self.report.lost
 
     @property
     def dead_tokens(self) -> Int32:

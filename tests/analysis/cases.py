@@ -115,9 +115,7 @@ def compared(
         ),
     ]
     if inside:
-        facts.append(
-            ("allowed", found.allowed, bool(found.dfa.allowed(found.state)[token]))
-        )
+        facts.append(("allowed", found.allowed, bool(found.dfa.allowed(found.state)[token])))
     return facts
 
 
@@ -206,4 +204,6 @@ def searched(
 
 def common(a: bytes, b: bytes) -> int:
     """The length of the longest common prefix."""
-    return next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    return next(
+        (k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
+    )

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from explorer.analysis.machine import expected_bytes
 from explorer.analysis.positions import PositionAutomaton
 from explorer.automata.constraint import regex
 from explorer.automata.source import Regex
-from explorer.analysis.machine import expected_bytes
 from explorer.budget import Meter
 from tests.analysis.cases import build, wrongs
 from tests.patterns import patterns, vocabularies
@@ -49,7 +49,9 @@ def test_verdicts_equal_the_oracle(pattern: str, tokens: list[bytes | None], see
 @pytest.mark.timeout(3000)
 @given(patterns(leaves=10), vocabularies(), SEEDS)
 @relaxed(LONG)
-def test_verdicts_equal_the_oracle_long(pattern: str, tokens: list[bytes | None], seed: int) -> None:
+def test_verdicts_equal_the_oracle_long(
+    pattern: str, tokens: list[bytes | None], seed: int
+) -> None:
     check(pattern, tokens, seed)
 
 

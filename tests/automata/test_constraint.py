@@ -9,6 +9,7 @@ import interegular
 import pynini
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.serial import source_from_dict, source_to_dict
@@ -98,6 +99,27 @@ def test_interegular_reads_what_it_can_as_we_do() -> None:
         assert theirs.equivalent(ours), pattern
     different = interegular.parse_pattern("a|b").to_fsm()
     assert not explorer.Constraint.from_fsm(different).equivalent(explorer.regex("a|c"))
+
+
+_plain = st.recursive(
+    st.sampled_from(["a", "b", "ä", "[ab]", "[^a]", ".", "[b-d]", "1"]),
+    lambda inner: st.one_of(
+        st.builds(lambda p, q: p + q, inner, inner),
+        st.builds(lambda p, q: f"({p}|{q})", inner, inner),
+        st.builds(
+            lambda p, q: f"(?:{p}){q}", inner, st.sampled_from(["*", "+", "?", "{2}", "{1,3}"])
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@given(_plain)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_interegular_agrees_on_random_patterns(pattern: str) -> None:
+    theirs = explorer.Constraint.from_fsm(interegular.parse_pattern(pattern).to_fsm())
+    assert theirs.equivalent(explorer.regex(pattern))
+    assert not theirs.equivalent(explorer.regex(f"(?:{pattern})zz"))
 
 
 def test_to_interegular_accepts_the_same_texts() -> None:

@@ -69,11 +69,11 @@ def copy(rows: Rows) -> Rows:
     return Rows(**{name: value.clone() for name, value in vars(rows).items()})
 
 
-def check_masks(device: str) -> None:
+def check_masks(device: str, count: int | None = None) -> None:
     dfas = machines()
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         masks = DeviceMasks(dfas, device=device)
-        rows = some_rows(dfas, device)
+        rows = some_rows(dfas, device, count)
         logits = torch.randn(len(rows.states), 70, device=device).to(dtype)
         for remaining, step in itertools.product(
             (None, rows.remaining), (5, torch.tensor(6, device=device))
@@ -181,7 +181,7 @@ def check_that_the_checks_can_fail(device: str) -> None:
 def main(few: int) -> None:
     # Several blocks a row, the last one not full.
     fused.BLOCK = mask_kernel.BLOCK = 32
-    check_masks("cpu")
+    check_masks("cpu", 12 * few)
     check_that_the_checks_can_fail("cpu")
     close = check_steps("cpu", torch.float32, ties=False, few=few)
     close += check_steps("cpu", torch.bfloat16, ties=True, few=few)

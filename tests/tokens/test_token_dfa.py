@@ -48,6 +48,7 @@ def test_no_token_into_a_dead_end() -> None:
     dfa = explorer.compile(explorer.regex("a*d|b"), vocabulary(b"a", b"b"))
     assert allowed(dfa) == [1]
     assert dfa.report.stuck_states == 1
+    assert dfa.lost == dfa.report.lost and "1 character states cannot" in str(dfa.report)
     assert len(dfa.lost.states) == 1 and {b for _, b in dfa.lost.arcs} == {ord("a"), ord("d")}
 
 

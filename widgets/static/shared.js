@@ -290,12 +290,14 @@ function pathKey(ui, k) {
   return head + ":" + ui.tokens().slice(0, k).map((t) => t.id).join(",");
 }
 
-/** A box that takes keys for itself: what is typed here does not reach the notebook. */
+/** A box that takes keys for itself: what is typed here does not reach the notebook. Inside
+ * another one it is only named, because the outer box listens to the keys. */
 function island(el, label) {
-  el.classList.add("lmx");
-  el.setAttribute("data-lm-suppress-shortcuts", "true");
   el.setAttribute("role", "group");
   el.setAttribute("aria-label", label);
+  if (el.parentElement && el.parentElement.closest(".lmx")) return el;
+  el.classList.add("lmx");
+  el.setAttribute("data-lm-suppress-shortcuts", "true");
   el.addEventListener("keydown", (event) => event.stopPropagation());
   el.addEventListener("paste", (event) => event.stopPropagation());
   return el;

@@ -203,8 +203,11 @@ def knowledge_table(probe: Probe) -> Table:
         right(f"What colour is {subject}?\n", f"{shade.capitalize()}.")
         for _, subject, shade in facts.COLOURS
     ]
-    unseen = [(a, b) for a in range(21) for b in range(21) if is_held_out(f"arithmetic/+/{a}/{b}")]
+    pairs = [(a, b) for a in range(21) for b in range(21)]
+    unseen = [(a, b) for a, b in pairs if is_held_out(f"arithmetic/+/{a}/{b}")]
+    seen = [pair for pair in pairs if pair not in unseen][::5]
     sums = [right(f"What is {a} + {b}?\n", f"{a + b}.") for a, b in unseen]
+    known = [right(f"What is {a} + {b}?\n", f"{a + b}.") for a, b in seen]
     iso = [
         right(
             f"Write {day} {facts.MONTHS[month]} {year} as an ISO date.\n",
@@ -217,6 +220,7 @@ def knowledge_table(probe: Probe) -> Table:
         ("capital of a country", _share(capitals)),
         ("country of a capital", _share(countries)),
         ("colour of a thing", _share(colours)),
+        ("sum that is in training", _share(known)),
         ("sum that was held out of training", _share(sums)),
         ("date in ISO form", _share(iso)),
     ]

@@ -1,0 +1,252 @@
+"""Explanations at a position of a session or a saved trace.
+
+A session knows more than its machine: the path to the position, what the model thinks, what the
+sampler's filters and the token budget remove. All of it goes into the same `Explanation`; the
+verdict itself stays that of the constraint, and `sampled_out` and `over_budget` stand beside it.
+
+Everything here is a pure function: nothing is stepped, and logits come from the caller's session.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.analysis.explanation import (
+    Explanation,
+    History,
+    OverBudget,
+    TextExplanation,
+    explain,
+    parts_of,
+    with_limits,
+)
+from explorer.analysis.groups import Reasons, explain_all
+from explorer.analysis.verdict import judge_recorded
+from explorer.errors import ExplorerError
+from explorer.tokens.states import DONE
+from explorer.tokens.token_dfa import TokenDFA
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from explorer.decoding.sampler import SampledOut
+    from explorer.decoding.trace import Trace
+
+
+class SteppedSession(Protocol):
+    """The part of `explorer.Session` that an explanation reads."""
+
+    @property
+    def dfa(self) -> TokenDFA | None:
+        """The machine; ``None`` without a constraint."""
+        ...
+
+    @property
+    def lm(self) -> object | None:
+        """The model; ``None`` for a run from elsewhere."""
+        ...
+
+    @property
+    def trace(self) -> Trace:
+        """The path to the cursor."""
+        ...
+
+    def logits(self, k: int | None = None) -> Tensor:
+        """The model's logits at a position."""
+        ...
+
+
+def explain_step(
+    session: SteppedSession, token: int | str, position: int | None = None
+) -> Explanation:
+    """Why a token may come next at a position of a session, or may not.
+
+    Args:
+        session: The session.
+        token: An id, or a text that the tokenizer splits.
+        position: How many tokens stand before it; default the cursor's.
+
+    Raises:
+        ExplorerError: The session has no constraint, or no such position.
+    """
+    dfa = _machine(session)
+    trace = session.trace
+    k = _position(trace, position)
+    ended = trace.positions[k].state == DONE
+    logits = None if session.lm is None or ended else session.logits(k)
+    return explain_trace(dfa, trace, token, k, logits=logits)
+
+
+def explain_trace(
+    dfa: TokenDFA,
+    trace: Trace,
+    token: int | str,
+    position: int | None = None,
+    *,
+    logits: Tensor | None = None,
+) -> Explanation:
+    """As `explain_step`, for a trace and the machine it was made with.
+
+    Args:
+        dfa: The constraint of the trace, compiled for its vocabulary.
+        trace: The trace.
+        token: An id, or a text that the tokenizer splits.
+        position: How many tokens stand before it; default the last.
+        logits: float[W], the model's at that position, for what the sampler removes; without
+            them the trace's own candidates serve for `Explanation.nearest`.
+
+    Raises:
+        ExplorerError: There is no such position, or the machine is for another vocabulary.
+    """
+    if dfa.vocabulary.fingerprint != trace.tokens.fingerprint:
+        raise ExplorerError(
+            "The trace was made with another vocabulary: its ids mean other text.",
+            remedy="Give the tokenizer of the model that the trace was made with.",
+            evidence={"trace": trace.tokens.fingerprint, "given": dfa.vocabulary.fingerprint},
+        )
+    k = _position(trace, position)
+    here = trace.positions[k]
+    states = tuple(p.state for p in trace.positions[: k + 1])
+    found = explain(
+        dfa, here.state, token, text=here.data,
+        probabilities=_probabilities(trace, k, len(dfa.vocabulary), logits),
+        history=History(states, trace.ids[:k]),
+    )  # fmt: skip
+    if found.index:
+        # A later token of a text: what was measured is about the position before it.
+        return found
+    over = _over_budget(dfa, trace, k, found)
+    out = None if over is not None or logits is None else _sampled_out(dfa, trace, k, found, logits)
+    return with_limits(found, out, over)
+
+
+def reasons_at(session: SteppedSession, position: int | None = None) -> Reasons:
+    """Every id at a position of a session, with the model's probabilities where there is a model.
+
+    Args:
+        session: The session.
+        position: How many tokens stand before; default the cursor's.
+
+    Raises:
+        ExplorerError: The session has no constraint, or no such position.
+    """
+    dfa = _machine(session)
+    trace = session.trace
+    k = _position(trace, position)
+    here = trace.positions[k]
+    probabilities = None
+    if session.lm is not None and here.state != DONE:
+        probabilities = _softmax(session.logits(k))
+    return explain_all(dfa, here.state, probabilities, text=here.data)
+
+
+def explain_recorded(trace: Trace, token: int, position: int | None = None) -> TextExplanation:
+    """Why a token was masked, from a saved trace alone: no tokenizer, no compilation for it.
+
+    It knows the constraint and the tokens that the trace mentions. It does not know what the
+    vocabulary can write, so a token that the constraint reads and the mask does not allow is said
+    to be a dead end.
+
+    Args:
+        trace: The trace.
+        token: An id that it mentions.
+        position: How many tokens stand before it; default the last.
+
+    Raises:
+        ExplorerError: There is no constraint, no such position, or the token's bytes are not
+            recorded.
+    """
+    constraint = trace.constraint
+    if constraint is None:
+        raise _unconstrained()
+    k = _position(trace, position)
+    here = trace.positions[k]
+    inside = 0 <= token < trace.tokens.size
+    if inside and token not in trace.tokens.data and token not in trace.tokens.eos_ids:
+        raise ExplorerError(
+            f"The trace does not say what token {token} writes.",
+            remedy="Give its tokenizer too (--tokenizer, --model), or ask for a token it mentions.",
+            evidence={"token": token},
+        )
+    allowed = inside and bool(trace.allowed(k)[token])
+    verdict = judge_recorded(
+        constraint.dfa, here.data, here.state, token, trace.tokens.data.get(token),
+        inside=inside, ends=token in trace.tokens.eos_ids, allowed=allowed,
+    )  # fmt: skip
+    return TextExplanation(constraint, verdict, parts_of(constraint, verdict))
+
+
+def _machine(session: SteppedSession) -> TokenDFA:
+    if session.dfa is None:
+        raise _unconstrained()
+    return session.dfa
+
+
+def _unconstrained() -> ExplorerError:
+    return ExplorerError(
+        "There is no constraint here, so nothing is masked.",
+        remedy="Make the session with a constraint.",
+    )
+
+
+def _position(trace: Trace, position: int | None) -> int:
+    last = len(trace.positions) - 1
+    k = last if position is None else position
+    if not 0 <= k <= last:
+        raise ExplorerError(
+            f"The trace has no position {k}; it has the positions 0 to {last}.",
+            remedy="Position k is after k tokens.",
+            evidence={"position": k, "last": last},
+        )
+    return k
+
+
+def _softmax(logits: Tensor) -> NDArray[np.float64]:
+    return logits.detach().double().softmax(-1).cpu().numpy()
+
+
+def _probabilities(
+    trace: Trace, k: int, size: int, logits: Tensor | None
+) -> NDArray[np.float64] | None:
+    if logits is not None:
+        return _softmax(logits)
+    distribution = trace.positions[k].distribution
+    if distribution is None:
+        return None
+    known = np.zeros(size)
+    for candidate in distribution.candidates:
+        if candidate.token < size:
+            known[candidate.token] = np.exp(candidate.model)
+    return known
+
+
+def _over_budget(dfa: TokenDFA, trace: Trace, k: int, found: Explanation) -> OverBudget | None:
+    """What the token needs to the end, where that is more than remains."""
+    if trace.max_tokens is None or not trace.masking_budget or not found.allowed:
+        return None
+    target = dfa.step(found.state, found.token)
+    if found.state < 0 or target is None:
+        return None
+    needs = 1 + (int(dfa.distance[target]) if target >= 0 else 0)
+    remain = trace.max_tokens - k
+    return OverBudget(needs, remain) if needs > remain else None
+
+
+def _sampled_out(
+    dfa: TokenDFA, trace: Trace, k: int, found: Explanation, logits: Tensor
+) -> SampledOut | None:
+    """What the sampler's filters do to an allowed token."""
+    if not found.allowed or not 0 <= found.token < logits.shape[-1]:
+        return None
+    import torch
+
+    from explorer.decoding.sampler import sampled_out
+
+    kept = np.zeros(logits.shape[-1], np.bool_)
+    allowed = trace.allowed(k)[: len(kept)]
+    kept[: len(allowed)] = allowed
+    mask = torch.from_numpy(kept).to(logits.device)
+    return sampled_out(trace.sampler, logits.masked_fill(~mask, -torch.inf), found.token)

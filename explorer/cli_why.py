@@ -1,0 +1,263 @@
+"""``explorer why``: why a token is allowed or masked, in the terminal.
+
+Three ways to ask. A tokenizer, a pattern and a prefix: no model is needed, and with ``--tokenizer`` no
+torch either. ``--model tiny`` takes the embedded model's tokenizer. Or a saved trace and a step of it.
+
+The exit status is 0 if the token is allowed, 1 if it is masked, 2 if the question cannot be asked; a
+prefix that the constraint itself rejects is such an error, and is explained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer.analysis.explanation import (
+    Explanation,
+    TextExplanation,
+    explain,
+    explain_text,
+    ids_of_text,
+)
+from explorer.analysis.groups import explain_all
+from explorer.automata.constraint import Constraint, choice, regex
+from explorer.errors import ExplorerError
+from explorer.tokens.compile import compile
+from explorer.tokens.token_dfa import TokenDFA
+from explorer.vocabulary import Vocabulary
+
+ALLOWED = 0
+MASKED = 1
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
+    """Add the command and its options.
+
+    Args:
+        subparsers: What `ArgumentParser.add_subparsers` gave.
+    """
+    command = subparsers.add_parser(
+        "why",
+        help="say why a token is allowed or masked",
+        description="Say why a token is allowed or masked. Exit status: 0 allowed, 1 masked, 2 error.",
+    )
+    command.add_argument("trace", nargs="?", metavar="TRACE", help="a saved trace to ask about")
+    command.add_argument("--step", type=int, metavar="K", help="a position of the trace")
+    where = command.add_mutually_exclusive_group()
+    where.add_argument(
+        "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
+    )
+    where.add_argument("--model", metavar="NAME", help='"tiny", or a model folder: its tokenizer')
+    what = command.add_mutually_exclusive_group()
+    what.add_argument("--regex", metavar="PATTERN", help="the whole text matches it; re's syntax")
+    what.add_argument("--choice", action="append", metavar="TEXT", help="one text; repeatable")
+    before = command.add_mutually_exclusive_group()
+    before.add_argument("--prefix", metavar="TEXT", help="what was written so far, as text")
+    before.add_argument("--prefix-ids", metavar="IDS", help="as token ids, such as 1,2,3")
+    asked = command.add_mutually_exclusive_group()
+    asked.add_argument("--token", metavar="TEXT", help="text; its first masked token is explained")
+    asked.add_argument("--token-id", type=int, metavar="N", help="a token id")
+    command.add_argument("--eos", type=int, action="append", metavar="ID", help="an end of text")
+    command.add_argument(
+        "--all", action="store_true", help="also the groups of reasons of the whole mask"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The parsed options.
+
+    Returns:
+        0 if the token is allowed, 1 if it is masked.
+
+    Raises:
+        ExplorerError: The question cannot be asked; the command line makes that status 2.
+    """
+    token: int | str | None = arguments.token if arguments.token_id is None else arguments.token_id
+    if token is None and not arguments.all:
+        raise ExplorerError(
+            "No token is asked about.", remedy="Give --token TEXT or --token-id N, or --all."
+        )
+    if arguments.trace is not None:
+        return _of_trace(arguments, token)
+    constraint = _constraint(arguments)
+    vocabulary = _vocabulary(arguments)
+    if constraint is None or vocabulary is None:
+        raise ExplorerError(
+            "A tokenizer and a constraint are needed to say why.",
+            remedy="Give --tokenizer or --model, and --regex or --choice; or a saved trace.",
+        )
+    dfa = compile(constraint, vocabulary)
+    state, text = _place(dfa, arguments)
+    found = None if token is None else explain(dfa, state, token, text=text)
+    return _print(arguments, found, dfa, state, text)
+
+
+def _constraint(arguments: argparse.Namespace) -> Constraint | None:
+    if arguments.regex is not None:
+        return regex(arguments.regex)
+    return None if arguments.choice is None else choice(arguments.choice)
+
+
+def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
+    eos: Sequence[int] | None = arguments.eos
+    name: str | None = arguments.tokenizer or arguments.model
+    if name is None:
+        return None
+    if name == "tiny" and not Path(name).exists():
+        from explorer.decoding.tiny import FOLDER
+
+        return Vocabulary.from_file(FOLDER, eos_ids=eos)
+    if Path(name).exists():
+        return Vocabulary.from_file(name, eos_ids=eos)
+    try:
+        from explorer.decoding.load import load_model
+    except ImportError as error:
+        raise ExplorerError(
+            f"There is no file {name}, and to look a name up needs transformers: {error}.",
+            remedy="Give a path, or install the extra `models` of this package.",
+        ) from error
+    return load_model(name).vocabulary
+
+
+def _place(dfa: TokenDFA, arguments: argparse.Namespace) -> tuple[int, bytes]:
+    """The state that the prefix leads to, and its bytes."""
+    ids: Sequence[int]
+    if arguments.prefix_ids is not None:
+        ids = _ids(arguments.prefix_ids)
+    elif arguments.prefix:
+        text: str = arguments.prefix
+        _check_prefix(dfa.constraint, text.encode(errors="surrogateescape"))
+        ids = _written(dfa, text)
+    else:
+        ids = ()
+    state, data = dfa.start, b""
+    for token in ids:
+        following = dfa.step(state, token)
+        if following is None:
+            why = explain(dfa, state, token, text=data)
+            raise ExplorerError(
+                f"The prefix itself is masked. {why.message}",
+                remedy="Ask about that token, or give a prefix that the constraint allows.",
+                evidence={"token": token, "state": state},
+            )
+        data += dfa.vocabulary.tokens[token] or b""
+        state = following
+    return state, data
+
+
+def _written(dfa: TokenDFA, text: str) -> Sequence[int]:
+    """The prefix as tokens: the tokenizer's own if they are allowed, else any that lead there."""
+    ids, _ = ids_of_text(dfa, text)
+    data = text.encode()
+    if len(dfa.walk(ids)) == len(ids) + 1:
+        return ids
+    # The state after a text does not depend on how it is cut into tokens, so any way serves.
+    best: dict[int, tuple[int, ...]] = {0: ()}
+    states = {0: dfa.start}
+    for begin in range(len(data)):
+        if begin not in best:
+            continue
+        for end in range(begin + 1, len(data) + 1):
+            for token in dfa.vocabulary.ids_of(data[begin:end])[:1]:
+                following = dfa.step(states[begin], token)
+                if following is not None and end not in best:
+                    best[end] = (*best[begin], token)
+                    states[end] = following
+    return best.get(len(data), ids)
+
+
+def _check_prefix(constraint: Constraint, prefix: bytes) -> None:
+    why = explain_text(constraint, prefix)
+    if why.stage == "constraint":
+        raise ExplorerError(
+            f"The prefix itself is rejected by the constraint. {why.paragraph}",
+            remedy="Give a prefix that some text of the constraint begins with.",
+            evidence={"offset": why.byte_offset},
+        )
+
+
+def _ids(words: str) -> list[int]:
+    try:
+        return [int(word) for word in words.replace(",", " ").split()]
+    except ValueError as error:
+        raise ExplorerError(
+            f"--prefix-ids {words!r} is no list of ids.", remedy="Write it as 1,2,3."
+        ) from error
+
+
+def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
+    try:
+        from explorer.analysis.step import explain_recorded, explain_trace
+        from explorer.decoding.trace import Trace
+    except ImportError as error:
+        raise ExplorerError(
+            f"Traces come with the models, and importing failed: {error}.",
+            remedy="Install the extra `models` of this package.",
+        ) from error
+    trace = Trace.load(arguments.trace)
+    if _constraint(arguments) is not None:
+        raise ExplorerError("The trace has its own constraint.", remedy="Leave the other out.")
+    vocabulary = _vocabulary(arguments)
+    if vocabulary is None and trace.model == "tiny":
+        from explorer.decoding.tiny import FOLDER
+
+        vocabulary = Vocabulary.from_file(FOLDER)
+    constraint = trace.constraint
+    last = len(trace.positions) - 1
+    step: int = last if arguments.step is None else arguments.step
+    if not 0 <= step <= last:
+        raise ExplorerError(
+            f"The trace has no position {step}; it has the positions 0 to {last}.",
+            remedy="Position k is after k tokens.",
+        )
+    if vocabulary is not None and constraint is not None:
+        dfa = compile(constraint, vocabulary)
+        place = trace.positions[step]
+        found = None if token is None else explain_trace(dfa, trace, token, step)
+        return _print(arguments, found, dfa, place.state, place.data)
+    if token is None:
+        raise ExplorerError(
+            "The trace does not hold the whole vocabulary.", remedy="Give --tokenizer or --model."
+        )
+    if isinstance(token, str):
+        data = token.encode(errors="surrogateescape")
+        ids = [known for known, written in trace.tokens.data.items() if written == data]
+        if not ids:
+            raise ExplorerError(
+                f"The trace mentions no token {token!r}.",
+                remedy="Give --tokenizer or --model, or ask with --token-id.",
+            )
+        token = ids[0]
+    return _print(arguments, explain_recorded(trace, token, step), None, 0, b"")
+
+
+def _print(
+    arguments: argparse.Namespace,
+    found: Explanation | TextExplanation | None,
+    dfa: TokenDFA | None,
+    state: int,
+    text: bytes,
+) -> int:
+    reasons = None
+    if arguments.all and dfa is not None:
+        reasons = explain_all(dfa, state, text=text)
+    if arguments.json:
+        answer: dict[str, object] = {} if found is None else found.to_dict()
+        if reasons is not None:
+            answer["reasons"] = reasons.to_dict()
+        json.dump(answer, sys.stdout)
+        print()
+    else:
+        if found is not None:
+            print(found.paragraph)
+        if reasons is not None:
+            print(reasons)
+    return ALLOWED if found is None or found.allowed else MASKED

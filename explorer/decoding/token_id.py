@@ -1,0 +1,65 @@
+"""What a user means by a token: an id of any integer type, or a text that is one token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from explorer.errors import ExplorerError
+from explorer.vocabulary import Vocabulary
+
+
+def token_of_text(vocabulary: Vocabulary, text: str) -> int:
+    """The id that writes exactly a text.
+
+    Args:
+        vocabulary: The tokens.
+        text: The text of one token. Names of special tokens are text here, so that EOS is only
+            ever chosen by its id.
+
+    Returns:
+        The id; of several with these bytes, the one that the tokenizer itself would write, else
+        the lowest.
+
+    Raises:
+        ExplorerError: No single token writes it.
+
+    Example:
+        >>> token_of_text(Vocabulary.from_bytes([b"f", b"oo", b"foo"], eos_ids=[3]), "foo")
+        2
+    """
+    ids: Sequence[int] = ()
+    encoded: Sequence[int] | None = None
+    # Half a surrogate pair is no text at all, so no token writes it.
+    with suppress(UnicodeEncodeError):
+        ids = vocabulary.ids_of(text.encode())
+        encoded = vocabulary.encode(text)
+    if not ids:
+        more = "" if encoded is None else f"; the tokenizer writes it as {len(encoded)}"
+        raise ExplorerError(
+            f"{text!r} is not one token{more}.",
+            remedy="Give the text of one token, or an id; EOS is an id.",
+            evidence={"text": text, "encoded": encoded},
+        )
+    return encoded[0] if encoded is not None and len(encoded) == 1 else ids[0]
+
+
+def token_id(token: object) -> int:
+    """An id as a plain int, also from numpy or torch.
+
+    Args:
+        token: Anything that can be an index.
+
+    Raises:
+        ExplorerError: It is no whole number.
+
+    Example:
+        >>> import numpy as np
+        >>> token_id(np.int64(7))
+        7
+    """
+    try:
+        found = token.__index__()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    except (AttributeError, TypeError) as error:
+        raise ExplorerError(f"{token!r} is no token id.", remedy="Give whole numbers.") from error
+    return int(found)  # pyright: ignore[reportUnknownArgumentType]

@@ -1,0 +1,334 @@
+// The three machines on one axis: character FSA, detokenizing FST, token DFA.
+//
+// A graph is drawn once per constraint. A step, a pointer or slow motion only changes classes, so
+// nothing moves except what changed. What is lit is worked out in one place for all three (`lit`),
+// from the path so far and from the token in view.
+
+const MACHINES = [
+  ["character_fsa", "Character FSA", "what the pattern accepts"],
+  ["detokenizing_fst", "Detokenizing FST", "token in : byte out"],
+  ["token_dfa", "Token DFA = FSA ∘ FST", "same states, tokens on the arcs"],
+];
+const LEAST_ZOOM = 0.92; // Labels are 12 px; below this they would be under 11.
+
+/** Which nodes and arcs of the three machines are past, in progress, or where a byte fails. */
+function lit(ui, graphs) {
+  const out = {};
+  for (const [name] of MACHINES) {
+    out[name] = { past: new Set(), pastArcs: new Set(), go: new Set(), open: new Set(), now: null, next: null, ko: null };
+  }
+  const p = ui.position;
+  if (!p) return out;
+  const chars = out.character_fsa, inner = out.detokenizing_fst, tokens = out.token_dfa;
+  const between = (name, source, target, test) => {
+    const graph = graphs[name];
+    if (!graph) return null;
+    const arcs = graph.between.get(source + ">" + target) || [];
+    return (test && arcs.find(test)) || arcs[0] || null;
+  };
+  const path = p.path || [];
+  path.forEach((state, i) => {
+    chars.past.add("c" + state);
+    const arc = i && between("character_fsa", "c" + path[i - 1], "c" + state);
+    if (arc) chars.pastArcs.add(arc.id);
+  });
+  const places = (ui.line.states || []).slice(0, p.k + 1);
+  places.forEach((state, i) => {
+    const node = state < 0 ? "done" : "q" + state;
+    tokens.past.add(node);
+    if (!i) return;
+    const id = (ui.tokens()[i - 1] || {}).id;
+    const number = ui.machine && ui.machine.classOf[id];
+    const before = places[i - 1] < 0 ? "done" : "q" + places[i - 1];
+    const arc = between("token_dfa", before, node, (a) =>
+      a.class === number || (a.tokens || []).includes(id));
+    if (arc) tokens.pastArcs.add(arc.id);
+  });
+  const here = p.finished ? "done" : p.char_state;
+  chars.now = p.finished ? "c" + path[path.length - 1] : "c" + here;
+  tokens.now = p.finished ? "done" : "q" + here;
+  inner.now = "t";
+  const shown = ui.shown();
+  if (!shown) return out;
+  const { walk, byte } = shown;
+  const steps = walk.path || [];
+  const upTo = byte === null ? steps.length : byte;
+  const fst = graphs.detokenizing_fst;
+  if (byte !== null) inner.past.add("t");
+  steps.forEach((step, i) => {
+    const failed = walk.failed_at !== null && walk.failed_at !== undefined && i >= walk.failed_at;
+    if (i >= upTo) return;
+    const arc = fst && fst.arcs.get(step.edge_t);
+    if (step.edge_t) inner.go.add(step.edge_t);
+    if (failed) return;
+    if (step.edge_c) chars.go.add(step.edge_c);
+    if (byte !== null) {
+      if (arc) {
+        inner.past.add(arc.source);
+        inner.now = arc.target;
+      }
+      chars.past.add("c" + step.from);
+      chars.now = "c" + step.to;
+    } else if (i === steps.length - 1) {
+      chars.next = "c" + step.to;
+    }
+  });
+  const failedAt = walk.failed_at;
+  if (failedAt !== null && failedAt !== undefined && (byte === null || byte > failedAt)) {
+    const before = steps[failedAt - 1];
+    chars.ko = "c" + (before ? before.to : p.char_state);
+  }
+  if (walk.edge_q) {
+    const whole = byte !== null && byte >= steps.length;
+    (whole || byte === null ? tokens.go : tokens.open).add(walk.edge_q);
+    const arc = graphs.token_dfa && graphs.token_dfa.arcs.get(walk.edge_q);
+    if (arc && byte === null) tokens.next = arc.target;
+  }
+  return out;
+}
+
+let serial = 0;
+
+/** Draw one machine. Returns its svg and the maps that `lit` and `update` need. */
+function drawMachine(figure, layout) {
+  const id = "lmx" + ++serial;
+  const arrow = (name) =>
+    s("marker", { id: `${id}-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
+      s("path.m-" + name, { d: "M0,0.6 L8,4 L0,7.4 z" }));
+  const svg = s("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, role: "img" },
+    s("title", {}, figure.caption || ""), s("defs", {}, ["g", "past", "go"].map(arrow)));
+  const arcs = new Map(), between = new Map(), nodes = new Map();
+  const lines = s("g"), labels = s("g"), circles = s("g");
+  for (const edge of figure.edges) {
+    const place = layout.edges[edge.id];
+    if (!place) continue;
+    const g = s("g.a", { "data-arc": edge.id }, s("title", {}, edge.title || edge.label));
+    const d = place.path + (place.tip ? ` L${place.tip[0]},${place.tip[1]}` : "");
+    g.append(s("path.hit", { d }), s("path.line", { d, "marker-end": `url(#${id}-g)` }));
+    const text = s("text", { x: place.x, y: place.y, "data-arc": edge.id }, edge.label);
+    text.append(s("title", {}, edge.title || edge.label));
+    lines.append(g);
+    labels.append(text);
+    arcs.set(edge.id, { ...edge, g, text });
+    const key = edge.source + ">" + edge.target;
+    between.set(key, [...(between.get(key) || []), edge]);
+  }
+  for (const node of figure.nodes) {
+    const place = layout.nodes[node.id];
+    if (!place) continue;
+    const { x, y, r } = place;
+    const g = s("g.n." + node.kind, { "data-node": node.id }, s("title", {}, node.title || node.label));
+    if (node.start) {
+      const d = `M${x - r - 24},${y} L${x - r - 1},${y}`;
+      lines.append(s("path.st", { d, "marker-end": `url(#${id}-g)` }));
+    }
+    g.append(s("circle", { cx: x, cy: y, r }));
+    if (node.accepting && node.kind !== "done") g.append(s("circle.in", { cx: x, cy: y, r: Math.max(r - 4, 2) }));
+    if (r > 7 && node.label) {
+      // A long name is made narrower rather than smaller than one can read.
+      const text = s("text", { x, y: y + 4 }, node.label);
+      if (node.label.length * 7.2 > 2 * r - 4) {
+        text.setAttribute("textLength", 2 * r - 5);
+        text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+      }
+      g.append(text);
+    }
+    circles.append(g);
+    nodes.set(node.id, g);
+  }
+  svg.append(lines, circles, labels);
+  return { id, svg, arcs, between, nodes, layout, figure };
+}
+
+export function renderMachines({ model, el, ui = pageState(model) }) {
+  island(el, "The three machines");
+  const graphs = {};
+  const boxes = {};
+  let zoom = null;
+  let drawn = "";
+  let active = "character_fsa";
+  const tabs = h("div.lmx-tabs", { role: "tablist" });
+  const holder = h("div.lmx-machines", {}, tabs);
+  el.append(holder);
+
+  const setZoom = (value) => {
+    zoom = value;
+    for (const [name] of MACHINES) {
+      const graph = graphs[name];
+      if (graph) graph.svg.setAttribute("width", graph.layout.width * factor());
+    }
+  };
+  const widest = () => Math.max(1, ...Object.values(graphs).map((g) => g.layout.width));
+  const fitting = () => {
+    const room = holder.clientWidth - 28;
+    return room > 0 ? room / widest() : 1;
+  };
+  const factor = () => zoom ?? Math.min(Math.max(fitting(), LEAST_ZOOM), 1.25);
+
+  for (const [name, title, about] of MACHINES) {
+    const caption = h("span", {}, about);
+    const body = h("div.lmx-graph", { tabindex: 0, "aria-label": title });
+    const panel = h("div.lmx-arc", { hidden: true });
+    const table = h("div.lmx-table", { hidden: true });
+    const asTable = h("button.quiet", { title: title + " as a table", "aria-pressed": "false", onclick: () => {
+      const open = asTable.getAttribute("aria-pressed") !== "true";
+      asTable.setAttribute("aria-pressed", open);
+      table.hidden = !open;
+      body.hidden = open;
+      update();
+    } }, "table");
+    const box = h("section.lmx-machine", { "data-machine": name },
+      h("header", {}, h("h4", {}, title), caption, h("div.sp"),
+        h("button.quiet", { title: "smaller", onclick: () => setZoom(factor() / 1.25) }, "−"),
+        h("button.quiet", { title: "fit", onclick: () => setZoom(null) }, "fit"),
+        h("button.quiet", { title: "larger", onclick: () => setZoom(factor() * 1.25) }, "+"),
+        asTable),
+      body, table, panel);
+    boxes[name] = { box, body, caption, about, panel, table, open: null };
+    tabs.append(h("button", { role: "tab", "data-tab": name, onclick: () => {
+      active = name;
+      update();
+    } }, title));
+    holder.append(box);
+    body.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) return; // The notebook goes on scrolling.
+      event.preventDefault();
+      setZoom(factor() * (event.deltaY < 0 ? 1.1 : 1 / 1.1));
+    }, { passive: false });
+    body.addEventListener("keydown", (event) => {
+      if (event.key === "+" || event.key === "-" || event.key === "0") {
+        setZoom(event.key === "0" ? null : factor() * (event.key === "+" ? 1.25 : 0.8));
+        event.preventDefault();
+      }
+    });
+    let drag = null;
+    body.addEventListener("pointerdown", (event) => {
+      drag = { x: event.clientX + body.scrollLeft, y: event.clientY + body.scrollTop, moved: false };
+    });
+    body.addEventListener("pointermove", (event) => {
+      if (!drag || !event.buttons) return;
+      body.scrollLeft = drag.x - event.clientX;
+      body.scrollTop = drag.y - event.clientY;
+    });
+    body.addEventListener("scroll", () => {
+      // The character FSA and the token DFA share their axis, so they scroll as one.
+      const other = { character_fsa: "token_dfa", token_dfa: "character_fsa" }[name];
+      if (other && boxes[other]) boxes[other].body.scrollLeft = body.scrollLeft;
+    });
+    body.addEventListener("click", (event) => {
+      const hit = event.target.closest("[data-arc]");
+      boxes[name].open = hit ? hit.getAttribute("data-arc") : null;
+      showArc(name);
+    });
+  }
+
+  const showArc = (name) => {
+    const { panel, open } = boxes[name];
+    const arc = open && graphs[name] && graphs[name].arcs.get(open);
+    panel.hidden = !arc;
+    if (!arc) return;
+    const ids = arc.tokens || [];
+    const search = h("input", { type: "search", placeholder: "among them…", "aria-label": "search this arc's tokens" });
+    const list = h("div.lmx-chips");
+    const show = (found, total) => put(list, found.map((id) => {
+      const chip = ui.token(id);
+      chip.setAttribute("tabindex", 0);
+      chip.setAttribute("role", "button");
+      chip.addEventListener("click", () => ui.select(id));
+      return chip;
+    }), total > found.length ? h("span.dim", {}, `and ${count(total - found.length)} more`) : null);
+    show(ids, arc.count || ids.length);
+    search.addEventListener("input", () => {
+      if (arc.class === null || arc.class === undefined || !ui.vocabulary) return;
+      const found = [];
+      let total = 0;
+      ui.machine.classOf.forEach((number, id) => {
+        if (number !== arc.class || !ui.text(id).includes(search.value)) return;
+        total++;
+        if (found.length < 40) found.push(id);
+      });
+      show(found, total);
+    });
+    const wide = arc.class !== null && arc.class !== undefined && (arc.count || 0) > ids.length;
+    put(panel, h("span", {}, arc.title || arc.label), wide ? search : null, ids.length ? list : null);
+  };
+
+  const draw = () => {
+    const machine = ui.machine;
+    const inner = model.get("detokenizing");
+    const key = (machine ? machine.key : "") + "|" + ((inner && inner.key) || "");
+    if (key === drawn) return;
+    drawn = key;
+    for (const [name] of MACHINES) {
+      let figure = machine && machine.machines && machine.machines[name];
+      let layout = machine && machine.layouts && machine.layouts[name];
+      if (name === "detokenizing_fst" && inner && inner.figure) ({ figure, layout } = inner);
+      const { body, caption, about, table, panel } = boxes[name];
+      if (!figure || !layout) {
+        delete graphs[name];
+        put(body, h("p.dim", {}, machine ? (figure && figure.caption) || "drawing…" : "no constraint: every token is allowed"));
+        continue;
+      }
+      if (graphs[name] && graphs[name].figure === figure) continue;
+      graphs[name] = drawMachine(figure, layout);
+      put(caption, figure.caption || about);
+      put(body, graphs[name].svg);
+      panel.hidden = true;
+      boxes[name].open = null;
+      const label = new Map(figure.nodes.map((node) => [node.id, node.label]));
+      put(table, h("table", {}, h("caption", {}, figure.caption || ""),
+        h("thead", {}, h("tr", {}, ["from", "arc", "to"].map((c) => h("th", { scope: "col" }, c)))),
+        h("tbody", {}, figure.edges.map((edge) => h("tr", { "data-row": edge.id, tabindex: 0 },
+          h("td", {}, label.get(edge.source) ?? edge.source), h("td", {}, edge.title || edge.label), h("td", {}, label.get(edge.target) ?? edge.target))))));
+    }
+    setZoom(zoom);
+  };
+
+  const update = () => {
+    draw();
+    const sets = lit(ui, graphs);
+    for (const [name, title] of MACHINES) {
+      const { box, body, table } = boxes[name];
+      box.classList.toggle("active", name === active);
+      const graph = graphs[name];
+      const tab = tabs.querySelector(`[data-tab="${name}"]`);
+      tab.setAttribute("aria-selected", name === active);
+      if (!graph) continue;
+      const set = sets[name];
+      for (const [id, g] of graph.nodes) {
+        g.classList.toggle("past", set.past.has(id) && id !== set.now);
+        g.classList.toggle("now", id === set.now);
+        g.classList.toggle("next", id === set.next);
+        g.classList.toggle("ko", id === set.ko);
+      }
+      for (const [id, arc] of graph.arcs) {
+        const go = set.go.has(id) || set.open.has(id);
+        const past = !go && set.pastArcs.has(id);
+        arc.g.classList.toggle("go", go);
+        arc.g.classList.toggle("open", set.open.has(id));
+        arc.g.classList.toggle("past", past);
+        arc.text.classList.toggle("lit", go || past);
+        arc.g.querySelector(".line").setAttribute("marker-end", `url(#${graph.id}-${go ? "go" : past ? "past" : "g"})`);
+        const row = !table.hidden && table.querySelector(`[data-row="${CSS.escape(id)}"]`);
+        if (row) row.className = go ? "go" : past ? "past" : "";
+      }
+      graph.svg.setAttribute("aria-label", `${title}, at ${String(set.now || "").replace(/^[cqt]/, "") || "the root"}`);
+      const place = graph.layout.nodes[set.now];
+      if (place && body.scrollWidth > body.clientWidth + 4) {
+        // Only as far as needed to see where we are.
+        const x = place.x * factor();
+        if (x < body.scrollLeft + 40 || x > body.scrollLeft + body.clientWidth - 80) {
+          body.scrollLeft = x - body.clientWidth / 2;
+        }
+      }
+    }
+  };
+  const observer = new ResizeObserver(() => setZoom(zoom));
+  observer.observe(holder);
+  const off = ui.on("change", update);
+  update();
+  return () => {
+    observer.disconnect();
+    off();
+  };
+}

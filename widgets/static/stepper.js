@@ -1,0 +1,151 @@
+// Walking through decoding: buttons, keys, slow motion inside a token, and play.
+//
+// Play is driven from here: the next request goes out after the last was answered, so nothing
+// piles up in the kernel. In slow motion a press of Step is one byte; the token is taken after
+// its last.
+
+const SPEEDS = [["½×", 0.5], ["1×", 1], ["2×", 2], ["4×", 4], ["full speed", 0]];
+const RUN_CHUNK = 16;
+const RUN_LIMIT = 1024;
+
+export function renderStepper({ model, el, ui = pageState(model) }) {
+  island(el, "Steps");
+  let playing = false;
+  let pending = false;
+  let timer = 0;
+
+  const length = () => ui.tokens().length;
+  const k = () => (ui.position ? ui.position.k : 0);
+  const ended = () => !!ui.position && ui.position.finished;
+
+  /** One request at a time; a press while one is under way is dropped. */
+  const alone = async (action) => {
+    if (pending) return { ok: false };
+    pending = true;
+    try {
+      return (await action()) || { ok: true };
+    } finally {
+      pending = false;
+      ui.changed();
+    }
+  };
+  const say = () => {
+    const p = ui.position;
+    if (!p) return;
+    const last = ui.tokens()[p.k - 1];
+    ui.announce(p.finished
+      ? `Finished after ${p.k} tokens.`
+      : `Position ${p.k}${last ? ", after " + ui.text(last.id) : ""}: ${p.allowed} allowed, feasible mass ${mass(p.z)}.`);
+  };
+  ui.go = (to) => alone(async () => {
+    ui.inside = null;
+    ui.hover = ui.selected = null;
+    if (ui.gone) {
+      // Without a kernel, what was sent can still be read.
+      const seen = ui.seen.get(pathKey(ui, to));
+      if (seen) ui.position = seen;
+      return { ok: !!seen };
+    }
+    return ui.ask("jump", { k: to });
+  });
+  const settle = async () => {
+    ui.inside = null;
+    ui.hover = ui.selected = null;
+    return ui.ask("step");
+  };
+  const step = () => alone(async () => {
+    if (ended()) return { ok: false };
+    if (ui.gone) return { ok: false };
+    if (!ui.slow) return settle();
+    if (!ui.inside) {
+      const answer = await ui.ask("peek");
+      if (!answer.ok) return answer;
+      if (!answer.walk.bytes.length) return settle(); // EOS writes nothing.
+      ui.hover = null;
+      ui.inside = { walk: answer.walk, byte: 1 };
+      return answer;
+    }
+    if (ui.inside.byte < ui.inside.walk.bytes.length) {
+      ui.inside = { ...ui.inside, byte: ui.inside.byte + 1 };
+      return { ok: true };
+    }
+    return settle();
+  });
+  const back = () => {
+    if (ui.inside) {
+      ui.inside = ui.inside.byte > 1 ? { ...ui.inside, byte: ui.inside.byte - 1 } : null;
+      ui.changed();
+      return Promise.resolve();
+    }
+    return k() > 0 ? ui.go(k() - 1) : Promise.resolve();
+  };
+  const pause = () => {
+    playing = false;
+    clearTimeout(timer);
+    say();
+    ui.changed();
+  };
+  const play = () => {
+    if (playing) return pause();
+    playing = true;
+    const speed = () => Number(speeds.value);
+    const turn = async () => {
+      const answer = await step();
+      if (!answer.ok || ended() || !playing) return playing && pause();
+      const rest = speed() ? (ui.slow ? 450 : 800) / speed() : 0;
+      timer = setTimeout(turn, rest);
+    };
+    turn();
+    ui.changed();
+  };
+  const toEnd = async () => {
+    ui.inside = null;
+    playing = true;
+    ui.changed();
+    for (let done = 0; done < RUN_LIMIT && playing; done += RUN_CHUNK) {
+      const answer = await alone(() => ui.ask("run", { tokens: RUN_CHUNK }));
+      if (!answer.ok || answer.stopped || ended()) break;
+    }
+    pause();
+  };
+  const press = (action) => () => action().then(say);
+  ui.steps = { step: press(step), back: press(back), play, start: press(() => ui.go(0)), end: toEnd };
+
+  const button = (label, title, action, more = "") =>
+    h("button" + more, { title, "aria-label": title, onclick: action }, label);
+  const first = button("|◀", "to the start (Home)", ui.steps.start);
+  const prev = button("◀", "back (←)", ui.steps.back);
+  const next = button("Step ▶", "step (→)", ui.steps.step, ".p.step");
+  const run = button("Play", "play or pause (space)", play, ".play");
+  const end = button("To the end", "to the end (End)", toEnd);
+  const speeds = h("select", { title: "speed", "aria-label": "speed" }, SPEEDS.map(([name, value]) =>
+    h("option", { value, selected: value === 1 }, name)));
+  const slow = h("input", { type: "checkbox", onchange: () => {
+    ui.slow = slow.checked;
+    ui.inside = null;
+    ui.changed();
+  } });
+  const where = h("span.chip.where");
+  const bar = h("div.lmx-stepper", {}, first, prev, next, run, speeds, end, h("label.ck", { title: "step inside a token, byte by byte" }, slow, " slow motion"), where);
+  el.append(bar);
+
+  const update = () => {
+    const off = ui.gone;
+    const stuck = !ui.position || ended() || off;
+    first.disabled = k() === 0;
+    prev.disabled = k() === 0 && !ui.inside;
+    next.disabled = (stuck && !(off && k() < length())) || playing;
+    run.disabled = end.disabled = stuck && !playing;
+    put(run, playing ? "Pause" : "Play");
+    slow.disabled = off;
+    const byte = ui.inside ? ` · byte ${ui.inside.byte} of ${ui.inside.walk.bytes.length}` : "";
+    const ahead = length() > k() ? ` of ${length()}` : "";
+    put(where, `position ${k()}${ahead}${byte}${ended() ? " · finished" : ""}`);
+  };
+  const off = ui.on("change", update);
+  update();
+  return () => {
+    pause();
+    off();
+  };
+}
