@@ -46,6 +46,8 @@ format: $(STAMP) ## Format and sort what `check` would complain about.
 
 bench: $(STAMP) ## Measure beside the peers; rewrites docs/benchmarks and the README's table.
 	$(BIN)/python -m tests.bench.peers
+	$(BIN)/python -m tests.bench.constructions
+	$(BIN)/python -m tests.bench.device --json docs/benchmarks/device.json
 
 clean: ## Remove the environment and every cache.
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build

@@ -1,10 +1,11 @@
 """``explorer why``: why a token is allowed or masked, in the terminal.
 
-Three ways to ask. A tokenizer, a pattern and a prefix: no model is needed, and with ``--tokenizer`` no
-torch either. ``--model tiny`` takes the embedded model's tokenizer. Or a saved trace and a step of it.
+Three ways to ask. A tokenizer, a pattern and a prefix: no model is needed, and with
+``--tokenizer`` no torch either. ``--model tiny`` takes the embedded model's tokenizer. Or a saved
+trace and a step of it.
 
-The exit status is 0 if the token is allowed, 1 if it is masked, 2 if the question cannot be asked; a
-prefix that the constraint itself rejects is such an error, and is explained.
+The exit status is 0 if the token is allowed, 1 if it is masked, 2 if the question cannot be asked;
+a prefix that the constraint itself rejects is such an error, and is explained.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     command = subparsers.add_parser(
         "why",
         help="say why a token is allowed or masked",
-        description="Say why a token is allowed or masked. Exit status: 0 allowed, 1 masked, 2 error.",
+        description="Say why a token is allowed or masked. Exit status: 0 allowed, 1 masked.",
     )
     command.add_argument("trace", nargs="?", metavar="TRACE", help="a saved trace to ask about")
     command.add_argument("--step", type=int, metavar="K", help="a position of the trace")

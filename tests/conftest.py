@@ -14,6 +14,9 @@ from hypothesis import HealthCheck, settings
 
 import explorer
 
+# One thread per process: the workers share the cores, and two threads each would wait for theirs.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # No deadline: on a busy machine a time limit per example tests the machine. Examples are drawn anew
 # in a long run and repeatably in a short one, so that a failure of `make test` is one's own.
 settings.register_profile(

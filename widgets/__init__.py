@@ -1,0 +1,1 @@
+"""Notebook views: pure figures, and widgets that only wire them to a cursor."""

@@ -1,11 +1,12 @@
 """Every token at once: the stage, the failing offset and the group of reasons of each id.
 
-A mask of 131,072 ids is explained by a dozen sentences: "expects a digit, offered a letter". A group
-is a stage, what was expected where its tokens fail, and the kind of text that they offer there. The
-twelve groups that weigh most keep a sentence of their own; the rest is one group, "other".
+A mask of 131,072 ids is explained by a dozen sentences: "expects a digit, offered a letter". A
+group is a stage, what was expected where its tokens fail, and the kind of text that they offer
+there. The twelve groups that weigh most keep a sentence of their own; the rest is one group,
+"other".
 
-Counts add up: the groups' counts and the allowed ids are the width. So do masses: the groups' and the
-feasible mass are the probability that was given.
+Counts add up: the groups' counts and the allowed ids are the width. So do masses: the groups' and
+the feasible mass are the probability that was given.
 
 Cost: one walk of the trie and a few array operations: milliseconds at 131,072 ids.
 """
@@ -195,7 +196,7 @@ def _weights(probabilities: NDArray[np.floating] | None, size: int) -> NDArray[n
     weights = np.asarray(probabilities, np.float64)
     if weights.ndim != 1 or len(weights) < size:
         raise ExplorerError(
-            f"Probabilities of shape {list(weights.shape)} do not fit a vocabulary of {size:,} ids.",
+            f"Probabilities of shape {list(weights.shape)} do not fit {size:,} ids.",
             remedy="Give one row with a value for each id; it may be wider, not narrower.",
             evidence={"shape": list(weights.shape), "ids": size},
         )
@@ -294,8 +295,9 @@ def _grouped(
     # Different states may expect the same, in words: those are one group.
     number: dict[tuple[Stage, str, str], int] = {}
     merged = np.empty(len(keys), np.int64)
-    for k, packed in enumerate(keys.tolist()):
-        name = STAGES[packed >> 48]
+    numbers: list[int] = keys.tolist()
+    for k, packed in enumerate(numbers):
+        name: Stage = STAGES[packed >> 48]
         inner = (packed & (1 << 48) - 1) - 1
         expected = offered = ""
         if name == "constraint" and inner >= 0:

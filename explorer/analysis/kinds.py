@@ -112,7 +112,8 @@ class TokenKinds:
     """
 
     def __init__(self, vocabulary: Vocabulary, trie: Trie) -> None:
-        words = [vocabulary.tokens[token] or b"" for token in trie.first_id.tolist()]
+        ids: list[int] = trie.first_id.tolist()
+        words = [vocabulary.tokens[token] or b"" for token in ids]
         self._start = np.zeros(len(words) + 1, np.int64)
         np.cumsum([len(word) for word in words], out=self._start[1:])
         data = np.frombuffer(b"".join(words), np.uint8)

@@ -1,9 +1,9 @@
 """An explanation as HTML: the pattern with the live part underlined, the token as boxes.
 
-Every piece of text from a vocabulary, a constraint or a user goes through `html.escape`: vocabularies
-hold tags. Colours follow the notebook's theme where there is one, and nothing is said by colour alone:
-a byte that was read has a solid box, the one that fails a double one and a cross, those after it a
-dotted one.
+Every piece of text from a vocabulary, a constraint or a user goes through `html.escape`:
+vocabularies hold tags. Colours follow the notebook's theme where there is one, and nothing is said
+by colour alone: a byte that was read has a solid box, the one that fails a double one and a cross,
+those after it a dotted one.
 """
 
 from __future__ import annotations

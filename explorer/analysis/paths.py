@@ -83,7 +83,7 @@ class Paths:
                     heapq.heappush(queue, (total, target))
 
     def texts(self, dfa: TokenDFA) -> dict[int, bytes]:
-        """For every state a shortest text, in bytes, that tokens write on the way from the start."""
+        """For every state a shortest text, in bytes, that tokens write from the start to it."""
         texts: dict[int, bytes] = {}
         for state, step in self.settle(dfa, dfa.start, BYTES_ONLY):
             data = b"" if step is None else dfa.vocabulary.tokens[step[1]] or b""
@@ -147,7 +147,8 @@ class Words:
     def __init__(self, tokens: tuple[bytes | None, ...], word_of: Int32) -> None:
         text = np.flatnonzero(word_of >= 0)
         self._ids = text[np.argsort(word_of[text], kind="stable")].astype(np.int32)
-        self._data = [tokens[token] or b"" for token in self._ids.tolist()]
+        listed: list[int] = self._ids.tolist()
+        self._data = [tokens[token] or b"" for token in listed]
 
     def starting_with(self, prefix: bytes) -> Int32:
         """The ids whose bytes begin with a prefix, in byte order."""

@@ -6,12 +6,12 @@ character of one of the texts of a choice; or a whole part, for parts that have 
 imported machine, or an intersection, difference or complement inside a sequence). The arcs that
 leave the states which a text can lead to are the *live positions*.
 
-States that cannot reach the end are taken out first, so that without assertions the bytes of the live
-positions are exactly those expected. Assertions are read as if they held; the caller keeps only
-positions that agree with the exact machine.
+States that cannot reach the end are taken out first, so that without assertions the bytes of the
+live positions are exactly those expected. Assertions are read as if they held; the caller keeps
+only positions that agree with the exact machine.
 
-Cost: laying out as in `explorer.automata.regex.build`; then one table look-up per byte of text, because
-the sets of states that occur are remembered.
+Cost: laying out as in `explorer.automata.regex.build`; then one table look-up per byte of text,
+because the sets of states that occur are remembered.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32, Nfa
 from explorer.automata.operations import dfa_to_nfa
@@ -111,7 +112,8 @@ class PositionAutomaton:
         order = np.argsort(arcs[:, 0], kind="stable")
         self._arcs: Int32 = arcs[order]
         self._origin: Int32 = origin[order]
-        self._first = np.searchsorted(self._arcs[:, 0], np.arange(layout.num_states + 1))
+        first = np.searchsorted(self._arcs[:, 0], np.arange(layout.num_states + 1))
+        self._first: list[int] = first.tolist()
         self._silent: dict[int, list[int]] = {}
         for tail, head in epsilons.tolist():
             if alive[head]:
@@ -156,7 +158,8 @@ class PositionAutomaton:
             counts = hit.cumsum()
             some = counts[np.minimum(arcs[:, 2], 255) + 1] - counts[arcs[:, 1]] > 0
             rows = rows[some]
-        found = (self._origins[k].position() for k in np.unique(self._origin[rows]).tolist())
+        origins: list[int] = np.unique(self._origin[rows]).tolist()
+        found = (self._origins[k].position() for k in origins)
         return tuple(dict.fromkeys(found))  # The texts of a choice share their first letters.
 
     def read_bytes(self, live: int) -> bytes:
@@ -166,9 +169,10 @@ class PositionAutomaton:
             found[low : high + 1] = True
         return bytes(np.flatnonzero(found).tolist())
 
-    def _rows(self, live: int) -> Int32:
-        pieces = [np.arange(self._first[s], self._first[s + 1]) for s in self._sets[live]]
-        return np.concatenate(pieces) if pieces else np.empty(0, np.int64)  # pyright: ignore[reportReturnType]
+    def _rows(self, live: int) -> NDArray[np.int64]:
+        """The arcs that leave the states of a set."""
+        rows = [k for s in self._sets[live] for k in range(self._first[s], self._first[s + 1])]
+        return np.array(rows, np.int64)
 
     def _step(self, live: int, byte: int) -> int:
         arcs = self._arcs[self._rows(live)]

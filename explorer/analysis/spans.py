@@ -6,11 +6,12 @@ The tree of the constraint is asked part by part, each with its own machine:
 *an intersection*  the operands that die; if none dies alone it is the combination, and each operand
 has a word of its own that shows so;
 *a difference, a complement*  the excluder, with a word of it that would otherwise do;
-*a regex with assertions*  if the pattern without one assertion would read on, that assertion excludes;
+*a regex with assertions*  if the pattern without one assertion would read on, that assertion
+excludes;
 *an imported machine*  its state, because it has nothing else.
 
-An alternative that the text has left already says nothing. Cost: a look-up per byte of text and part;
-the machines of the parts are built once.
+An alternative that the text has left already says nothing. Cost: a look-up per byte of text and
+part; the machines of the parts are built once.
 """
 
 from __future__ import annotations

@@ -248,5 +248,6 @@ def _sampled_out(
     kept = np.zeros(logits.shape[-1], np.bool_)
     allowed = trace.allowed(k)[: len(kept)]
     kept[: len(allowed)] = allowed
-    mask = torch.from_numpy(kept).to(logits.device)
+    mask = torch.from_numpy(kept)  # pyright: ignore[reportUnknownMemberType]  # torch's stub.
+    mask = mask.to(logits.device)
     return sampled_out(trace.sampler, logits.masked_fill(~mask, -torch.inf), found.token)

@@ -5,9 +5,9 @@ A mask says which tokens are possible, not which make sense. Two places to look:
 `machine_traps` looks at a token DFA alone: loops of white space, loops at all, choices that begin
 with one token, text that can only be written byte by byte.
 
-`session_traps` looks at a run: a feasible mass that stays tiny, a token that was likely for the sake
-of a continuation that is masked, a prompt that ends where a token should have gone on, complete texts
-where the model never means to stop.
+`session_traps` looks at a run: a feasible mass that stays tiny, a token that was likely for the
+sake of a continuation that is masked, a prompt that ends where a token should have gone on,
+complete texts where the model never means to stop.
 
 Every trap has its evidence and a remedy. None is an error: a loop may be what is wanted.
 
@@ -173,8 +173,7 @@ def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
 def _loops(dfa: TokenDFA, machine: Machine) -> Iterator[Trap]:
     """Every loop is a trap of its own: one of white space only, or one of text."""
     tokens = dfa.vocabulary.tokens
-    blank = np.zeros(len(tokens), np.bool_)
-    blank[[k for k, data in enumerate(tokens) if data is not None and not data.strip()]] = True
+    blank: Bool = np.array([data is not None and not data.strip() for data in tokens], np.bool_)
     # A class may hold white space, parts of a character of white space, and other text.
     has_blank = np.zeros(dfa.num_classes, np.bool_)
     has_blank[dfa.token_class[blank]] = True
@@ -187,7 +186,7 @@ def _loops(dfa: TokenDFA, machine: Machine) -> Iterator[Trap]:
         inside = np.zeros(dfa.num_states, np.bool_)
         inside[members] = True
         rows = dfa.table[members]
-        stays = (inside[np.maximum(rows, 0)] & (rows >= 0)).any(axis=0)
+        stays: Bool = np.asarray((inside[np.maximum(rows, 0)] & (rows >= 0)).any(axis=0))
         stays[:NUM_FIXED_CLASSES] = False
         if (stays & has_blank).any() and not (stays & has_text).any():
             yield _whitespace_loop(dfa, machine, members, blank)
@@ -255,10 +254,10 @@ def _shared_first_tokens(dfa: TokenDFA) -> Iterator[Trap]:
             yield Trap(
                 "shared_first_token",
                 f"{len(texts)} choices begin with the token {show_text(data)}: "
-                f"{', '.join(map(repr, texts[:4]))}. A model that likes one of them lends its first "
-                f"token to the others, and one token at a time cannot take it back.",
-                "Compare whole choices by their total probability, or name them so that they differ "
-                "from the first token on.",
+                f"{', '.join(map(repr, texts[:4]))}. A model that likes one of them lends its "
+                f"first token to the others, and one token at a time cannot take it back.",
+                "Compare whole choices by their total probability, or name them so that they "
+                "differ from the first token on.",
                 dfa.start,
                 evidence={"token": token, "texts": tuple(texts)},
             )
@@ -359,9 +358,9 @@ def prompt_traps(
     return (
         Trap(
             "prompt_boundary",
-            f"The prompt ends in white space, but this tokenizer writes a space together with the word "
-            f"after it ({shown}, {len(lost):,} such tokens). The model has hardly ever seen a word "
-            f"begin after a lone space.",
+            f"The prompt ends in white space, but this tokenizer writes a space together "
+            f"with the word after it ({shown}, {len(lost):,} such tokens). The model has hardly "
+            f"ever seen a word begin after a lone space.",
             "End the prompt before the space, and let the constraint begin with it.",
             position=0,
             evidence={"tail": tail, "tokens": tuple(lost[:8]), "count": len(lost)},
@@ -385,8 +384,8 @@ def _tiny_mass(trace: Trace) -> Iterator[Trap]:
             yield Trap(
                 "tiny_mass",
                 f"For {len(run)} steps the model gives the allowed tokens less than "
-                f"{100 * TINY_MASS:.0f}% of its probability (least {min(values):.1e}): it is made to "
-                f"write what it does not mean.",
+                f"{100 * TINY_MASS:.0f}% of its probability (least {min(values):.1e}): it is made "
+                f"to write what it does not mean.",
                 "Ask for this form in the prompt, or allow the form that the model prefers.",
                 position=run[0],
                 evidence={"positions": tuple(run), "z": tuple(values)},
@@ -405,9 +404,9 @@ def _greedy_traps(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
         wished = tokens[found.first_choice] if found.first_choice < len(tokens) else None
         yield Trap(
             "greedy_trap",
-            f"{show_text(step.data or b'')} was likely for the sake of a continuation that is masked: "
-            f"after it the model wants {show_text(wished or b'')}, and the allowed tokens have "
-            f"{100 * found.z:.2g}% of its probability.",
+            f"{show_text(step.data or b'')} was likely for the sake of a continuation that is "
+            f"masked: after it the model wants {show_text(wished or b'')}, and the allowed tokens "
+            f"have {100 * found.z:.2g}% of its probability.",
             "Compare whole alternatives by their total probability, or choose words for them that "
             "the model does not begin for another reason.",
             state=step.before.state,

@@ -1,7 +1,8 @@
 """A verdict in words: one line for a log, and the pieces of a paragraph.
 
-Pure functions of a verdict and the parts that decided. Characters come before bytes; bytes are shown
-where there is no character. Text is always quoted or escaped, because tokens can hold anything.
+Pure functions of a verdict and the parts that decided. Characters come before bytes; bytes are
+shown where there is no character. Text is always quoted or escaped, because tokens can hold
+anything.
 """
 
 from __future__ import annotations

@@ -42,10 +42,10 @@ def slices(words: frozenset[bytes], count: int, seed: int) -> list[bytes]:
 
 
 def build(
-    pattern: str, tokens: list[bytes | None], seed: int
+    pattern: str, tokens: list[bytes | None], seed: int, count: int = 8
 ) -> tuple[explorer.TokenDFA, ReasonOracle] | None:
     """The machine and the oracle of a bounded pattern; ``None`` where nothing can be written."""
-    tokens = [*tokens, *slices(language(pattern, ALPHABET, LONGEST), 8, seed)]
+    tokens = [*tokens, *slices(language(pattern, ALPHABET, LONGEST), count, seed)]
     eos = len(tokens)
     listed = [*tokens, None, None]
     vocabulary = explorer.Vocabulary(tuple(listed), (eos,), special={eos: "</s>", eos + 1: SPECIAL})
@@ -119,12 +119,17 @@ def compared(
     return facts
 
 
+def matches(pattern: str, word: bytes) -> bool:
+    """Whether bytes are a text that ``re`` matches in full."""
+    return re.fullmatch(pattern, word.decode(errors="replace")) is not None
+
+
 def evidence(pattern: str, found: Explanation, prefix: bytes) -> list[tuple[object, ...]]:
     """Witness words must be words, of what they are said to be words of."""
     wrong: list[tuple[object, ...]] = []
     verdict = found.verdict
     if verdict.dead_end is not None:
-        word = verdict.dead_end.witness.decode()
+        word = verdict.dead_end.witness.decode(errors="replace")
         if not (re.fullmatch(pattern, word) and re.fullmatch(BOUND, word)):
             wrong.append((pattern, prefix, found.token, "dead end", word))
         if not word.encode().startswith(prefix + (verdict.data or b"")):
@@ -135,7 +140,7 @@ def evidence(pattern: str, found: Explanation, prefix: bytes) -> list[tuple[obje
     for part in found.parts:
         if part.role == "combination" and part.words:
             mine, bound = part.words
-            if not (re.fullmatch(pattern, mine.decode()) and re.fullmatch(BOUND, bound.decode())):
+            if not (matches(pattern, mine) and matches(BOUND, bound)):
                 wrong.append((pattern, prefix, found.token, "combination", part.words))
             if not (mine.startswith(longer) and bound.startswith(longer)):
                 wrong.append((pattern, prefix, found.token, "combination elsewhere", part.words))
@@ -145,7 +150,7 @@ def evidence(pattern: str, found: Explanation, prefix: bytes) -> list[tuple[obje
                 wrong.append((pattern, prefix, found.token, "excludes elsewhere", part.words))
             where = part.positions[0]
             less = pattern[: where.start] + "(?:)" + pattern[where.end :]
-            if not re.fullmatch(less, part.words[0].decode()):
+            if not matches(less, part.words[0]):
                 wrong.append((pattern, prefix, found.token, "excludes", less, part.words))
     if found.stage in ("constraint", "end_of_text") and not found.parts and found.expected:
         wrong.append((pattern, prefix, found.token, "no part"))

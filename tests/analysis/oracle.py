@@ -1,8 +1,8 @@
 """What an explanation must say, computed from a finite set of words and nothing else.
 
-A language is all its words, found with ``re.fullmatch`` and encoded to bytes; a vocabulary is a list of
-byte strings. Every question of the explainer is then a question about that set. No automaton takes
-part, and nothing is imported from the engine.
+A language is all its words, found with ``re.fullmatch`` and encoded to bytes; a vocabulary is a
+list of byte strings. Every question of the explainer is then a question about that set. No
+automaton takes part, and nothing is imported from the engine.
 """
 
 from __future__ import annotations

@@ -1,0 +1,169 @@
+"""``explorer lab``: the notebooks in a folder of the user's, and JupyterLab on the first of them.
+
+Notebooks are copied, because one writes into them: a notebook that the user has changed is never
+overwritten. Which ones that are is known from a small file of hashes beside the copies. A notebook
+that is new in this version, or unchanged by the user, is brought up to date.
+
+The command only starts JupyterLab; it imports no widget and no model. Nothing is asked of the
+network: JupyterLab's news and its extension manager are switched off for this server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from explorer.errors import ExplorerError, MissingDependency
+
+FIRST: Final = "quickstart.ipynb"
+RECORD: Final = ".explorer-notebooks.json"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
+    """Add the command and its options.
+
+    Args:
+        subparsers: What `ArgumentParser.add_subparsers` gave.
+    """
+    command = subparsers.add_parser(
+        "lab",
+        help="open JupyterLab on the notebooks",
+        description="Copy the notebooks to a folder, keep what you changed, and open JupyterLab.",
+    )
+    command.add_argument(
+        "--folder",
+        default="explorer-notebooks",
+        metavar="PATH",
+        help="where the notebooks go (default explorer-notebooks, here)",
+    )
+    command.add_argument("--port", type=int, metavar="N", help="the server's port")
+    command.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    command.add_argument("--copy-only", action="store_true", help="only copy the notebooks")
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The parsed options.
+
+    Returns:
+        JupyterLab's exit status.
+
+    Raises:
+        MissingDependency: JupyterLab or the notebooks' widgets are not installed.
+        ExplorerError: The package has no notebooks, or the folder cannot be written.
+    """
+    folder = Path(str(arguments.folder)).expanduser().resolve()
+    for line in copy_notebooks(notebooks(), folder):
+        print(line)
+    if arguments.copy_only:
+        return 0
+    for library in ("jupyterlab", "anywidget"):
+        if importlib.util.find_spec(library) is None:
+            raise MissingDependency(
+                f"The notebooks need {library}, which is not installed.",
+                remedy="Install the extra `lab`: pip install 'constraint-explorer[lab,models]'.",
+                evidence={"library": library},
+            )
+    return subprocess.call(command(folder, arguments.port, not arguments.no_browser), cwd=folder)
+
+
+def command(folder: Path, port: int | None, browser: bool) -> list[str]:
+    """The command line that starts JupyterLab.
+
+    Args:
+        folder: Where the notebooks are.
+        port: The server's port; ``None`` leaves the choice to it.
+        browser: Whether it opens one.
+    """
+    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
+    # Nothing is fetched: no extension catalogue, no news.
+    words += ["--LabApp.extension_manager=readonly", "--LabApp.news_url=None"]
+    words += [f"--LabApp.default_url=/lab/tree/{FIRST}"]
+    if port is not None:
+        words.append(f"--ServerApp.port={port}")
+    if not browser:
+        words.append("--no-browser")
+    return words
+
+
+def notebooks() -> dict[str, bytes]:
+    """The notebooks that come with the package, by name: those beside a checkout, or installed.
+
+    Raises:
+        ExplorerError: There are none.
+    """
+    here = Path(__file__).resolve().parent
+    for folder in (here.parent / "notebooks", here / "notebooks"):
+        found = {path.name: path.read_bytes() for path in sorted(folder.glob("*.ipynb"))}
+        if found:
+            return found
+    raise ExplorerError(
+        "This installation has no notebooks.",
+        remedy="Install the package again, or run this in a checkout.",
+    )
+
+
+def copy_notebooks(wanted: Mapping[str, bytes], folder: Path) -> list[str]:
+    """Copy notebooks, and leave alone what the user has changed.
+
+    Args:
+        wanted: Name and content of each.
+        folder: Where to; made if it is not there.
+
+    Returns:
+        A line on each.
+
+    Raises:
+        ExplorerError: The folder cannot be made or written.
+    """
+    record = folder / RECORD
+    known = _read_record(record)
+    lines: list[str] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in wanted.items():
+            target = folder / name
+            there = target.read_bytes() if target.exists() else None
+            if there == content:
+                lines.append(f"  {target}: up to date")
+            elif there is not None and _hash(there) != known.get(name):
+                lines.append(f"  {target}: yours, left as it is")
+                continue
+            else:
+                target.write_bytes(content)
+                lines.append(f"  {target}: {'written' if there is None else 'brought up to date'}")
+            known[name] = _hash(content)
+        record.write_text(json.dumps(known, indent=1), encoding="utf-8")
+    except OSError as error:
+        raise ExplorerError(
+            f"The folder {folder} cannot be written: {error.strerror or error}.",
+            remedy="Name another one with --folder.",
+            evidence={"folder": str(folder)},
+        ) from error
+    return lines
+
+
+def _read_record(path: Path) -> dict[str, str]:
+    """What was copied before; nothing if the file is not there or not readable."""
+    try:
+        found: object = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    entries = cast("dict[object, object]", found).items()
+    return {k: v for k, v in entries if isinstance(k, str) and isinstance(v, str)}
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,147 @@
+"""Every id of a mask at once: equal to one explanation at a time, and adding up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer.analysis.explanation import explain
+from explorer.analysis.groups import MOST_GROUPS, Reasons, explain_all
+from explorer.analysis.kinds import HALF, KINDS, kind_of, kinds_of
+from explorer.analysis.machine import machine_of
+from explorer.analysis.verdict import STAGES
+from explorer.errors import ExplorerError
+from explorer.tokens.states import DEAD, FREE
+from tests.analysis.cases import build
+from tests.patterns import patterns, vocabularies
+
+
+def adds_up(reasons: Reasons, width: int, total: float | None = None) -> None:
+    assert sum(group.count for group in reasons.groups) + reasons.num_allowed == width
+    assert len(reasons.groups) <= MOST_GROUPS + 1
+    counted = np.bincount(reasons.group[reasons.group >= 0], minlength=len(reasons.groups))
+    assert counted.tolist() == [group.count for group in reasons.groups]
+    if total is not None:
+        assert reasons.z is not None
+        masses = [group.mass for group in reasons.groups]
+        assert sum(mass for mass in masses if mass is not None) + reasons.z == pytest.approx(total)
+        named = masses[:MOST_GROUPS]
+        assert named == sorted(named, key=lambda mass: -(mass or 0.0))
+
+
+@given(patterns(leaves=10), vocabularies(), st.integers(0, 10**6))
+@settings(max_examples=80)
+def test_groups_equal_single_explanations(
+    pattern: str, tokens: list[bytes | None], seed: int
+) -> None:
+    built = build(pattern, tokens, seed)
+    if built is None:
+        return
+    dfa, oracle = built
+    width = len(dfa.vocabulary)
+    rng = np.random.default_rng(seed)
+    states: list[int] = [*range(min(dfa.num_states, 5)), explorer.DONE, DEAD, FREE]
+    for state in states:
+        weights = rng.dirichlet(np.ones(width + 2))  # Padded logits are wider.
+        reasons = explain_all(dfa, state, weights)
+        adds_up(reasons, width + 2, 1.0)
+        assert np.array_equal(reasons.group[:width] == -1, dfa.allowed(state))
+        for token in range(width + 2):
+            one = explain(dfa, state, token)
+            assert STAGES[reasons.stage[token]] == one.stage, (pattern, state, token)
+            offset = -1 if one.byte_offset is None else one.byte_offset
+            assert reasons.offset[token] == offset, (pattern, state, token)
+            if state >= 0:
+                assert one.stage == oracle.stage(one.verdict.prefix, token)
+            group = reasons.group[token]
+            if group >= 0 and reasons.groups[group].stage is not None:
+                assert reasons.groups[group].stage == one.stage
+                if one.stage == "constraint" and state >= 0 and one.verdict.expected_chars.ranges:
+                    said = reasons.groups[group].expected.split(": ", 1)[-1]
+                    assert said in one.message or one.verdict.mid_character, (pattern, token)
+
+
+def test_the_kinds_of_text() -> None:
+    def named(text: str) -> str:
+        return KINDS[kind_of(text)]
+
+    assert named("ä") == named("中") == "a letter"
+    assert named("٣") == "a digit"
+    assert named("\u00a0") == "a space" and named("\n") == "a line break or tab"
+    assert named("“") == "a quote" and named("]") == "a bracket" and named("-") == "punctuation"
+    assert named("🙂") == "a symbol" and named("\u0301") == "a combining mark"
+    assert named("\x00") == "a control character"
+
+
+def test_each_byte_has_the_kind_of_its_character() -> None:
+    tokens = ["aä🙂1".encode(), b"\xa4x", b"\xf0\x9f", b"\xc3(", b"\xed\xa0\x80"]
+    vocabulary = explorer.Vocabulary.from_bytes(tokens, eos_ids=[9])
+    machine = machine_of(explorer.compile(explorer.regex("a|ä|.*"), vocabulary))
+    kinds = kinds_of(vocabulary)
+    for token, data in enumerate(tokens):
+        word = np.full(len(data), machine.word_of[token], np.int32)
+        found = kinds.at(word, np.arange(len(data), dtype=np.int32)).tolist()
+        wanted: list[int] = []
+        text = data.decode(errors="surrogateescape")
+        for character in text:
+            half = 0xDC80 <= ord(character) <= 0xDCFF
+            size = 1 if half else len(character.encode())
+            wanted += [HALF if half else kind_of(character)] * size
+        assert found == wanted, data
+
+
+def test_a_summary_reads_well() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(
+        [b"1", b"2", b"-", b"a", b" the", "ö".encode(), b"\xc3"], eos_ids=[7]
+    )
+    dfa = explorer.compile(explorer.regex("[0-9]-[0-9]"), vocabulary)
+    state = dfa.step(dfa.start, 0)
+    assert state is not None
+    reasons = explain_all(dfa, state, np.array([0.1, 0.0, 0.2, 0.4, 0.1, 0.14, 0.01, 0.05]))
+    assert str(reasons).splitlines()[:2] == [
+        "1 of 8 ids are allowed, with 20% of the model's probability",
+        "54% of the model's probability (2 ids): expects -, offered a letter",
+    ]
+    assert reasons.groups[0].examples == (3, 5)
+
+
+def test_the_rest_of_a_character_is_named() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(
+        [b"\xc3", b"\xa4", b"\xb6", b"a", b"\xa4x"], eos_ids=[5]
+    )
+    dfa = explorer.compile(explorer.regex("ä"), vocabulary)
+    state = dfa.step(dfa.start, 0)
+    assert state is not None
+    reasons = explain_all(dfa, state)
+    said = {(group.expected, group.offered): group.count for group in reasons.groups}
+    assert said["the rest of <C3>: ä", "half a character"] == 1
+    assert said["the rest of <C3>: ä", "a letter"] == 1
+    assert said["only the end of text", "a letter"] == 1
+
+
+def test_probabilities_must_fit() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
+    dfa = explorer.compile(explorer.regex("a"), vocabulary)
+    with pytest.raises(ExplorerError, match="do not fit"):
+        explain_all(dfa, 0, np.ones(1))
+    with pytest.raises(ExplorerError, match="no state"):
+        explain_all(dfa, 99)
+
+
+def test_a_real_vocabulary_adds_up(tekken_131k: explorer.Vocabulary) -> None:
+    dfa = explorer.compile(
+        explorer.regex(r'\{"name": "[^"\\\n]{1,20}", "age": [0-9]{1,3}\}'), tekken_131k
+    )
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.full(len(tekken_131k), 0.01))
+    for state in rng.integers(0, dfa.num_states, 10).tolist():
+        reasons = explain_all(dfa, state, weights)
+        adds_up(reasons, len(tekken_131k), 1.0)
+        assert np.array_equal(reasons.group == -1, dfa.allowed(state))
+        for token in rng.integers(0, len(tekken_131k), 50).tolist():
+            one = explain(dfa, state, token)
+            assert STAGES[reasons.stage[token]] == one.stage
+            assert reasons.offset[token] == (-1 if one.byte_offset is None else one.byte_offset)

@@ -1,0 +1,168 @@
+"""Explainers with one thing wrong: the oracle must object to each, and not to the right one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorer.analysis import explanation, machine, paths, positions, spans, verdict, widening
+from explorer.automata.constraint import regex
+from tests.analysis.cases import build, wrongs
+
+CASES: list[tuple[str, list[bytes | None]]] = [
+    ("a*b|ä", [b"a", b"b", b"\xc3", b"ab", b"\xb6", "ö".encode()]),
+    ("[ä🙂]a?", [b"\xc3", b"\xa4", b"\xf0\x9f", b"\x99\x82", b"a", "äa".encode(), b"\xa4a"]),
+    ("(?!ab)[ab]{2,3}", [b"a", b"b", b"ab", b"aa", b"1"]),
+    ("a1|b ?", [b"a", b"b", b"b ", b" ", b"a1", b"a1a"]),
+    ("(🙂|ab)1", ["🙂".encode(), b"a", b"b", b"1"]),
+    ("a.*1", [b"a", b"1", b" ", "ä".encode(), b"\xc3", b"a\xc3", b"\xa41"]),
+]
+
+
+def complaints() -> list[tuple[object, ...]]:
+    machine._machines.clear()
+    positions.positions_of.cache_clear()
+    spans.machine_of_source.cache_clear()
+    spans._without_one.cache_clear()
+    found: list[tuple[object, ...]] = []
+    for pattern, tokens in CASES:
+        built = build(pattern, tokens, seed=0, count=0)
+        assert built is not None
+        found += wrongs(pattern, *built, Counter(), places=6)
+    return found
+
+
+def test_the_explainer_itself_is_right() -> None:
+    assert complaints() == []
+
+
+def _forget_the_trim(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = machine.Machine.__init__
+
+    def everything_finishes(self: machine.Machine, dfa: Any) -> None:
+        made(self, dfa)
+        self.kept = np.ones_like(self.kept)
+
+    monkeypatch.setattr(machine.Machine, "__init__", everything_finishes)
+
+
+def _writable_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def any_byte(trie: Any, dfa: Any, kept: Any, state: int, data: bytes) -> bytes:
+        here = int(verdict.run(dfa, state, data)[-1])
+        return machine.expected_bytes(dfa, here)
+
+    monkeypatch.setattr(verdict, "writable_bytes", any_byte)
+
+
+def _writable_within_one_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = verdict.writable_bytes
+
+    def from_a_boundary(trie: Any, dfa: Any, kept: Any, state: int, data: bytes) -> bytes:
+        here = int(verdict.run(dfa, state, data)[-1])
+        return right(trie, dfa, kept, here, b"")
+
+    monkeypatch.setattr(verdict, "writable_bytes", from_a_boundary)
+
+
+def _first_byte_is_not_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        verdict, "expected_bytes", lambda dfa, state: machine.expected_bytes(dfa, state)[1:]
+    )
+
+
+def _characters_are_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "character_start", lambda data, index: index)
+
+
+def _dead_end_witness_stops_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "shortest_word", lambda dfa, state: b"")
+
+
+def _bytes_before_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "TOKENS_FIRST", paths.BYTES_ONLY)
+
+
+def _nearest_from_the_far_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = paths.Words.nearest
+
+    def without_bytes(
+        self: paths.Words, data: bytes, allowed: Any, rank: Any, count: int
+    ) -> tuple[int, ...]:
+        return right(self, b"", allowed, rank, count)
+
+    monkeypatch.setattr(paths.Words, "nearest", without_bytes)
+
+
+def _more_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        explanation.Explanation, "_forced", lambda self, state: b"1"
+    )
+
+
+def _widening_without_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = widening._replacements
+
+    def unproved(place: Any, rest: str) -> list[str]:
+        return [f"(?:{place.text}|.*)", *right(place, rest)]
+
+    def wrong(self: widening.Widening) -> str:
+        return self.pattern
+
+    monkeypatch.setattr(widening, "_replacements", unproved)
+    monkeypatch.setattr(widening.Widening, "changed", property(wrong))
+
+
+def _every_assertion_excludes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def same_word(dfa: Any, state: int | None = None) -> bytes:
+        return b"\n"
+
+    monkeypatch.setattr(spans, "shortest_word", same_word)
+
+
+def _no_part_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanation, "parts", lambda *_: ())
+
+
+MUTANTS: list[Callable[[pytest.MonkeyPatch], None]] = [
+    _forget_the_trim,
+    _writable_is_expected,
+    _writable_within_one_token,
+    _first_byte_is_not_expected,
+    _characters_are_bytes,
+    _dead_end_witness_stops_early,
+    _bytes_before_tokens,
+    _nearest_from_the_far_end,
+    _more_is_forced,
+    _widening_without_a_proof,
+    _every_assertion_excludes,
+    _no_part_is_found,
+]
+
+
+@pytest.mark.parametrize("mutate", MUTANTS, ids=lambda mutate: mutate.__name__.strip("_"))
+def test_a_mutant_is_caught(
+    mutate: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    assert complaints() != []
+
+
+def test_untrimmed_positions_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(pattern: str, text: bytes) -> bytes:
+        positions.positions_of.cache_clear()
+        automaton = positions.positions_of(regex(pattern).source)
+        return automaton.read_bytes(automaton.live(text))
+
+    pattern = r"a[^\s\S]|ab"
+    expected = machine.expected_bytes(regex(pattern).dfa, regex(pattern).dfa.start)
+    assert read(pattern, b"") == expected == b"a"
+    pattern = r"x(a[^\s\S])?"
+    assert read(pattern, b"x") == b""
+    monkeypatch.setattr(
+        positions, "_reaching", lambda n, arcs, epsilons, end: np.ones(n, np.bool_)
+    )
+    assert read(pattern, b"x") == b"a"

@@ -1,0 +1,289 @@
+"""The one piece of shared state of the views: the session, the lines beside it, a selected token.
+
+Views that are given the same cursor show the same place: whoever moves it, all are told. Without
+one each view makes its own.
+
+A *line* is a session: the one that is current, and those that were forked off or that an edit
+left behind. One re-entrant lock guards all of it, because callbacks may come from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from explorer.automata.constraint import Constraint
+from explorer.decoding.model import LanguageModel
+from explorer.decoding.sampler import Sampler
+from explorer.decoding.session import Session
+from explorer.decoding.step_record import Step
+from explorer.decoding.trace import Trace
+from explorer.errors import ExplorerError
+from explorer.tokens.token_dfa import TokenDFA
+
+MOST_LINES: Final = 8
+"""How many lines are kept; the oldest that is not current goes first."""
+
+
+class Cursor:
+    """Where one is.
+
+    Args:
+        session: The line to begin with.
+
+    Example:
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> cursor = Cursor(Session(ToyModel(), toy_constraint()))
+        >>> moves = []
+        >>> stop = cursor.subscribe(lambda: moves.append(cursor.session.text))
+        >>> _ = cursor.step()
+        >>> cursor.back()
+        >>> moves
+        ['foo', '']
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.lock = threading.RLock()
+        self._lines: list[tuple[str, Session]] = [("line 1", session)]
+        self._current = 0
+        self._made = 1
+        self._selected: int | None = None
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def session(self) -> Session:
+        """The current line."""
+        return self._lines[self._current][1]
+
+    @property
+    def lines(self) -> tuple[tuple[str, Session], ...]:
+        """All lines, each with its name."""
+        return tuple(self._lines)
+
+    @property
+    def current(self) -> int:
+        """Which of `lines` is current."""
+        return self._current
+
+    @property
+    def selected(self) -> int | None:
+        """The token that is being looked at."""
+        return self._selected
+
+    @selected.setter
+    def selected(self, token: int | None) -> None:
+        with self.lock:
+            self._selected = token
+            self._tell()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Be told of every change.
+
+        Args:
+            listener: Called without arguments, inside the lock.
+
+        Returns:
+            What ends it.
+        """
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            with suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return stop
+
+    # --- moving -------------------------------------------------------------------------------
+
+    def step(self, token: int | None = None) -> Step | None:
+        """One token on: the one that is ahead already, else the sampler's.
+
+        Args:
+            token: One to take instead.
+
+        Returns:
+            The step; ``None`` if it was taken before.
+        """
+        with self.lock:
+            session = self.session
+            taken: Step | None = None
+            if token is None and session.index < session.length:
+                session.forward()
+            else:
+                taken = session.step(token)
+            self._selected = None
+            self._tell()
+            return taken
+
+    def peek(self) -> int:
+        """The token that `step` would take. It then stands ahead of the cursor."""
+        with self.lock:
+            session = self.session
+            if session.index == session.length:
+                session.step()
+                session.back()
+                self._tell()
+            return session_ids(session)[session.index]
+
+    def back(self) -> None:
+        """One token back."""
+        with self.lock:
+            self.session.back()
+            self._tell()
+
+    def jump(self, k: int) -> None:
+        """To a position of the line.
+
+        Args:
+            k: How many tokens stand before it.
+        """
+        with self.lock:
+            self.session.jump(k)
+            self._tell()
+
+    def run(self, tokens: int) -> bool:
+        """Some tokens on.
+
+        Args:
+            tokens: How many at most.
+
+        Returns:
+            Whether nothing stopped it: true if it could go on.
+        """
+        with self.lock:
+            session = self.session
+            ahead = min(session.length - session.index, tokens)
+            session.forward(ahead)
+            before = session.index
+            if ahead < tokens:
+                session.run(tokens - ahead)
+            self._tell()
+            return not session.finished and session.index - before == tokens - ahead
+
+    def fork(self) -> Session:
+        """Keep the line as it is, and go on in another one from here."""
+        with self.lock:
+            made = self.session.fork()
+            self._add(made)
+            self._tell()
+            return made
+
+    def switch(self, line: int) -> None:
+        """Make another line current.
+
+        Args:
+            line: Its number in `lines`.
+        """
+        with self.lock:
+            if not 0 <= line < len(self._lines):
+                raise ExplorerError(
+                    f"There is no line {line}.", remedy=f"Give 0 to {len(self._lines) - 1}."
+                )
+            self._current = line
+            self._selected = None
+            self._tell()
+
+    def replace(self, session: Session) -> None:
+        """Another session, and no lines beside it.
+
+        Args:
+            session: The new line.
+        """
+        with self.lock:
+            self._lines = [("line 1", session)]
+            self._current, self._made, self._selected = 0, 1, None
+            self._tell()
+
+    def reset(self) -> None:
+        """To the start, with nothing ahead and no lines beside it; the question stays."""
+        with self.lock:
+            old = self.session
+            old.jump(0)
+            self.replace(old.fork())
+
+    def edit(
+        self,
+        *,
+        constraint: Constraint | TokenDFA | None = None,
+        prompt: str | None = None,
+        sampler: Sampler | None = None,
+    ) -> None:
+        """Ask another question and keep the tokens that still hold.
+
+        If some do not, the line as it was stays beside this one.
+
+        Args:
+            constraint: The new constraint; ``None`` leaves it.
+            prompt: The new prompt; ``None`` leaves it.
+            sampler: The new sampler; ``None`` leaves it.
+        """
+        with self.lock:
+            session = self.session
+            length = session.length
+            before = session
+            if constraint is not None:
+                before = session.edit(constraint=constraint)
+            if prompt is not None:
+                fork = session.edit(prompt=prompt)
+                before = fork if before is session else before
+            if sampler is not None:
+                fork = session.edit(sampler=sampler)
+                before = fork if before is session else before
+            if before is not session and session.length < length:
+                name, _ = self._lines[self._current]
+                self._lines.insert(self._current, (f"{name} before", before))
+                self._current += 1
+                self._trim()
+            self._selected = None
+            self._tell()
+
+    def full_trace(self) -> Trace:
+        """The trace of the whole line, what is ahead of the cursor included."""
+        with self.lock:
+            session = self.session
+            k = session.index
+            if k == session.length:
+                return session.trace
+            session.jump(session.length)
+            trace = session.trace
+            session.jump(k)
+            return trace
+
+    @property
+    def lm(self) -> LanguageModel | None:
+        """The language model of the current line."""
+        return self.session.lm
+
+    def _add(self, session: Session) -> None:
+        self._made += 1
+        self._lines.insert(self._current + 1, (f"line {self._made}", session))
+        self._current += 1
+        self._trim()
+
+    def _trim(self) -> None:
+        while len(self._lines) > MOST_LINES:
+            oldest = 1 if self._current == 0 else 0
+            del self._lines[oldest]
+            if oldest < self._current:
+                self._current -= 1
+
+    def _tell(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
+
+
+def session_ids(session: Session) -> tuple[int, ...]:
+    """All ids of a line, those ahead of the cursor included.
+
+    Args:
+        session: The line.
+    """
+    k = session.index
+    if k == session.length:
+        return session.ids
+    session.jump(session.length)
+    ids = session.ids
+    session.jump(k)
+    return ids

@@ -1,0 +1,177 @@
+"""Words on arcs and states: characters, bytes and tokens as short, harmless, one-line text.
+
+Token text is untrusted and often invisible: it holds markup, line breaks, direction marks, halves
+of characters. What is shown is made here, in two steps. `explorer.automata.detokenizing.readable`
+turns bytes into printable text without spaces, so that distinct tokens stay distinct; `markup`
+escapes any text for SVG and HTML, and writes out whatever has no ink of its own. A page that sets
+text nodes needs the first only; a static picture needs both.
+
+Labels are short because they stand on arcs; the whole is in the title beside them.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from explorer.automata.detokenizing import readable
+from explorer.automata.regex.charset import CharSet, char_set, complement
+from explorer.vocabulary import Vocabulary
+
+LABEL_CHARACTERS: Final = 18
+"""The longest label of an arc, in characters."""
+
+_FEW: Final = 4
+
+
+def markup(text: str) -> str:
+    """Any text as text inside SVG or HTML: escaped, and without anything that has no ink.
+
+    Args:
+        text: Anything, control characters and halves of surrogate pairs included.
+
+    Example:
+        >>> markup("<img onerror='x'>\\u202e")
+        '&lt;img onerror=&#39;x&#39;&gt;\\\\u202e'
+    """
+    entities = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
+    parts: list[str] = []
+    for character in text:
+        if character in entities:
+            parts.append(entities[character])
+        elif character == " " or (
+            character.isprintable() and unicodedata.category(character) not in ("Cf", "Co", "Cs")
+        ):
+            parts.append(character)
+        else:
+            parts.append(character.encode("unicode_escape", "surrogatepass").decode())
+    return "".join(parts)
+
+
+def shorten(text: str, most: int = LABEL_CHARACTERS) -> str:
+    """A text cut to a length, with an ellipsis.
+
+    Example:
+        >>> shorten("abcdefgh", 5)
+        'abcd…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def token_text(vocabulary: Vocabulary, token: int) -> str:
+    """A token as one line: its readable text, the name of a special one, or its id.
+
+    Args:
+        vocabulary: The tokens.
+        token: An id, in the vocabulary or not.
+
+    Example:
+        >>> vocab = Vocabulary.from_bytes([b" the", b"\\xc3"], eos_ids=[2])
+        >>> [token_text(vocab, token) for token in (0, 1, 2, 7)]
+        ['␣the', '\\\\xc3', 'EOS', 'id 7']
+    """
+    data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
+    if data is not None:
+        return readable(data)
+    if token in vocabulary.eos_ids:
+        # A vocabulary written by hand has no name of its own for the end.
+        name = vocabulary.special.get(token, "")
+        return "EOS" if name in ("", "<eos>") else readable(name.encode(errors="replace"))
+    name = vocabulary.special.get(token, "")
+    return readable(name.encode(errors="replace")) if name else f"id {token}"
+
+
+def character_text(code: int) -> str:
+    """One code point, printable.
+
+    Example:
+        >>> character_text(0x20), character_text(0xE4), character_text(10), character_text(0x7F)
+        ('␣', 'ä', '\\\\n', '\\\\x7f')
+    """
+    return readable(chr(code).encode(errors="replace"))
+
+
+def byte_text(byte: int) -> str:
+    """One byte: printable ASCII as itself, else in hexadecimal.
+
+    Example:
+        >>> byte_text(0x66), byte_text(0xC3)
+        ('f', 'C3')
+    """
+    return character_text(byte) if 0x20 <= byte < 0x7F else f"{byte:02X}"
+
+
+def ranges_label(ranges: Sequence[tuple[int, int]], *, in_bytes: bool = False) -> str:
+    """Ranges of characters or of bytes as the label of an arc.
+
+    Args:
+        ranges: ``(low, high)`` pairs, both included, ascending.
+        in_bytes: They are bytes, not code points.
+
+    Example:
+        >>> ranges_label([(48, 57), (97, 102)]), ranges_label([(0xC3, 0xC3)], in_bytes=True)
+        ('0-9 a-f', 'C3')
+        >>> ranges_label([(0, 33), (35, 91), (93, 0x10FFFF)])
+        'all but " \\\\\\\\'
+    """
+    if not in_bytes:
+        chars = char_set(ranges)
+        if (words := _nearly_all(chars)) is not None:
+            return words
+        ranges = chars.ranges
+    show = byte_text if in_bytes else character_text
+    pieces: list[str] = []
+    for low, high in ranges:
+        if high - low < 2:
+            pieces += [show(code) for code in range(low, high + 1)]
+        else:
+            pieces.append(f"{show(low)}-{show(high)}")
+    return _joined(pieces)
+
+
+def _nearly_all(chars: CharSet) -> str | None:
+    """Words for a set that is easier said by what it lacks."""
+    if chars.size() < 100_000:
+        return None
+    missing = complement(chars)
+    if not missing.ranges:
+        return "any"
+    plain = [code for low, high in missing.ranges for code in range(low, min(high, low + 40) + 1)]
+    shown = [character_text(code) for code in plain if chr(code).isprintable()]
+    hidden = len(shown) < missing.size()
+    if not shown:
+        names = [character_text(code) for code in plain]
+        return "all but " + (names[0] if len(names) == 1 else f"{names[0]}…")
+    return _joined(["all but", *shown[:_FEW], *(["…"] if hidden or len(shown) > _FEW else [])])
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    """Pieces beside each other while they fit, then an ellipsis."""
+    text = ""
+    for piece in pieces:
+        longer = f"{text} {piece}" if text else piece
+        if len(longer) > LABEL_CHARACTERS and text:
+            return text if text.endswith("…") else f"{text} …"
+        text = longer
+    return shorten(text)
+
+
+def tokens_label(texts: Sequence[str], count: int) -> str:
+    """Some tokens as the label of an arc, with the count where not all are shown.
+
+    Args:
+        texts: The first tokens, readable; at least one.
+        count: How many there are.
+
+    Example:
+        >>> tokens_label(["foo"], 1), tokens_label(["a", "b"], 2), tokens_label(['"'], 12345)
+        ('foo', 'a  b', '"… 12,345 tokens')
+    """
+    if len(texts) >= count:
+        text = "  ".join(texts[:count])
+        if len(text) <= LABEL_CHARACTERS:
+            return text
+    if count == 1:
+        return shorten(texts[0])
+    return f"{shorten(texts[0], 8)}… {count:,} tokens"

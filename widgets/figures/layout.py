@@ -1,0 +1,395 @@
+"""Where nodes and edges go: laid out once, so that a step only changes classes.
+
+The character FSA and the token DFA share their places: they are the same states. Positions come from
+Graphviz (`widgets.figures.dot`), or, where there is none or the machine is one line, from a layered
+layout of our own; the curves are ours in both (`widgets.figures.geometry`). The detokenizing FST is a
+tree of prefixes and is placed as one; with few tokens its last arcs go back to the root, with many
+each ends in a small root of its own, because ten arcs across the whole drawing cannot be read.
+
+Units are pixels. The same figures give the same layout. Time, on two cores: 1 ms for the toy, a
+quarter of a second for 300 states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from widgets.figures.dot import TIMEOUT, Engine, engines, positions
+from widgets.figures.geometry import (
+    CHARACTER_WIDTH,
+    DOT_RADIUS,
+    RADIUS,
+    Box,
+    Placed,
+    Point,
+    Routed,
+    Router,
+    Wire,
+)
+from widgets.figures.machine_figure import Edge, MachineFigure, check_size
+
+MARGIN: Final = 8.0
+START_ARROW: Final = 42.0
+"""Room before the start state."""
+
+EOS_ARROW: Final = 60.0
+ROW: Final = 66.0
+LEAF_ROW: Final = 36.0
+FEW_RETURNS: Final = 5
+"""Up to so many prefixes with a last arc, those arcs are drawn back to the root."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places for one figure.
+
+    Args:
+        width, height: Of the drawing.
+        nodes, edges: By id. An edge to ``done`` is a short arrow into the open.
+        returns: Small roots of the detokenizing FST that last arcs end in: edge id and place.
+        engine: Who placed the nodes.
+    """
+
+    width: float
+    height: float
+    nodes: Mapping[str, Placed]
+    edges: Mapping[str, Routed]
+    returns: tuple[tuple[str, Point], ...] = ()
+    engine: Engine = "own"
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values for JSON, as the page reads them."""
+        return {
+            "width": round(self.width, 1),
+            "height": round(self.height, 1),
+            "nodes": {name: node.to_dict() for name, node in self.nodes.items()},
+            "edges": {name: edge.to_dict() for name, edge in self.edges.items()},
+            "returns": [
+                {"edge": name, "x": round(x, 1), "y": round(y, 1)} for name, (x, y) in self.returns
+            ],
+            "engine": self.engine,
+        }
+
+
+def lay_out(
+    figures: Mapping[str, MachineFigure],
+    *,
+    engine: Engine | None = None,
+    timeout: float = TIMEOUT,
+    whole: bool = False,
+) -> dict[str, Layout]:
+    """Layouts of the machines of one explorer.
+
+    Args:
+        figures: By name: ``character_fsa`` and ``token_dfa`` share their places; a
+            ``detokenizing_fst`` is a tree; any other is laid out by itself.
+        engine: Who places the nodes; default the first of `engines`.
+        timeout: Seconds that Graphviz may take; then our own layout steps in.
+        whole: Also machines of more than 300 nodes, because the user asked.
+
+    Returns:
+        A layout per figure.
+
+    Raises:
+        ExplorerError: A figure is too large to be drawn whole.
+    """
+    for figure in figures.values():
+        check_size(len(figure.nodes), whole=whole or len(figure.nodes) > 300)
+    result: dict[str, Layout] = {}
+    places: tuple[dict[str, Placed], Engine] | None = None
+    character = figures.get("character_fsa")
+    token = figures.get("token_dfa")
+    if character is not None:
+        places = place(character, None if token is None else token, engine, timeout)
+        result["character_fsa"] = finish(character, places[0], places[1])
+    if token is not None:
+        if places is None:
+            places = place(token, None, engine, timeout)
+        result["token_dfa"] = finish(token, _same_places(token, places[0]), places[1])
+    for name, figure in figures.items():
+        if figure.name == "detokenizing_fst":
+            result[name] = tree(figure)
+        elif name not in result:
+            alone = place(figure, None, engine, timeout)
+            result[name] = finish(figure, *alone)
+    _share_axis(result)
+    return {name: result[name] for name in figures}
+
+
+def _same_places(token: MachineFigure, places: Mapping[str, Placed]) -> dict[str, Placed]:
+    """The token states at the places of their character states."""
+    found: dict[str, Placed] = {}
+    for node in token.nodes:
+        twin = places.get(f"c{node.id[1:]}")
+        if node.kind != "done" and twin is not None:
+            found[node.id] = twin
+    return found
+
+
+def _share_axis(layouts: dict[str, Layout]) -> None:
+    """The same width and the same left edge for the two machines with the same states."""
+    pair = [name for name in ("character_fsa", "token_dfa") if name in layouts]
+    if len(pair) < 2:
+        return
+    one, other = (layouts[name] for name in pair)
+    common = [(n, f"q{n[1:]}") for n in one.nodes if f"q{n[1:]}" in other.nodes]
+    if not common:
+        return
+    shift = one.nodes[common[0][0]].x - other.nodes[common[0][1]].x
+    if shift > 0:
+        layouts[pair[1]] = other = _moved(other, shift)
+    elif shift < 0:
+        layouts[pair[0]] = one = _moved(one, -shift)
+    width = max(one.width, other.width)
+    for name in pair:
+        now = layouts[name]
+        layouts[name] = Layout(width, now.height, now.nodes, now.edges, now.returns, now.engine)
+
+
+def _moved(layout: Layout, dx: float) -> Layout:
+    return Layout(
+        layout.width + dx,
+        layout.height,
+        {name: Placed(n.x + dx, n.y, n.r) for name, n in layout.nodes.items()},
+        {name: edge.moved(dx, 0.0) for name, edge in layout.edges.items()},
+        tuple((name, (x + dx, y)) for name, (x, y) in layout.returns),
+        layout.engine,
+    )
+
+
+# Positions
+
+
+def place(
+    figure: MachineFigure, also: MachineFigure | None, engine: Engine | None, timeout: float
+) -> tuple[dict[str, Placed], Engine]:
+    """Places for the nodes of a figure.
+
+    Args:
+        figure: The machine.
+        also: Another that will use the same places; its labels need room too.
+        engine: Who places; default the first of `engines`.
+        timeout: Seconds for Graphviz.
+
+    Returns:
+        The places, and who found them.
+    """
+    radius = {n.id: DOT_RADIUS if n.kind == "dot" else RADIUS for n in figure.nodes}
+    radius.pop("done", None)
+    edges = [e for e in figure.edges if e.source in radius and e.target in radius]
+    start = next((n.id for n in figure.nodes if n.start), next(iter(radius), ""))
+    ranks = _ranks(list(radius), edges, start)
+    spacing = _spacing(edges, ranks, also)
+    counts: dict[int, int] = {}
+    for rank in ranks.values():
+        counts[rank] = counts.get(rank, 0) + 1
+    if max(counts.values(), default=0) <= 1:
+        line = {name: Placed(rank * spacing, 0.0, radius[name]) for name, rank in ranks.items()}
+        return line, "own"
+    who = engine if engine is not None else engines()[0]
+    if who != "own":
+        found = positions(radius, _weighted(edges, ranks), spacing, who, timeout)
+        if found is not None:
+            return {name: Placed(x, y, radius[name]) for name, (x, y) in found.items()}, who
+    return _layers(radius, edges, ranks, spacing), "own"
+
+
+def _ranks(names: Sequence[str], edges: Sequence[Edge], start: str) -> dict[str, int]:
+    """Breadth-first distance from the start; what cannot be reached follows at the end."""
+    following: dict[str, list[str]] = {name: [] for name in names}
+    for edge in edges:
+        following[edge.source].append(edge.target)
+    ranks = {start: 0} if start in following else {}
+    queue = list(ranks)
+    for name in queue:
+        for target in following[name]:
+            if target not in ranks:
+                ranks[target] = ranks[name] + 1
+                queue.append(target)
+    last = max(ranks.values(), default=-1)
+    for name in names:
+        if name not in ranks:
+            ranks[name] = last + 1
+    return ranks
+
+
+def _spacing(edges: Sequence[Edge], ranks: Mapping[str, int], also: MachineFigure | None) -> float:
+    """Pixels between ranks: room for the labels of arcs between neighbours, within reason."""
+    widest = 0
+    for edge in edges:
+        if abs(ranks[edge.target] - ranks[edge.source]) == 1:
+            widest = max(widest, len(edge.label))
+    for edge in also.edges if also is not None else ():
+        source, target = f"c{edge.source[1:]}", f"c{edge.target[1:]}"
+        if source in ranks and abs(ranks.get(target, -9) - ranks[source]) == 1:
+            widest = max(widest, len(edge.label))
+    deepest = max(ranks.values(), default=0)
+    least, most = (120.0, 190.0) if deepest <= 5 else (96.0, 140.0) if deepest <= 14 else (76.0, 108.0)
+    return min(max(widest * CHARACTER_WIDTH + 2 * RADIUS + 22.0, least), most)
+
+
+def _weighted(edges: Sequence[Edge], ranks: Mapping[str, int]) -> list[tuple[str, str, int]]:
+    """Edges for Graphviz: forwards only, and those of the breadth-first tree drawn straight."""
+    reached: set[str] = set()
+    found: list[tuple[str, str, int]] = []
+    for edge in edges:
+        source, target = edge.source, edge.target
+        if ranks[source] > ranks[target]:
+            source, target = target, source
+        tree_edge = ranks[target] == ranks[source] + 1 and target not in reached
+        if tree_edge:
+            reached.add(target)
+        found.append((source, target, 6 if tree_edge else 1))
+    return found
+
+
+def _layers(
+    radius: Mapping[str, float], edges: Sequence[Edge], ranks: Mapping[str, int], spacing: float
+) -> dict[str, Placed]:
+    """Our own layout: a column per rank, each ordered by where its neighbours stand."""
+    columns: dict[int, list[str]] = {}
+    for name, rank in ranks.items():
+        columns.setdefault(rank, []).append(name)
+    near: dict[str, list[str]] = {name: [] for name in radius}
+    for edge in edges:
+        near[edge.source].append(edge.target)
+        near[edge.target].append(edge.source)
+    y: dict[str, float] = {}
+    for column in columns.values():
+        for k, name in enumerate(column):
+            y[name] = (k - (len(column) - 1) / 2) * ROW
+    for sweep in range(4):
+        order = sorted(columns, reverse=sweep % 2 == 1)
+        for rank in order:
+            column = columns[rank]
+            middle = {
+                name: sum(y[other] for other in near[name]) / len(near[name])
+                if near[name]
+                else y[name]
+                for name in column
+            }
+            column.sort(key=lambda name: (middle[name], name))
+            for k, name in enumerate(column):
+                y[name] = (k - (len(column) - 1) / 2) * ROW
+    return {name: Placed(ranks[name] * spacing, y[name], radius[name]) for name in radius}
+
+
+# Curves
+
+
+def finish(figure: MachineFigure, places: Mapping[str, Placed], engine: Engine) -> Layout:
+    """Route the edges of a placed figure and set everything into a frame.
+
+    Args:
+        figure: The machine.
+        places: Where its nodes are; ``done`` needs none.
+        engine: Who placed them.
+    """
+    nodes = dict(places)
+    ghosts = frozenset(node.id for node in figure.nodes if node.kind == "ghost")
+    router = Router(nodes, ghosts)
+    ends = {e.id: e for e in figure.edges if e.target == "done"}
+    wires = [Wire(e.id, e.source, e.target, e.label) for e in figure.edges if e.id not in ends]
+    stubs = {
+        edge.id: router.stub(Wire(edge.id, edge.source, "", edge.label))
+        for edge in ends.values()
+        if edge.source in nodes
+    }
+    edges = {**router.route(wires), **stubs}
+    if any(node.kind == "done" for node in figure.nodes):
+        tip = max((stub.tip for stub in stubs.values()), default=None)
+        if tip is not None:
+            nodes["done"] = Placed(tip[0], tip[1], 0.0)
+    start = next((node.id for node in figure.nodes if node.start), None)
+    return _framed(nodes, edges, (), start, engine)
+
+
+def _framed(
+    nodes: Mapping[str, Placed],
+    edges: Mapping[str, Routed],
+    returns: Sequence[tuple[str, Point]],
+    start: str | None,
+    engine: Engine,
+) -> Layout:
+    """Everything moved into the frame: nothing is cut off, nothing is far from the edge."""
+    boxes: list[Box] = [
+        (n.x - n.r - 2, n.y - n.r - 2, n.x + n.r + 2, n.y + n.r + 2) for n in nodes.values()
+    ]
+    for edge in edges.values():
+        boxes += [edge.reach, edge.box]
+    boxes += [(x - 10, y - 8, x + 10, y + 8) for _, (x, y) in returns]
+    if start is not None and start in nodes:
+        node = nodes[start]
+        boxes.append((node.x - node.r - START_ARROW + 18, node.y, node.x, node.y))
+    if not boxes:
+        return Layout(2 * MARGIN, 2 * MARGIN, {}, {}, (), engine)
+    left, top = min(b[0] for b in boxes), min(b[1] for b in boxes)
+    right, bottom = max(b[2] for b in boxes), max(b[3] for b in boxes)
+    dx, dy = MARGIN - left, MARGIN - top
+    return Layout(
+        right - left + 2 * MARGIN,
+        bottom - top + 2 * MARGIN,
+        {name: Placed(n.x + dx, n.y + dy, n.r) for name, n in nodes.items()},
+        {name: edge.moved(dx, dy) for name, edge in edges.items()},
+        tuple((name, (x + dx, y + dy)) for name, (x, y) in returns),
+        engine,
+    )
+
+
+# The detokenizing FST
+
+
+def tree(figure: MachineFigure) -> Layout:
+    """The layout of a detokenizing FST.
+
+    Args:
+        figure: From `detokenizing_figure`.
+    """
+    below: dict[str, list[str]] = {node.id: [] for node in figure.nodes}
+    last: dict[str, Edge] = {}
+    for edge in figure.edges:
+        if edge.target == "t":
+            last[edge.source] = edge
+        else:
+            below[edge.source].append(edge.target)
+    height: dict[str, int] = {}
+    for node in reversed(figure.nodes):  # Prefixes are in order, so what is below comes later.
+        height[node.id] = 1 + max((height[child] for child in below[node.id]), default=-1)
+    for children in below.values():
+        children.sort(key=lambda name: (-height[name], name))
+    back = [name for name in last if name != "t"]
+    loops = len(back) <= FEW_RETURNS and len(below["t"]) <= 3
+    deepest = height.get("t", 0)
+    step = 150.0 if deepest <= 3 else 104.0 if deepest <= 6 else 84.0
+    row = ROW if loops else LEAF_ROW
+    places: dict[str, Placed] = {}
+    ends: list[tuple[str, Point]] = []
+    rows = 0
+
+    def walk(name: str, depth: int, y: int) -> int:
+        """Place a subtree whose first row is ``y``; how many rows it takes."""
+        places[name] = Placed(depth * step, y * row, RADIUS if row == ROW or depth == 0 else 12.0)
+        used = 0
+        for child in below[name]:
+            used += walk(child, depth + 1, y + used)
+        if name in last and not loops:
+            text = len(last[name].label) * CHARACTER_WIDTH
+            x = depth * step + max(step, text + 46.0)
+            ends.append((last[name].id, (x, (y + used) * row)))
+            used += 1
+        return max(used, 1)
+
+    rows = walk("t", 0, rows)
+    if loops:
+        router = Router(places, back_below=False)
+        edges = router.route(Wire(e.id, e.source, e.target, e.label) for e in figure.edges)
+        return _framed(places, edges, (), "t", "own")
+    small = {f"end {name}": Placed(x, y, 6.0) for name, (x, y) in ends}
+    router = Router({**places, **small})
+    target = {name: f"end {name}" for name, _ in ends}
+    edges = router.route(
+        Wire(e.id, e.source, target.get(e.id, e.target), e.label) for e in figure.edges
+    )
+    return _framed(places, edges, ends, "t", "own")

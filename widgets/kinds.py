@@ -1,0 +1,120 @@
+"""How the text of the constraint editor becomes a constraint, and what one can start from.
+
+A kind is a name and a function from text to `Constraint`. More kinds register themselves; an
+explorer made afterwards offers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from explorer.automata.constraint import Constraint, choice, regex
+from explorer.errors import ConstraintError
+
+_KINDS: dict[str, Callable[[str], Constraint]] = {}
+
+
+def register_kind(name: str, build: Callable[[str], Constraint]) -> None:
+    """Offer a kind of constraint in the editor.
+
+    Args:
+        name: What to call it there.
+        build: From the text that the user writes to a constraint; its errors are shown there.
+    """
+    _KINDS[name] = build
+
+
+def kinds() -> tuple[str, ...]:
+    """The names of all kinds."""
+    return tuple(_KINDS)
+
+
+def build(kind: str, text: str) -> Constraint:
+    """The constraint that a text of some kind means.
+
+    Args:
+        kind: A name from `kinds`.
+        text: As it was written.
+
+    Raises:
+        ConstraintError: There is no such kind.
+        ExplorerError: What the kind says about the text.
+
+    Example:
+        >>> build("choices", "yes\\nno").accepts("no")
+        True
+    """
+    made = _KINDS.get(kind)
+    if made is None:
+        raise ConstraintError(
+            f"{kind!r} is no kind of constraint.", remedy=f"Choose one of {', '.join(_KINDS)}."
+        )
+    return made(text)
+
+
+def _choices(text: str) -> Constraint:
+    return choice([line for line in text.split("\n") if line])
+
+
+register_kind("regex", regex)
+register_kind("choices", _choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A constraint to start from.
+
+    Args:
+        name: In the list.
+        kind: A name from `kinds`.
+        text: The constraint.
+        prompt: What to ask; ``None`` leaves the prompt alone.
+    """
+
+    name: str
+    kind: str
+    text: str
+    prompt: str | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values; a prompt only where there is one."""
+        found: dict[str, object] = {"name": self.name, "kind": self.kind, "text": self.text}
+        if self.prompt is not None:
+            found["prompt"] = self.prompt
+        return found
+
+
+TOY: Final = "toy (paper's vocabulary)"
+
+_TEXT: Final = r'"([^"\\\x00-\x1f]|\\["\\/bfnrt])*"'
+
+# Digits are written [0-9]: \d is every digit of Unicode, 660 characters.
+PRESETS: Final = (
+    Preset(TOY, "regex", "(foo)+d"),
+    Preset("choices", "choices", "yes\nno\nmaybe"),
+    Preset(
+        "ISO date-time",
+        "regex",
+        r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+        r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z",
+    ),
+    Preset(
+        "IPv4",
+        "regex",
+        r"((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}"
+        r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])",
+    ),
+    Preset("quoted text", "regex", _TEXT),
+    Preset(
+        "API call",
+        "regex",
+        r"(get_weather|get_time)\(city=\"[A-Z][a-z]+\"(, days=[1-9])?\)",
+    ),
+    Preset(
+        "JSON record",
+        "regex",
+        r'\{"name": "[A-Za-z ]{1,20}", "age": [1-9]?[0-9], "member": (true|false)\}',
+    ),
+)

@@ -1,0 +1,125 @@
+// What we ask: the prompt and the constraint, compiled while one types.
+//
+// Typing is debounced; of several answers only that to the last text counts. An error stands under
+// its spot with a caret, and the machines of the last good constraint stay. What the position
+// expects is underlined in the pattern itself.
+
+const DEBOUNCE = 350;
+
+export function renderEditor({ model, el, ui = pageState(model) }) {
+  island(el, "Prompt and constraint");
+  const given = () => model.get("editor") || {};
+  const prompt = h("textarea", { rows: 1, spellcheck: "false", "aria-label": "prompt" });
+  const kind = h("select", { "aria-label": "kind of constraint" });
+  const presets = h("select", { "aria-label": "presets" });
+  const report = h("span.report");
+  const pattern = h("textarea.pattern", { rows: 1, spellcheck: "false", autocomplete: "off", "aria-label": "constraint" });
+  const behind = h("div.behind", { "aria-hidden": "true" });
+  const error = h("div.lmx-error", { role: "alert", hidden: true });
+  const cancel = h("button.quiet", { hidden: true, onclick: () => {
+    asked++;
+    model.send({ type: "cancel" });
+    cancel.hidden = true;
+    state = null;
+    ui.changed();
+  } }, "cancel");
+  const left = h("div", {}, h("label", {}, "Prompt"), prompt);
+  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error);
+  el.append(h("div.lmx-edit", {}, left, right));
+
+  let asked = 0;
+  let state = null; // the last answer that was an error
+  let timer = 0;
+  const grow = (area) => {
+    area.style.height = "auto";
+    area.style.height = Math.min(area.scrollHeight + 2, 160) + "px";
+  };
+  const submit = async (extra = {}) => {
+    const mine = ++asked;
+    ui.inside = null;
+    const slow = setTimeout(() => {
+      cancel.hidden = mine !== asked;
+      put(report, "compiling…");
+    }, 300);
+    const answer = await ui.ask("edit", { prompt: prompt.value, kind: kind.value, text: pattern.value, ...extra });
+    clearTimeout(slow);
+    if (mine !== asked) return; // Something newer was typed meanwhile.
+    cancel.hidden = true;
+    state = answer.ok ? null : answer.error || null;
+    refresh();
+  };
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(submit, DEBOUNCE);
+    refresh();
+  };
+  prompt.addEventListener("input", later);
+  pattern.addEventListener("input", later);
+  kind.addEventListener("change", () => submit());
+  pattern.addEventListener("scroll", () => (behind.scrollTop = pattern.scrollTop));
+  presets.addEventListener("change", () => {
+    const preset = (given().presets || [])[Number(presets.value)];
+    presets.selectedIndex = 0;
+    if (!preset) return;
+    if (preset.kind) kind.value = preset.kind;
+    if (preset.text !== undefined) pattern.value = preset.text;
+    if (preset.prompt !== undefined) prompt.value = preset.prompt;
+    submit({ preset: preset.name });
+  });
+
+  const refresh = () => {
+    const text = pattern.value;
+    const spans = state && state.start !== undefined && state.start !== null
+      ? [[state.start, Math.max(state.end || 0, state.start + 1)]]
+      : ui.machine && ui.machine.pattern === text && ui.position ? ui.position.spans || [] : [];
+    const shown = underlinedPattern(text + " ", spans);
+    shown.classList.toggle("bad", !!state);
+    put(behind, shown);
+    grow(pattern);
+    grow(prompt);
+    error.hidden = !state;
+    if (state) {
+      const caret = state.start === undefined || state.start === null ? null : caretLines(text, state.start, state.end);
+      put(error, h("b", {}, state.title || "This cannot be compiled"), caret && h("pre", {}, caret), h("p", {}, state.message || ""), state.remedy ? h("p", {}, state.remedy) : null,
+        state.details ? h("details", {}, h("summary", {}, "details"), h("pre", {}, state.details)) : null);
+    }
+    if (cancel.hidden) put(report, state ? "" : given().report || "");
+  };
+  const load = () => {
+    const e = given();
+    if (!prompt.matches(":focus")) prompt.value = e.prompt || "";
+    if (!pattern.matches(":focus")) pattern.value = e.text || "";
+    prompt.disabled = !!e.prompt_fixed;
+    prompt.placeholder = e.prompt_fixed || "(empty)";
+    put(kind, (e.kinds || []).map((name) => h("option", { value: name, selected: name === e.kind }, name)));
+    kind.value = e.kind || "regex";
+    put(presets, h("option", { value: "" }, "presets"), (e.presets || []).map((p, i) => h("option", { value: i }, p.name)));
+    state = null;
+    refresh();
+  };
+  const update = () => {
+    for (const field of [prompt, pattern, kind, presets]) field.disabled = ui.gone || (field === prompt && !!given().prompt_fixed);
+    refresh();
+  };
+  model.on("change:editor", load);
+  const observer = new ResizeObserver(refresh);
+  observer.observe(el);
+  const off = ui.on("change", update);
+  load();
+  return () => {
+    observer.disconnect();
+    off();
+  };
+}
+
+/** The line that holds a spot, and carets under it. */
+function caretLines(text, start, end) {
+  const chars = [...text];
+  let from = Math.min(start, chars.length);
+  while (from > 0 && chars[from - 1] !== "\n") from--;
+  let to = start;
+  while (to < chars.length && chars[to] !== "\n") to++;
+  const line = chars.slice(from, to).map((c) => (/\p{C}/u.test(c) ? "·" : c)).join("");
+  const marks = Math.max(1, Math.min(end ?? start + 1, to) - start);
+  return line + "\n" + " ".repeat(start - from) + "^".repeat(marks);
+}

@@ -1,0 +1,41 @@
+// How a token is chosen: temperature, filters, seed. A change keeps the tokens that were chosen.
+
+const DIALS = [
+  ["temperature", "temperature", 0, 5, 0.1],
+  ["top_k", "top-k", 1, 1000, 1],
+  ["top_p", "top-p", 0.01, 1, 0.01],
+  ["min_p", "min-p", 0, 1, 0.01],
+];
+
+export function renderSampler({ model, el, ui = pageState(model) }) {
+  island(el, "Sampler");
+  const fields = {};
+  const note = h("span.no");
+  let timer = 0;
+  const submit = () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const values = {};
+      for (const [key] of DIALS) values[key] = fields[key].value === "" ? null : Number(fields[key].value);
+      const answer = await ui.ask("sampler", values);
+      put(note, answer.ok || answer.gone ? "" : (answer.error || {}).message || "not possible");
+    }, 300);
+  };
+  const dial = ([key, name, min, max, step]) => {
+    fields[key] = h("input", { type: "number", min, max, step, "aria-label": name, placeholder: "off", oninput: submit });
+    return h("label", {}, name + " ", fields[key]);
+  };
+  el.append(h("div.lmx-sampler", {}, DIALS.map(dial), note));
+  const load = () => {
+    const sampler = model.get("sampler") || {};
+    for (const [key] of DIALS) {
+      if (!fields[key].matches(":focus")) fields[key].value = sampler[key] ?? "";
+    }
+  };
+  model.on("change:sampler", load);
+  const off = ui.on("change", () => {
+    for (const field of Object.values(fields)) field.disabled = ui.gone;
+  });
+  load();
+  return off;
+}
