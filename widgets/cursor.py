@@ -117,12 +117,16 @@ class Cursor:
             self._tell()
             return taken
 
-    def peek(self) -> int:
-        """The token that `step` would take. It then stands ahead of the cursor."""
+    def peek(self, token: int | None = None) -> int:
+        """The token that `step` would take. It then stands ahead of the cursor.
+
+        Args:
+            token: One to take instead.
+        """
         with self.lock:
             session = self.session
-            if session.index == session.length:
-                session.step()
+            if token is not None or session.index == session.length:
+                session.step(token)
                 session.back()
                 self._tell()
             return session_ids(session)[session.index]

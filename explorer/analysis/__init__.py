@@ -1,1 +1,41 @@
-"""Pure functions of machines and traces."""
+"""Pure functions of machines and traces: why a token is masked, and what may go wrong.
+
+Read in this order: `characters` (bytes as characters), `verdict` (stage, offset, evidence),
+`machine` and `paths` (what is shared, and ways through a token DFA), `positions` and `spans`
+(which part of the source), `wording`, `widening`, `explanation` (all of it together), `markup` (as
+HTML), `kinds` and `groups` (a whole mask), `step` (sessions and traces), `traps`.
+
+Nothing here needs torch until a session's logits come in.
+"""
+
+from __future__ import annotations
+
+from explorer.analysis.explanation import (
+    Explanation,
+    History,
+    TextExplanation,
+    explain,
+    explain_text,
+)
+from explorer.analysis.groups import Group, Reasons, explain_all
+from explorer.analysis.step import explain_recorded, explain_step, explain_trace, reasons_at
+from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
+
+__all__ = [
+    "Explanation",
+    "Group",
+    "History",
+    "Reasons",
+    "TextExplanation",
+    "Trap",
+    "explain",
+    "explain_all",
+    "explain_recorded",
+    "explain_step",
+    "explain_text",
+    "explain_trace",
+    "machine_traps",
+    "prompt_traps",
+    "reasons_at",
+    "session_traps",
+]

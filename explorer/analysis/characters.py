@@ -104,7 +104,7 @@ class Characters:
         """The characters that the machine can read.
 
         Args:
-            state: A state between two characters.
+            state: A state between two characters; `NO_ARC` reads nothing.
             tail: The first bytes of the character, where they are settled already.
 
         Example:
@@ -112,6 +112,8 @@ class Characters:
             >>> show_characters(Characters(regex("[äö]x").dfa).expected(0))
             'ä or ö'
         """
+        if state == NO_ARC:
+            return NOTHING
         known = self._sets.get((state, tail))
         if known is None:
             known = self._sets[state, tail] = char_set(self._expected(state, tail))
@@ -240,7 +242,7 @@ def show_characters(chars: CharSet) -> str:
     """
     if not chars.ranges:
         return "nothing"
-    if chars.size() > 300 or len(chars.ranges) > 2:
+    if chars.size() > 20:
         # Names of the large classes are looked up only where one can apply.
         if chars in (ANY, NOT_NEWLINE):
             return "any character" if chars is ANY else "any character but a newline"
@@ -249,12 +251,24 @@ def show_characters(chars: CharSet) -> str:
             return f"any character but {show_characters(missing)}"
         if missing.ranges[0][0] == 0 and len(missing.ranges) <= 4 and missing.size() < 200:
             return f"any character but {_listed(missing)}"
-        name = _named().get(chars)
+        name = _named().get(chars) or _class_and_more(chars)
         if name is not None:
             return name
     elif (name := _simple().get(chars)) is not None:
         return name
     return _listed(chars)
+
+
+def _class_and_more(chars: CharSet) -> str | None:
+    """A set that is one of Python's classes and some characters more."""
+    size = chars.size()
+    for letter, name in (("w", "a word character"), ("d", "a digit"), ("s", "white space")):
+        whole = category(letter, 0)  # pyright: ignore[reportArgumentType]
+        if size - whole.size() in range(1, 200):
+            rest = complement(char_set([*complement(chars).ranges, *whole.ranges]))
+            if rest.size() + whole.size() == size and len(rest.ranges) < MOST_SHOWN:
+                return f"{show_characters(rest)} or {name}"
+    return None
 
 
 @cache
@@ -343,6 +357,19 @@ def split_head(data: bytes) -> tuple[bytes, bytes]:
     return data[:count], data[count:]
 
 
+def show_span(chars: CharSet) -> str:
+    """The first and the last character of a set, by code point unless both can be seen.
+
+    Example:
+        >>> show_span(characters_of(b"\\xc3")), show_span(characters_of(b"\\xf0\\x9f"))
+        ('À to ÿ', 'U+1F000 to U+1FFFF')
+    """
+    low, high = chars.ranges[0][0], chars.ranges[-1][1]
+    if chr(low).isprintable() and chr(high).isprintable():
+        return f"{chr(low)} to {chr(high)}"
+    return f"U+{low:04X} to U+{high:04X}"
+
+
 def half_characters(data: bytes) -> str:
     """What is no whole character in a token, as a clause; empty where everything is.
 
@@ -358,11 +385,7 @@ def half_characters(data: bytes) -> str:
     if rest and not (head and head == data):
         begun = characters_of(rest)
         if begun.ranges:
-            low, high = begun.ranges[0][0], begun.ranges[-1][1]
-            if chr(low).isprintable() and chr(high).isprintable():
-                parts.append(f"{show_bytes(rest)} begins one of {chr(low)} to {chr(high)}")
-            else:
-                parts.append(f"{show_bytes(rest)} begins one of U+{low:04X} to U+{high:04X}")
+            parts.append(f"{show_bytes(rest)} begins one of {show_span(begun)}")
         else:
             parts.append(f"{show_bytes(rest)} begins no character")
     return f"it is no whole character: {', and '.join(parts)}" if parts else ""

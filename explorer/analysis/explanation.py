@@ -223,7 +223,7 @@ class Explanation:
             return ()
         allowed = self.dfa.allowed(self.state)
         if self.probabilities is None:
-            rank = -self._machine.paths(self.dfa).lengths.astype(np.float64)
+            rank = self._machine.paths(self.dfa).plainness
         else:
             rank = np.zeros(len(allowed))
             given = np.asarray(self.probabilities, np.float64)[: len(allowed)]

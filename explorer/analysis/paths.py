@@ -38,10 +38,13 @@ class Paths:
     def __init__(self, dfa: TokenDFA) -> None:
         lengths = np.array([len(data or b"") for data in dfa.vocabulary.tokens], np.int64)
         order = np.lexsort((np.arange(len(lengths)), lengths, dfa.token_class))
-        classes, first = np.unique(dfa.token_class[order], return_index=True)
+        classes, begin = np.unique(dfa.token_class[order], return_index=True)
         self.lengths: NDArray[np.int64] = lengths
+        first = np.array([(data or b"\0")[0] for data in dfa.vocabulary.tokens], np.int64)
+        # Of equally short tokens a person would rather be shown one of printable characters.
+        self.plainness: NDArray[np.float64] = -lengths - 0.5 * ((first < 0x20) | (first >= 0x7F))
         ids = np.full(dfa.num_classes, -1, np.int64)
-        ids[classes] = order[first]
+        ids[classes] = order[begin]
         self._ids = ids
         columns = classes[classes >= NUM_FIXED_CLASSES].astype(np.int64)
         # Sorted by length: the first column that leads somewhere is a shortest token there.

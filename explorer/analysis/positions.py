@@ -16,6 +16,8 @@ because the sets of states that occur are remembered.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -65,28 +67,41 @@ class Position:
         return None if self.start is None or self.end is None else (self.start, self.end)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Texts:
+    """The texts of a choice in byte order, to find those that begin with something."""
+
+    data: tuple[bytes, ...]
+
+    def alive(self, written: bytes) -> str:
+        low = high = bisect_left(self.data, written)
+        while high < len(self.data) and self.data[high].startswith(written):
+            high += 1
+        shown = ", ".join(repr(data.decode()) for data in self.data[low : min(high, low + 4)])
+        return shown + (f", … {high - low - 4:,} more" if high - low > 4 else "")
+
+
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """What an arc came from; for a choice, how far into its texts."""
+    """What an arc came from; for a choice, its texts and how far into them."""
 
     source: Source
     start: int | None
     end: int | None
     written: bytes = b""
+    texts: _Texts | None = None
+
+    @property
+    def key(self) -> Hashable:
+        return (id(self.source), self.start, self.end, self.written)
 
     def position(self) -> Position:
-        match self.source:
-            case Regex():
-                return Position(
-                    self.source, self.start, self.end, self.source.pattern[self.start : self.end]
-                )
-            case Choice():
-                alive = [t for t in self.source.texts if t.encode().startswith(self.written)]
-                shown = ", ".join(map(repr, alive[:4]))
-                more = f", … {len(alive) - 4:,} more" if len(alive) > 4 else ""
-                return Position(self.source, None, None, shown + more)
-            case _:
-                return Position(self.source, None, None, str(self.source))
+        if self.texts is not None:
+            return Position(self.source, None, None, self.texts.alive(self.written))
+        if isinstance(self.source, Regex):
+            text = self.source.pattern[self.start : self.end]
+            return Position(self.source, self.start, self.end, text)
+        return Position(self.source, None, None, str(self.source))
 
 
 class PositionAutomaton:
@@ -159,8 +174,9 @@ class PositionAutomaton:
             some = counts[np.minimum(arcs[:, 2], 255) + 1] - counts[arcs[:, 1]] > 0
             rows = rows[some]
         origins: list[int] = np.unique(self._origin[rows]).tolist()
-        found = (self._origins[k].position() for k in origins)
-        return tuple(dict.fromkeys(found))  # The texts of a choice share their first letters.
+        # The texts of a choice share their first letters, so some origins are one place.
+        found = {self._origins[k].key: self._origins[k] for k in origins}
+        return tuple(origin.position() for origin in found.values())
 
     def read_bytes(self, live: int) -> bytes:
         """The bytes that the live positions read, ascending."""
@@ -280,17 +296,17 @@ class _Layout:
     def choice(self, node: Choice, source: int, target: int) -> None:
         """The prefix tree of the texts; every arc remembers what was written before it."""
         first = len(self.origins)
+        texts = _Texts(tuple(sorted(text.encode() for text in node.texts)))
         number: dict[bytes, int] = {b"": 0}
         arcs: list[tuple[int, int, int, int]] = []
         accepting: set[int] = set()
-        for text in node.texts:
-            data = text.encode()
+        for data in texts.data:
             for k, byte in enumerate(data):
                 longer = data[: k + 1]
                 if longer not in number:
                     number[longer] = len(number)
                     arcs.append((number[data[:k]], byte, byte, number[longer]))
-                    self.origins.append(_Origin(node, None, None, data[:k]))
+                    self.origins.append(_Origin(node, None, None, data[:k], texts))
             accepting.add(number[data])
         nfa = Nfa(
             len(number),

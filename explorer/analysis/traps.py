@@ -58,7 +58,7 @@ TINY_STEPS: Final = 3
 FEW_CHARACTERS: Final = 16
 """A place that expects more characters than these means a class, not a character."""
 
-LIKED: Final = 0.5
+LIKED: Final = 0.25
 """A token of at least this model probability was the model's own wish."""
 
 LET_DOWN: Final = 0.05
@@ -398,7 +398,10 @@ def _greedy_traps(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
     for step, after in zip(trace.steps, trace.positions[1:], strict=True):
         liked = step.log_prob_model is not None and math.exp(step.log_prob_model) >= LIKED
         found = after.distribution
-        if not liked or found is None or found.z >= LET_DOWN or after.finished:
+        if not liked or found is None or found.z >= LET_DOWN:
+            continue
+        # A complete text is no trap, and what the token budget takes away is not the constraint's.
+        if after.state < 0 or dfa.accepting[after.state] or after.over_budget:
             continue
         tokens = dfa.vocabulary.tokens
         wished = tokens[found.first_choice] if found.first_choice < len(tokens) else None
@@ -425,6 +428,8 @@ def _unlikely_ends(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
         found = position.distribution
         if found is None or position.state < 0 or not dfa.accepting[position.state]:
             continue
+        if position.over_budget:
+            continue  # The end is near because the tokens run out.
         if position.num_allowed <= len(dfa.vocabulary.eos_ids):
             return  # Here the end is forced.
         known = [found.candidate(token) for token in dfa.vocabulary.eos_ids]

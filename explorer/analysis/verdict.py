@@ -161,9 +161,9 @@ def judge(dfa: TokenDFA, machine: Machine, state: int, token: int, prefix: bytes
         stage = "not_text" if token in vocabulary.special else "empty_token"
     elif ends:
         stage = "allowed" if dfa.is_final(state) else "end_of_text"
-    found = _read(
-        machine.char_dfa, machine.characters, prefix, char_state, data or b"", state == DONE
-    )
+    # Free text is read by no machine: nothing can fail.
+    written = b"" if data is None or state == FREE else data
+    found = _read(machine.char_dfa, machine.characters, prefix, char_state, written, state == DONE)
     if stage is None:
         after = found.walk[-1].after if found.walk else char_state
         if found.byte_offset is not None or after == NO_ARC:
@@ -274,7 +274,7 @@ def _read(
         tail = prefix[begin:]
     else:
         origin, tail = states[begin - len(prefix)], b""
-    chars = characters.expected(origin, tail if origin != NO_ARC else b"")
+    chars = characters.expected(origin, tail)
     ends = sum(
         1
         for k in range(len(prefix) + 1, min(begin, at) + 1)

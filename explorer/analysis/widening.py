@@ -116,14 +116,14 @@ def _replacements(place: Position, rest: str) -> list[str]:
         _with(leaf, rest[:1]),
         _with(leaf, "".join(dict.fromkeys(rest))),
         f"(?:{leaf}?)",
-        f"(?:{leaf}|{re.escape(rest)})",
+        f"(?:{leaf}|{''.join(map(_escaped, rest))})",
     ]
     return sorted(dict.fromkeys(found), key=len)
 
 
 def _with(leaf: str, characters: str) -> str:
     """A class or literal with some characters more."""
-    added = "".join(f"\\{c}" if c in "\\]^-[&~|#" or c.isspace() else c for c in characters)
+    added = "".join(f"\\{c}" if c in "]^-[&~|#" else _escaped(c) for c in characters)
     if leaf.startswith("[") and not leaf.startswith("[^"):
         # In front, where no hyphen can make a range of it; what came first there loses its place.
         body = leaf[1:]
@@ -131,6 +131,12 @@ def _with(leaf: str, characters: str) -> str:
     if leaf.startswith("[") or leaf == ".":
         return f"(?:{leaf}|[{added}])"
     return f"[{leaf if leaf.startswith(chr(92)) or leaf.isalnum() else chr(92) + leaf}{added}]"
+
+
+def _escaped(character: str) -> str:
+    """A character as one would write it in a pattern, in verbose ones too."""
+    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\v": "\\v"}.get(character)
+    return short or re.escape(character)
 
 
 def _put(source: Source, path: tuple[int, ...], new: Source) -> Source:

@@ -15,6 +15,7 @@ from explorer.analysis.characters import (
     show_bytes,
     show_character,
     show_characters,
+    show_span,
     show_text,
     split_tail,
 )
@@ -23,6 +24,9 @@ from explorer.analysis.verdict import Verdict
 from explorer.automata.regex.charset import char_set
 from explorer.automata.source import Choice, Regex
 from explorer.vocabulary import Vocabulary
+
+LONGEST_PIECE = 48
+"""How many characters of a piece of a pattern a sentence holds."""
 
 TAIL = 24
 """How many characters of the text before a token are shown."""
@@ -42,8 +46,19 @@ def show_token(vocabulary: Vocabulary | None, token: int | None, data: bytes | N
         return f"{show_text(data)} (id {token})"
     if vocabulary is None or not 0 <= token < len(vocabulary):
         return f"id {token}"
-    name = vocabulary.special.get(token, "")
+    name = inline(vocabulary.special.get(token, ""))
     return f"{name} (id {token})" if name else f"id {token}"
+
+
+def inline(text: str) -> str:
+    """A piece of source for the middle of a sentence: on one line, and not too long.
+
+    Example:
+        >>> print(inline("a\\nb"))
+        a\\nb
+    """
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return shown if len(shown) <= LONGEST_PIECE else f"{shown[: LONGEST_PIECE - 1]}…"
 
 
 def show_place(verdict: Verdict, assumed: bool) -> str:
@@ -129,13 +144,12 @@ def _expects(verdict: Verdict) -> str:
     chars = verdict.expected_chars
     clause = f"expects {show_characters(chars)}"
     if verdict.may_end and not verdict.byte_offset and verdict.token is not None:
-        clause += " or the end of text"
+        clause += " (or the end of text)"
     if tail and at < len(verdict.prefix):
-        begun = characters_of(tail[: len(verdict.prefix) - at])
-        low, high = begun.ranges[0][0], begun.ranges[-1][1]
+        begun = tail[: len(verdict.prefix) - at]
         clause = (
-            f"in the middle of a character: {show_bytes(tail[: len(verdict.prefix) - at])} has "
-            f"begun one of {show_character(low)} to {show_character(high)}; {clause}"
+            f"in the middle of a character: {show_bytes(begun)} has begun one of "
+            f"{show_span(characters_of(begun))}; {clause}"
         )
     if verdict.writable is not None and verdict.writable != verdict.expected:
         clause += f", of which this vocabulary can write and finish {_written(verdict)}"
@@ -170,6 +184,8 @@ def _constraint(verdict: Verdict) -> str:
         clause = f"reads {show_text(data[:begin])}, then "
     subject = "the text" if verdict.token is None else "this token"
     if not verdict.expected and offset == 0:
+        if not verdict.may_end:
+            return "no text of the constraint begins like this"
         return "the text is complete, and only the end of text may follow"
     if not verdict.expected:
         return (
@@ -232,7 +248,7 @@ def _part(part: Part) -> str:
     match part.role:
         case "expects":
             if isinstance(part.source, Regex):
-                places = [f"{p.text} at {p.start}" for p in part.positions[:4]]
+                places = [f"{inline(p.text)} at {p.start}" for p in part.positions[:4]]
                 more = len(part.positions) - len(places)
                 shown = ", ".join(places) + (f" and {more} more" if more else "")
                 return (
@@ -248,8 +264,8 @@ def _part(part: Part) -> str:
             if part.assertion:
                 where = part.positions[0]
                 return (
-                    f"excluded by the {part.assertion} {where.text} at {where.start}: without it "
-                    f"{show_text(part.words[0])} would do"
+                    f"excluded by the {part.assertion} {inline(where.text)} at {where.start}: "
+                    f"without it {show_text(part.words[0])} would do"
                 )
             return f"excluded by {part.source}, for example {show_text(part.words[0])}"
         case "combination":
@@ -259,7 +275,7 @@ def _part(part: Part) -> str:
                     f"no single part: the combination {part.source}; each has a word of its own "
                     f"({words}), none has both"
                 )
-            texts = ", ".join(p.text for p in part.positions)
+            texts = ", ".join(inline(p.text) for p in part.positions)
             return f"no single part: the combination of {texts}"
         case "state":
             return f"state {part.state} of {part.source}"

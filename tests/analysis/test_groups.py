@@ -117,7 +117,7 @@ def test_the_rest_of_a_character_is_named() -> None:
     assert state is not None
     reasons = explain_all(dfa, state)
     said = {(group.expected, group.offered): group.count for group in reasons.groups}
-    assert said["the rest of <C3>: ä", "half a character"] == 1
+    assert said["the rest of <C3>: ä", "half a character"] == 2
     assert said["the rest of <C3>: ä", "a letter"] == 1
     assert said["only the end of text", "a letter"] == 1
 

@@ -98,9 +98,7 @@ def _nearest_from_the_far_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _more_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        explanation.Explanation, "_forced", lambda self, state: b"1"
-    )
+    monkeypatch.setattr(explanation.Explanation, "_forced", lambda self, state: b"1")
 
 
 def _widening_without_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +160,5 @@ def test_untrimmed_positions_are_caught(monkeypatch: pytest.MonkeyPatch) -> None
     assert read(pattern, b"") == expected == b"a"
     pattern = r"x(a[^\s\S])?"
     assert read(pattern, b"x") == b""
-    monkeypatch.setattr(
-        positions, "_reaching", lambda n, arcs, epsilons, end: np.ones(n, np.bool_)
-    )
+    monkeypatch.setattr(positions, "_reaching", lambda n, arcs, epsilons, end: np.ones(n, np.bool_))
     assert read(pattern, b"x") == b"a"

@@ -26,7 +26,7 @@ from widgets.figures.machine_figure import Edge, MachineFigure, Node
 
 Form = Literal["characters", "bytes"]
 
-MOST_DOTS: Final = 24
+MOST_DOTS: Final = 4
 """Past so many states in the middle of a character, one dot stands for all of them."""
 
 

@@ -1,9 +1,9 @@
 """The detokenizing FST T_V as a figure: token ids in, bytes out, restricted to a few tokens.
 
-Nobody can look at 310,695 arcs. The figure holds the tokens that matter at a step and those that the
-user adds, and says how many of how many; the composition always uses all. A state is a proper prefix
-of a token (Koo, Liu & He 2024, Algorithm 1, with prefixes shared); an arc inside writes a byte and
-reads nothing, the last arc of a token reads its id and goes back to the root.
+Nobody can look at 310,695 arcs. The figure holds the tokens that matter at a step and those that
+the user adds, and says how many of how many; the composition always uses all. A state is a proper
+prefix of a token (Koo, Liu & He 2024, Algorithm 1, with prefixes shared); an arc inside writes a
+byte and reads nothing, the last arc of a token reads its id and goes back to the root.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Graphviz, asked for positions: the DOT text, and who lays it out.
 
-DOT is written with the `graphviz` package. Layout runs in a subprocess with a timeout: `dot` where it
-is installed, else the pygraphviz wheel, which has Graphviz inside (in this process it would hold the
-interpreter's lock). Only positions are asked for, of nodes named ``n0``, ``n1``, …: no token text ever
-reaches Graphviz on the way to a drawing. `to_dot` writes the whole figure, for users; its labels are
-escaped.
+DOT is written with the `graphviz` package. Layout runs in a subprocess with a timeout: `dot`
+where it is installed, else the pygraphviz wheel, which has Graphviz inside (in this process it
+would hold the interpreter's lock). Only positions are asked for, of nodes named ``n0``, ``n1``,
+…: no token text ever reaches Graphviz on the way to a drawing. `to_dot` writes the whole figure,
+for users; its labels are escaped.
 
 Past `FAST` nodes the search for few crossings is cut short: 300 nodes take a fifth of the time.
 """
@@ -96,7 +96,7 @@ def positions(
     graph = graphviz.Digraph(
         graph_attr={
             "rankdir": "LR",
-            "nodesep": "0.45",
+            "nodesep": "0.9" if len(sizes) <= 20 else "0.45",
             "ranksep": f"{max(spacing - largest, 10.0) / 72:.3f}",
         },
         node_attr={"shape": "circle", "label": "", "fixedsize": "true"},

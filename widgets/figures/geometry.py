@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 RADIUS: Final = 15.0
 DOT_RADIUS: Final = 4.0
@@ -31,9 +32,13 @@ CHARACTER_WIDTH: Final = 7.3
 LABEL_HEIGHT: Final = 13.0
 LOOP_HEIGHT: Final = 46.0
 
+_LABEL_PLACES: Final = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
+"""Where along an arc a label may stand, the best first."""
+
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,18 @@ class Routed:
 
 
 @dataclass(frozen=True, slots=True)
+class _Curve:
+    """A curve whose label has no place yet."""
+
+    path: str
+    tip: Point
+    places: list[Point]
+    under: bool
+    samples: list[Point]
+    reach: Box
+
+
+@dataclass(frozen=True, slots=True)
 class Wire:
     """An edge to be routed: its ends and its label."""
 
@@ -117,31 +134,44 @@ class Router:
     nodes: Mapping[str, Placed]
     ghosts: frozenset[str] = frozenset()
     back_below: bool = True
-    boxes: list[Box] = field(
-        default_factory=list[Box]
-    )
 
     def __post_init__(self) -> None:
         solid = [(name, node) for name, node in self.nodes.items() if name not in self.ghosts]
         self._centres = np.array([(n.x, n.y, n.r) for _, n in solid], float).reshape(-1, 3)
         self._names = [name for name, _ in solid]
+        self._points = np.empty((0, 2))
+        self._owner = np.empty(0, np.int64)
+        self._number: dict[str, int] = {}
+        self._taken = np.empty((0, 4))
         every = [(n.x, n.y, n.r) for n in self.nodes.values()]
         self._all = np.array(every, float).reshape(-1, 3)
 
     def route(self, wires: Iterable[Wire]) -> dict[str, Routed]:
-        """Curves for edges whose ends are placed; the others are left out."""
+        """Curves for edges whose ends are placed; the others are left out.
+
+        All curves first, then the labels, so that a label can keep off every curve.
+        """
         listed = [w for w in wires if w.source in self.nodes and w.target in self.nodes]
         pairs = {(w.source, w.target) for w in listed}
         bows = self._lanes(listed, pairs)
+        curves = {
+            wire.id: self._loop(wire) if wire.source == wire.target else self._arc(wire, bows)
+            for wire in listed
+        }
+        self._number = {name: k for k, name in enumerate(curves)}
+        samples = [point for curve in curves.values() for point in curve.samples]
+        owner = [k for k, curve in enumerate(curves.values()) for _ in curve.samples]
+        points = np.array(samples, float).reshape(-1, 2)
+        by_x = np.argsort(points[:, 0], kind="stable")
+        self._points, self._owner = points[by_x], np.array(owner, np.int64)[by_x]
         # Straight arcs first: their labels have the fewest places to go.
         order = sorted(range(len(listed)), key=lambda k: (abs(bows[listed[k].id]), k))
         routed: dict[str, Routed] = {}
         for k in order:
             wire = listed[k]
-            if wire.source == wire.target:
-                routed[wire.id] = self._loop(wire)
-            else:
-                routed[wire.id] = self._arc(wire, bows[wire.id])
+            curve = curves[wire.id]
+            x, y, box = self._label(wire.label, curve.places, curve.under, wire.id)
+            routed[wire.id] = Routed(curve.path, x, y, curve.tip, box, curve.reach)
         return {wire.id: routed[wire.id] for wire in listed}
 
     def stub(self, wire: Wire, length: float = 37.0) -> Routed:
@@ -168,7 +198,7 @@ class Router:
         for wire in wires:
             if wire.source == wire.target:
                 node = self.nodes[wire.source]
-                taken.setdefault((node.y, -1), []).append((node.x - 20, node.x + 20, 1))
+                taken.setdefault((node.y, -1), []).append((node.x - 1, node.x + 1, 1))
                 bows[wire.id] = 0.0
         rest = [w for w in wires if w.source != w.target]
         spans = {w.id: abs(self.nodes[w.source].x - self.nodes[w.target].x) for w in rest}
@@ -186,7 +216,9 @@ class Router:
             forward = source.x < target.x
             least = 1 if crossed or not both else 0
             choices: list[tuple[int, int, int]] = []
-            for preference, side in enumerate((-1, 1) if forward or not self.back_below else (1, -1)):
+            for preference, side in enumerate(
+                (-1, 1) if forward or not self.back_below else (1, -1)
+            ):
                 level = least
                 while any(
                     a < right - 1 and left < b - 1 and n == level
@@ -196,7 +228,7 @@ class Router:
                 choices.append((level, preference, side))
             level, _, side = min(choices)
             taken.setdefault((source.y, side), []).append((left, right, level))
-            bows[wire.id] = side * (9.0 if level == 0 else LANE * level + 4.0)
+            bows[wire.id] = side * (12.0 if level == 0 else LANE * level + 4.0)
         return bows
 
     def _clear_bow(self, wire: Wire, source: Placed, target: Placed, both: bool) -> float:
@@ -226,19 +258,19 @@ class Router:
             for name in (self._names[k] for k in np.flatnonzero(hit))
         )
 
-    def _arc(self, wire: Wire, bow: float) -> Routed:
+    def _arc(self, wire: Wire, bows: Mapping[str, float]) -> _Curve:
+        bow = bows[wire.id]
         source, target = self.nodes[wire.source], self.nodes[wire.target]
         control = _control(source, target, bow)
         begin = _towards(source, control, 0.0)
         tip = _towards(target, control, 4.5)
         path = f"M{_n(begin)} Q{_n(control)} {_n(tip)}"
-        at = {t: _bezier(begin, control, tip, t) for t in (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)}
+        places = [_bezier(begin, control, tip, t) for t in _LABEL_PLACES]
         under = bow > 0 and source.y == target.y
-        x, y, box = self._label(wire.label, list(at.values()), under)
-        points = [_bezier(begin, control, tip, t) for t in (0.25, 0.5, 0.75)]
-        return Routed(path, x, y, tip, box, _extent([begin, tip, *points]))
+        samples = [_bezier(begin, control, tip, t / 24) for t in range(25)]
+        return _Curve(path, tip, places, under, samples, _extent(samples))
 
-    def _loop(self, wire: Wire) -> Routed:
+    def _loop(self, wire: Wire) -> _Curve:
         node = self.nodes[wire.source]
         x, y = node.x, node.y
         small = node.r < RADIUS
@@ -246,43 +278,65 @@ class Router:
         begin, tip = (x - node.r / 2, y - foot), (x + node.r * 0.66, y - foot - 3.5)
         path = f"M{_n(begin)} C{_n((x - wide, y - high))} {_n((x + wide, y - high))} {_n(tip)}"
         top = y - (foot + 0.75 * (high - foot))
-        lx, ly, box = self._label(wire.label, [(x, top), (x, top - 13), (x + 18, top)], False)
-        return Routed(path, lx, ly, tip, box, (x - wide, top, x + wide, y))
+        places = [(x, top), (x, top - 13), (x + 18, top)]
+        samples = [begin, (x - wide / 2, y - high * 0.6), (x, top), (x + wide / 2, y - high * 0.6)]
+        return _Curve(path, tip, places, False, samples, (x - wide, top, x + wide, y))
 
     def _label(
-        self, text: str, places: Sequence[Point], under: bool
+        self, text: str, places: Sequence[Point], under: bool, own: str = ""
     ) -> tuple[float, float, Box]:
-        """The first place where a label covers neither a state nor another label."""
+        """The place where a label covers least: states, other labels, curves, in this order."""
         half = len(text) * CHARACTER_WIDTH / 2
-        best: tuple[float, float, float, Box] | None = None
-        sides = (False, True) if not under else (True, False)
-        for below in sides:
-            for k, (px, py) in enumerate(places):
-                y = py + 15.0 if below else py - 6.0
-                box = (px - half, y - LABEL_HEIGHT + 3, px + half, y + 3)
-                cost = 0.1 * k + (0.5 if below != under else 0.0)
-                cost += sum(_overlap(box, other) for other in self.boxes)
-                cost += self._covers(box)
-                if best is None or cost < best[0] - 1e-9:
-                    best = (cost, px, y, box)
-        if best is None:
-            return 0.0, 0.0, (0.0, 0.0, 0.0, 0.0)
+        at = np.array(places, float).reshape(-1, 2)
+        count = len(at)
+        below = np.repeat([under, not under], count)
+        x = np.tile(at[:, 0], 2)
+        y = np.tile(at[:, 1], 2) + np.where(below, 15.0, -6.0)
+        boxes = np.column_stack([x - half, y - LABEL_HEIGHT + 3, x + half, y + 3])
+        best = 0
         if text:
-            self.boxes.append(best[3])
-        return best[1], best[2], best[3]
+            cost = 0.1 * np.tile(np.arange(count), 2) + 0.5 * (below != under)
+            cost += self._over_labels(boxes) + self._over_nodes(boxes)
+            cost += self._over_curves(boxes, own)
+            best = int(np.argmin(cost))
+            self._taken = np.concatenate([self._taken, boxes[best : best + 1]])
+        left, top, right, bottom = boxes[best].tolist()
+        return float(x[best]), float(y[best]), (left, top, right, bottom)
 
-    def _covers(self, box: Box) -> float:
-        left, top, right, bottom = box
-        x, y, r = self._all[:, 0], self._all[:, 1], self._all[:, 2] - 1.0
-        near_x = np.maximum(np.maximum(left - x, x - right), 0.0)
-        near_y = np.maximum(np.maximum(top - y, y - bottom), 0.0)
-        return 20.0 * int((np.hypot(near_x, near_y) < r).sum())
+    def _over_labels(self, boxes: Floats) -> Floats:
+        """For each box what it covers of the labels that stand already."""
+        width, height = _common(boxes, self._taken)
+        both = (width > 0) & (height > 0)
+        return np.where(both, 10.0 + width * height / 100, 0.0).sum(axis=1)
+
+    def _over_nodes(self, boxes: Floats) -> Floats:
+        """For each box a price for every state that it covers."""
+        x, y = self._all[None, :, 0], self._all[None, :, 1]
+        near_x = np.maximum(np.maximum(boxes[:, 0:1] - x, x - boxes[:, 2:3]), 0.0)
+        near_y = np.maximum(np.maximum(boxes[:, 1:2] - y, y - boxes[:, 3:4]), 0.0)
+        return 20.0 * (np.hypot(near_x, near_y) < self._all[None, :, 2] - 1.0).sum(axis=1)
+
+    def _over_curves(self, boxes: Floats, own: str) -> Floats:
+        """For each box how much of the curves it lies on; its own is the least harm."""
+        # Points are in the order of x, so only those near are looked at.
+        first = int(np.searchsorted(self._points[:, 0], boxes[:, 0].min()))
+        last = int(np.searchsorted(self._points[:, 0], boxes[:, 2].max()))
+        x, y = self._points[None, first:last, 0], self._points[None, first:last, 1]
+        inside = (x > boxes[:, 0:1]) & (x < boxes[:, 2:3])
+        inside &= (y > boxes[:, 1:2] + 1) & (y < boxes[:, 3:4])
+        price = np.where(self._owner[first:last] == self._number.get(own, -1), 0.7, 1.5)
+        return (inside * price).sum(axis=1)
 
 
-def _overlap(a: Box, b: Box) -> float:
-    width = min(a[2], b[2]) - max(a[0], b[0])
-    height = min(a[3], b[3]) - max(a[1], b[1])
-    return 10.0 + width * height / 100 if width > 0 and height > 0 else 0.0
+def _common(boxes: Floats, others: Floats) -> tuple[Floats, Floats]:
+    """Width and height of what each pair of boxes has in common; negative where nothing."""
+    width = np.minimum(boxes[:, None, 2], others[None, :, 2]) - np.maximum(
+        boxes[:, None, 0], others[None, :, 0]
+    )
+    height = np.minimum(boxes[:, None, 3], others[None, :, 3]) - np.maximum(
+        boxes[:, None, 1], others[None, :, 1]
+    )
+    return width, height
 
 
 def _control(source: Placed, target: Placed, bow: float) -> Point:

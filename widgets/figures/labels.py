@@ -89,7 +89,8 @@ def character_text(code: int) -> str:
         >>> character_text(0x20), character_text(0xE4), character_text(10), character_text(0x7F)
         ('␣', 'ä', '\\\\n', '\\\\x7f')
     """
-    return readable(chr(code).encode(errors="replace"))
+    # A backslash stands by itself here; in a token it is doubled, to be told from an escape.
+    return "\\" if code == 0x5C else readable(chr(code).encode(errors="replace"))
 
 
 def byte_text(byte: int) -> str:
@@ -113,7 +114,7 @@ def ranges_label(ranges: Sequence[tuple[int, int]], *, in_bytes: bool = False) -
         >>> ranges_label([(48, 57), (97, 102)]), ranges_label([(0xC3, 0xC3)], in_bytes=True)
         ('0-9 a-f', 'C3')
         >>> ranges_label([(0, 33), (35, 91), (93, 0x10FFFF)])
-        'all but " \\\\\\\\'
+        'all but " \\\\'
     """
     if not in_bytes:
         chars = char_set(ranges)
@@ -165,12 +166,18 @@ def tokens_label(texts: Sequence[str], count: int) -> str:
         count: How many there are.
 
     Example:
-        >>> tokens_label(["foo"], 1), tokens_label(["a", "b"], 2), tokens_label(['"'], 12345)
-        ('foo', 'a  b', '"… 12,345 tokens')
+        >>> tokens_label(["foo"], 1), tokens_label(["a", "b"], 2), tokens_label(["a", "a"], 2)
+        ('foo', 'a  b', 'a ×2')
+        >>> tokens_label(['"'], 12345)
+        '"… 12,345 tokens'
     """
+    different = list(dict.fromkeys(texts))
     if len(texts) >= count:
-        text = "  ".join(texts[:count])
-        if len(text) <= LABEL_CHARACTERS:
+        # Several ids may write the same bytes.
+        if len(different) == 1 and count > 1:
+            return f"{shorten(different[0], 14)} ×{count}"
+        text = "  ".join(different)
+        if len(different) == count and len(text) <= LABEL_CHARACTERS:
             return text
     if count == 1:
         return shorten(texts[0])

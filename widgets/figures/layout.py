@@ -1,10 +1,11 @@
 """Where nodes and edges go: laid out once, so that a step only changes classes.
 
-The character FSA and the token DFA share their places: they are the same states. Positions come from
-Graphviz (`widgets.figures.dot`), or, where there is none or the machine is one line, from a layered
-layout of our own; the curves are ours in both (`widgets.figures.geometry`). The detokenizing FST is a
-tree of prefixes and is placed as one; with few tokens its last arcs go back to the root, with many
-each ends in a small root of its own, because ten arcs across the whole drawing cannot be read.
+The character FSA and the token DFA share their places: they are the same states. Positions come
+from Graphviz (`widgets.figures.dot`), or, where there is none or the machine is one line, from a
+layered layout of our own; the curves are ours in both (`widgets.figures.geometry`). The
+detokenizing FST is a tree of prefixes and is placed as one; with few tokens its last arcs go back
+to the root, with many each ends in a small root of its own, because ten arcs across the whole
+drawing cannot be read.
 
 Units are pixels. The same figures give the same layout. Time, on two cores: 1 ms for the toy, a
 quarter of a second for 300 states.
@@ -36,7 +37,7 @@ START_ARROW: Final = 42.0
 
 EOS_ARROW: Final = 60.0
 ROW: Final = 66.0
-LEAF_ROW: Final = 36.0
+LEAF_ROW: Final = 32.0
 FEW_RETURNS: Final = 5
 """Up to so many prefixes with a last arc, those arcs are drawn back to the root."""
 
@@ -226,7 +227,9 @@ def _spacing(edges: Sequence[Edge], ranks: Mapping[str, int], also: MachineFigur
         if source in ranks and abs(ranks.get(target, -9) - ranks[source]) == 1:
             widest = max(widest, len(edge.label))
     deepest = max(ranks.values(), default=0)
-    least, most = (120.0, 190.0) if deepest <= 5 else (96.0, 140.0) if deepest <= 14 else (76.0, 108.0)
+    least, most = (
+        (120.0, 215.0) if deepest <= 5 else (96.0, 140.0) if deepest <= 14 else (76.0, 108.0)
+    )
     return min(max(widest * CHARACTER_WIDTH + 2 * RADIUS + 22.0, least), most)
 
 
@@ -376,7 +379,7 @@ def tree(figure: MachineFigure) -> Layout:
             used += walk(child, depth + 1, y + used)
         if name in last and not loops:
             text = len(last[name].label) * CHARACTER_WIDTH
-            x = depth * step + max(step, text + 46.0)
+            x = depth * step + max(step, text + 52.0)
             ends.append((last[name].id, (x, (y + used) * row)))
             used += 1
         return max(used, 1)
@@ -386,10 +389,32 @@ def tree(figure: MachineFigure) -> Layout:
         router = Router(places, back_below=False)
         edges = router.route(Wire(e.id, e.source, e.target, e.label) for e in figure.edges)
         return _framed(places, edges, (), "t", "own")
-    small = {f"end {name}": Placed(x, y, 6.0) for name, (x, y) in ends}
-    router = Router({**places, **small})
-    target = {name: f"end {name}" for name, _ in ends}
-    edges = router.route(
-        Wire(e.id, e.source, target.get(e.id, e.target), e.label) for e in figure.edges
-    )
+    goal = dict(ends)
+    edges = {
+        edge.id: _branch(places[edge.source], goal.get(edge.id), places.get(edge.target), edge)
+        for edge in figure.edges
+    }
     return _framed(places, edges, ends, "t", "own")
+
+
+def _branch(source: Placed, end: Point | None, target: Placed | None, edge: Edge) -> Routed:
+    """A branch of the tree: down from its parent, then along its own row."""
+    aim = Placed(*end, 6.0) if end is not None else target
+    if aim is None or edge.source == edge.target:
+        aim = aim or source
+    tip = (aim.x - aim.r - 4.5, aim.y)
+    if aim.y == source.y:
+        begin = (source.x + source.r, source.y)
+        path = f"M{begin[0]:.1f},{begin[1]:.1f} L{tip[0]:.1f},{tip[1]:.1f}"
+    else:
+        begin = (source.x, source.y + source.r)
+        path = (
+            f"M{begin[0]:.1f},{begin[1]:.1f} L{source.x:.1f},{tip[1] - 12:.1f} "
+            f"Q{source.x:.1f},{tip[1]:.1f} {source.x + 12:.1f},{tip[1]:.1f} "
+            f"L{tip[0]:.1f},{tip[1]:.1f}"
+        )
+    x = (source.x + max(source.r, 12.0) + tip[0]) / 2
+    y = tip[1] - 6.0
+    half = len(edge.label) * CHARACTER_WIDTH / 2
+    reach = (source.x, source.y, tip[0], tip[1])
+    return Routed(path, x, y, tip, (x - half, y - 10, x + half, y + 3), reach)

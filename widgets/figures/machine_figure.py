@@ -2,9 +2,10 @@
 
 The three machines of the pipeline become three values of one type, so that one renderer, one
 layout, one table for screen readers and one snapshot serve them all. Names tie them together: the
-character state 7 is the node ``c7``; a token state carries the name of the character state that it
-is, ``q7``; a prefix of the detokenizing FST is ``t`` and its bytes in hexadecimal, its root ``t``. An
-edge is named by its ends, ``c0-c7``, because arcs between the same two states are one edge.
+character state 7 is the node ``c7``; a token state carries the name of the character state that
+it is, ``q7``; a prefix of the detokenizing FST is ``t`` and its bytes in hexadecimal, its root
+``t``. An edge is named by its ends, ``c0-c7``, because arcs between the same two states are one
+edge.
 
 Everything is data; the labels hold token text, which is no markup.
 """
@@ -217,7 +218,7 @@ def check_size(count: int, *, whole: bool = False) -> bool:
     """
     if whole and count > WHOLE_ON_REQUEST:
         raise ExplorerError(
-            f"The machine has {count:,} states; more than {WHOLE_ON_REQUEST:,} are not drawn whole.",
+            f"The machine has {count:,} states; above {WHOLE_ON_REQUEST:,} none is drawn whole.",
             remedy="Follow the path with the arcs ahead, or walk the machine as a table.",
             evidence={"states": count, "limit": WHOLE_ON_REQUEST},
         )

@@ -129,7 +129,7 @@ def token_figure(
         >>> [node.id for node in figure.nodes if node.kind == "ghost"]
         ['q2']
         >>> [edge.label for edge in figure.edges if edge.source == "q3"]
-        ['food', 'f', 'foo']
+        ['f', 'foo', 'food']
     """
     view = character_view(dfa)
     machine = dfa.constraint.dfa
@@ -152,8 +152,10 @@ def token_figure(
     edges: dict[str, Edge] = {}
     complete = wanted is None
     for state in order:
-        if int(dfa.char_state[state]) == machine.start or wanted is None or (
-            f"q{view.node(int(dfa.char_state[state]))}" in names
+        if (
+            int(dfa.char_state[state]) == machine.start
+            or wanted is None
+            or (f"q{view.node(int(dfa.char_state[state]))}" in names)
         ):
             if len(edges) >= most:
                 complete = False
@@ -165,9 +167,7 @@ def token_figure(
     caption = "same states, tokens on the arcs"
     if not complete:
         caption = f"{len(edges):,} arcs shown: those ahead first"
-    return MachineFigure(
-        "token_dfa", caption, complete, tuple(nodes), tuple(edges.values()), alias
-    )
+    return MachineFigure("token_dfa", caption, complete, tuple(nodes), tuple(edges.values()), alias)
 
 
 def _together(one: Edge, other: Edge) -> Edge:

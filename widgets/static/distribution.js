@@ -54,10 +54,9 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     h("span.num", { role: "cell" }, percent(entry.model)),
     h("span.num", { role: "cell" }, percent(entry.filtered)),
     h("span.num.c", { role: "cell" }, percent(entry.constrained)),
-    h("span.why", { role: "cell" }, taken ? h("span.took", {}, "taken") : masked ? entry.reason || "masked" : ""));
+    h("span.why", { role: "cell" }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || "masked" : ""));
   };
 
-  const chips = (text) => h("code", {}, visible(text));
   const reason = (token) => {
     const told = ui.why(token);
     if (!told) return put(why, h("p.dim", {}, "…"));
@@ -69,7 +68,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
         const ends = piece.at + piece.size;
         const bad = walk.failed_at !== null && walk.failed_at !== undefined && walk.failed_at < ends;
         const rest = bad && walk.failed_at < piece.at;
-        boxes.push(h("span." + (rest ? "rest" : bad ? "ko" : "ok"), { "data-box": i }, visible(piece.text)));
+        boxes.push(h("span." + (rest ? "rest" : bad ? "ko" : "ok"), { "data-box": i }, piece.nodes));
         if (boxes.length > 40) break;
       }
     }
@@ -89,15 +88,14 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const update = () => {
     const p = ui.position;
     if (!p) return put(facts, h("p.dim", {}, "no position"));
-    const size = ui.vocabulary ? ui.vocabulary.size : null;
+    const size = p.width || (ui.vocabulary && ui.vocabulary.size);
     const fact = (value, label, more = "") => h("div" + more, {}, h("b", {}, value), h("span", {}, label));
     put(facts,
       fact(count(p.allowed), size ? `allowed of ${count(size)}` : "allowed", ".allowed"),
       p.z === null || p.z === undefined ? null : fact(mass(p.z), "feasible mass", p.z < 0.01 ? ".z.tiny" : ".z"),
       p.entropy_before === null || p.entropy_before === undefined ? null : fact(`${bits(p.entropy_before)} → ${bits(p.entropy_after)}`, "entropy, bits"),
       p.kl === null || p.kl === undefined ? null : fact(bits(p.kl), "KL, bits"),
-      p.over_budget ? fact(count(p.over_budget), "over the token budget") : null,
-      p.taken && p.rank ? fact("#" + count(p.rank), "rank of the taken") : null);
+      p.over_budget ? fact(count(p.over_budget), "over the token budget") : null);
     const top = p.top || [];
     const largest = Math.max(1e-9, ...top.map((entry) => Math.max(entry.model || 0, entry.constrained || 0)));
     let number = 0;
@@ -119,31 +117,6 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const off = ui.on("change", update);
   update();
   return off;
-}
-
-/** Bytes as characters with their place; what is no character as hexadecimal. */
-function characters(bytes) {
-  const out = [];
-  let at = 0;
-  while (at < bytes.length) {
-    const lead = bytes[at];
-    const wanted = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
-    const piece = bytes.slice(at, at + wanted);
-    let text = "";
-    let size = wanted;
-    try {
-      text = wanted && piece.length === wanted ? new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array(piece)) : "";
-    } catch {
-      text = "";
-    }
-    if (!text) {
-      size = 1;
-      text = "0x" + lead.toString(16).toUpperCase().padStart(2, "0");
-    }
-    out.push({ text, at, size });
-    at += size;
-  }
-  return out;
 }
 
 /** A pattern with spans underlined; offsets are in characters, not in UTF-16 units. */

@@ -98,7 +98,7 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     refresh();
   };
   const update = () => {
-    for (const field of [prompt, pattern, kind, presets]) field.disabled = ui.gone || (field === prompt && !!given().prompt_fixed);
+    for (const field of [prompt, pattern, kind, presets]) field.disabled = ui.gone || !!model.get("replay") || (field === prompt && !!given().prompt_fixed);
     refresh();
   };
   model.on("change:editor", load);

@@ -9,7 +9,9 @@ const MACHINES = [
   ["detokenizing_fst", "Detokenizing FST", "token in : byte out"],
   ["token_dfa", "Token DFA = FSA ∘ FST", "same states, tokens on the arcs"],
 ];
-const LEAST_ZOOM = 0.92; // Labels are 12 px; below this they would be under 11.
+const LEAST_ZOOM = 0.7; // Smaller than this circles and labels would overlap.
+const LABEL = 12;
+const LEAST_LABEL = 11; // On the screen, however small the drawing is.
 
 /** Which nodes and arcs of the three machines are past, in progress, or where a byte fails. */
 function lit(ui, graphs) {
@@ -20,33 +22,25 @@ function lit(ui, graphs) {
   const p = ui.position;
   if (!p) return out;
   const chars = out.character_fsa, inner = out.detokenizing_fst, tokens = out.token_dfa;
-  const between = (name, source, target, test) => {
-    const graph = graphs[name];
-    if (!graph) return null;
-    const arcs = graph.between.get(source + ">" + target) || [];
-    return (test && arcs.find(test)) || arcs[0] || null;
-  };
+  const between = (name, source, target) => graphs[name]?.between.get(source + ">" + target) || null;
+  const node = (name, id) => graphs[name]?.figure.alias?.[id] || id;
   const path = p.path || [];
-  path.forEach((state, i) => {
-    chars.past.add("c" + state);
-    const arc = i && between("character_fsa", "c" + path[i - 1], "c" + state);
+  path.forEach((state) => chars.past.add(node("character_fsa", "c" + state)));
+  (p.path_arcs || []).forEach((arc) => arc && chars.pastArcs.add(arc));
+  for (let i = 1; i < path.length; i++) {
+    const arc = between("character_fsa", "c" + path[i - 1], "c" + path[i]);
     if (arc) chars.pastArcs.add(arc.id);
-  });
+  }
   const places = (ui.line.states || []).slice(0, p.k + 1);
+  const at = (state) => (state < 0 ? "done" : node("token_dfa", "q" + state));
   places.forEach((state, i) => {
-    const node = state < 0 ? "done" : "q" + state;
-    tokens.past.add(node);
-    if (!i) return;
-    const id = (ui.tokens()[i - 1] || {}).id;
-    const number = ui.machine && ui.machine.classOf[id];
-    const before = places[i - 1] < 0 ? "done" : "q" + places[i - 1];
-    const arc = between("token_dfa", before, node, (a) =>
-      a.class === number || (a.tokens || []).includes(id));
+    tokens.past.add(at(state));
+    const arc = i && between("token_dfa", at(places[i - 1]), at(state));
     if (arc) tokens.pastArcs.add(arc.id);
   });
   const here = p.finished ? "done" : p.char_state;
-  chars.now = p.finished ? "c" + path[path.length - 1] : "c" + here;
-  tokens.now = p.finished ? "done" : "q" + here;
+  chars.now = node("character_fsa", "c" + (p.finished ? path[path.length - 1] : here));
+  tokens.now = p.finished ? "done" : at(here);
   inner.now = "t";
   const shown = ui.shown();
   if (!shown) return out;
@@ -67,16 +61,16 @@ function lit(ui, graphs) {
         inner.past.add(arc.source);
         inner.now = arc.target;
       }
-      chars.past.add("c" + step.from);
-      chars.now = "c" + step.to;
+      chars.past.add(node("character_fsa", "c" + step.from));
+      chars.now = node("character_fsa", "c" + step.to);
     } else if (i === steps.length - 1) {
-      chars.next = "c" + step.to;
+      chars.next = node("character_fsa", "c" + step.to);
     }
   });
   const failedAt = walk.failed_at;
   if (failedAt !== null && failedAt !== undefined && (byte === null || byte > failedAt)) {
     const before = steps[failedAt - 1];
-    chars.ko = "c" + (before ? before.to : p.char_state);
+    chars.ko = node("character_fsa", "c" + (before ? before.to : p.char_state));
   }
   if (walk.edge_q) {
     const whole = byte !== null && byte >= steps.length;
@@ -103,7 +97,7 @@ function drawMachine(figure, layout) {
     const place = layout.edges[edge.id];
     if (!place) continue;
     const g = s("g.a", { "data-arc": edge.id }, s("title", {}, edge.title || edge.label));
-    const d = place.path + (place.tip ? ` L${place.tip[0]},${place.tip[1]}` : "");
+    const d = place.path;
     g.append(s("path.hit", { d }), s("path.line", { d, "marker-end": `url(#${id}-g)` }));
     const text = s("text", { x: place.x, y: place.y, "data-arc": edge.id }, edge.label);
     text.append(s("title", {}, edge.title || edge.label));
@@ -111,7 +105,7 @@ function drawMachine(figure, layout) {
     labels.append(text);
     arcs.set(edge.id, { ...edge, g, text });
     const key = edge.source + ">" + edge.target;
-    between.set(key, [...(between.get(key) || []), edge]);
+    between.set(key, edge);
   }
   for (const node of figure.nodes) {
     const place = layout.nodes[node.id];
@@ -136,6 +130,7 @@ function drawMachine(figure, layout) {
     circles.append(g);
     nodes.set(node.id, g);
   }
+  for (const { x, y } of layout.returns || []) circles.append(s("g.n.back", {}, s("title", {}, "back to the root"), s("circle", { cx: x, cy: y, r: 4 })));
   svg.append(lines, circles, labels);
   return { id, svg, arcs, between, nodes, layout, figure };
 }
@@ -155,12 +150,14 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     zoom = value;
     for (const [name] of MACHINES) {
       const graph = graphs[name];
-      if (graph) graph.svg.setAttribute("width", graph.layout.width * factor());
+      if (!graph) continue;
+      graph.svg.setAttribute("width", graph.layout.width * factor());
+      graph.svg.style.setProperty("--lmx-label", Math.max(LABEL, LEAST_LABEL / factor()) + "px");
     }
   };
   const widest = () => Math.max(1, ...Object.values(graphs).map((g) => g.layout.width));
   const fitting = () => {
-    const room = holder.clientWidth - 28;
+    const room = holder.clientWidth - 2;
     return room > 0 ? room / widest() : 1;
   };
   const factor = () => zoom ?? Math.min(Math.max(fitting(), LEAST_ZOOM), 1.25);
@@ -178,11 +175,11 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       update();
     } }, "table");
     const box = h("section.lmx-machine", { "data-machine": name },
-      h("header", {}, h("h4", {}, title), caption, h("div.sp"),
+      h("header", {}, h("h4", {}, title), caption, h("div.tools", {},
         h("button.quiet", { title: "smaller", onclick: () => setZoom(factor() / 1.25) }, "−"),
         h("button.quiet", { title: "fit", onclick: () => setZoom(null) }, "fit"),
         h("button.quiet", { title: "larger", onclick: () => setZoom(factor() * 1.25) }, "+"),
-        asTable),
+        asTable)),
       body, table, panel);
     boxes[name] = { box, body, caption, about, panel, table, open: null };
     tabs.append(h("button", { role: "tab", "data-tab": name, onclick: () => {
@@ -255,14 +252,17 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
 
   const draw = () => {
     const machine = ui.machine;
-    const inner = model.get("detokenizing");
-    const key = (machine ? machine.key : "") + "|" + ((inner && inner.key) || "");
+    const near = ui.around;
+    const key = (machine ? machine.key : "") + "|" + ((near && near.key) || "");
     if (key === drawn) return;
     drawn = key;
     for (const [name] of MACHINES) {
       let figure = machine && machine.machines && machine.machines[name];
       let layout = machine && machine.layouts && machine.layouts[name];
-      if (name === "detokenizing_fst" && inner && inner.figure) ({ figure, layout } = inner);
+      if (near && near.machines && near.machines[name]) {
+        figure = near.machines[name];
+        layout = near.layouts[name];
+      } else if (name === "detokenizing_fst") figure = null;
       const { body, caption, about, table, panel } = boxes[name];
       if (!figure || !layout) {
         delete graphs[name];

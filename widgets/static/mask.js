@@ -58,7 +58,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
 
   const update = () => {
     const p = ui.position;
-    const ready = p && ui.machine && ui.vocabulary && p.row !== null && p.row !== undefined;
+    const ready = p && ui.machine && ui.vocabulary && p.row;
     cells.hidden = canvas.hidden = order.hidden = true;
     if (!ready) return put(said, p && !ui.machine ? "no constraint" : "");
     const row = bytesOf(p.row);
@@ -71,7 +71,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
         const on = allowedAt(row, id);
         return h("button.lmx-cell" + (on ? ".on" : "") + (shown && shown.token === id ? ".sel" : ""), {
           "data-token": id, title: `id ${id}, ${on ? "allowed" : "masked"}`, onclick: () => ui.select(id),
-        }, ui.isText(id) ? visible(ui.text(id)) : ui.text(id));
+        }, ui.isText(id) ? readable(ui.text(id)) : ui.text(id));
       }));
       return;
     }

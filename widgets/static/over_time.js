@@ -4,8 +4,8 @@
 const SERIES = [
   ["allowed", "allowed", (x) => count(x), true],
   ["z", "feasible mass", mass, false],
-  ["entropy", "entropy, bits", bits, false],
-  ["chosen", "chosen, constr. %", percent, false],
+  ["entropy_before", "entropy, bits", bits, false],
+  ["chosen_constrained", "chosen, %", percent, false],
 ];
 
 export function renderOverTime({ model, el, ui = pageState(model) }) {
@@ -13,10 +13,10 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
   const grid = h("div.lmx-time");
   el.append(h("header", {}, h("h4", {}, "Over time")), grid);
   const update = () => {
-    const history = ui.line.history || [];
+    const history = ui.line.history || {};
     const k = ui.position ? ui.position.k : 0;
     put(grid, SERIES.map(([key, name, show, logarithmic]) => {
-      const values = history.map((one) => one[key]);
+      const values = history[key] || [];
       const known = values.filter((x) => x !== null && x !== undefined);
       if (!known.length) return null;
       const scale = (x) => (logarithmic ? Math.log2(1 + x) : x);

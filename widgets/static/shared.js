@@ -29,13 +29,13 @@ function fill(el, classes, attributes, children) {
     if (key.startsWith("on")) el.addEventListener(key.slice(2), value);
     else el.setAttribute(key, value === true ? "" : String(value));
   }
-  el.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  el.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return el;
 }
 
 /** Replace what an element holds. */
 function put(el, ...children) {
-  el.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  el.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return el;
 }
 
@@ -65,48 +65,69 @@ function bytesOf(base64) {
   return out;
 }
 
-/** The value behind base64 of zlib of JSON. */
-async function inflate(base64) {
+/** The bytes behind base64 of zlib. */
+async function unpack(base64) {
   const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-
-/** Little-endian integers of two or four bytes. */
-function integers(base64, wide) {
-  const raw = bytesOf(base64);
-  return wide ? new Uint32Array(raw.buffer) : new Uint16Array(raw.buffer);
+  return new Response(stream).arrayBuffer();
 }
 
 /** Whether bit i is set; the first bit is the highest of the first byte. */
 const bit = (row, i) => (row[i >> 3] >> (7 - (i & 7))) & 1;
 
 const BLANK = { " ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍" };
+const blank = (sign, title) => h("i.lmx-blank", { title }, sign);
 
-/** Readable text as nodes. White space and control characters are styled signs, so that they can
- * be told from the same signs written by a token. */
+/** Raw text as nodes. White space and control characters are styled signs, so that they can be
+ * told from the same signs written by a token. */
 function visible(text) {
-  const out = [];
-  let plain = "";
-  const flush = () => {
-    if (plain) out.push(plain);
-    plain = "";
-  };
-  for (const c of text) {
+  return [...text].map((c) => {
     const code = c.codePointAt(0);
-    const odd = code < 32 || (code > 126 && code < 161) || /\p{C}|\p{Z}/u.test(c);
-    if (!odd) {
-      plain += c;
-      continue;
-    }
-    flush();
-    const sign = BLANK[c] || "U+" + code.toString(16).toUpperCase().padStart(4, "0");
-    out.push(h("i.lmx-blank", { title: "U+" + code.toString(16).padStart(4, "0") }, sign));
+    if (!/[\p{C}\p{Z}]/u.test(c)) return c;
+    const name = "U+" + code.toString(16).toUpperCase().padStart(4, "0");
+    return blank(BLANK[c] || name, name);
+  });
+}
+
+const ESCAPE = /\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt\\␣])|␣/g;
+const SIGNS = { n: "⏎", r: "␍", t: "⇥" };
+
+/** Readable text, as the figures write it, as nodes: blanks and escapes become styled signs. */
+function readable(text) {
+  const out = [];
+  let at = 0;
+  for (const found of text.matchAll(ESCAPE)) {
+    if (found.index > at) out.push(text.slice(at, found.index));
+    at = found.index + found[0].length;
+    const escaped = found[1];
+    if (!escaped) out.push(blank("␣", "space"));
+    else if (escaped === "\\" || escaped === "␣") out.push(escaped);
+    else out.push(blank(SIGNS[escaped] || escaped.replace(/^x/, "").toUpperCase(), "\\" + escaped));
   }
-  flush();
+  if (at < text.length) out.push(text.slice(at));
   return out;
 }
 
-const shared = new Map(); // Vocabularies by fingerprint: one per page, however many explorers.
+/** Bytes as characters with their place; what is no character as hexadecimal. */
+function characters(bytes) {
+  const out = [];
+  for (let at = 0; at < bytes.length; ) {
+    const lead = bytes[at];
+    const wanted = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 1;
+    let text = "";
+    let size = wanted;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array(bytes.slice(at, at + wanted)));
+    } catch {
+      size = 1;
+    }
+    out.push({ nodes: text ? visible(text) : [blank(lead.toString(16).toUpperCase().padStart(2, "0"), "a byte")], at, size });
+    at += size;
+  }
+  return out;
+}
+
+// Vocabularies by fingerprint: one per page, however many explorers.
+const shared = (globalThis[Symbol.for("explorer.vocabularies")] ??= new Map());
 
 /** What the views share on one page: decoded packets, the token in view, and slow motion.
  * Listeners of "change" are called once per frame. */
@@ -132,6 +153,21 @@ function pageState(model) {
   ui.on = (what, callback) => {
     listeners[what].add(callback);
     return () => listeners[what].delete(callback);
+  };
+  /** T_V around the present position, and large machines; the figures follow the numbers. */
+  ui.around = null;
+  const readAround = async () => {
+    if (!ui.position || !(model.get("machine") || {}).key) return;
+    const key = pathKey(ui, ui.position.k);
+    if (ui.around && ui.around.path === key) return;
+    ui.around = { ...ui.around, path: key };
+    const answer = await ui.ask("around", { k: ui.position.k });
+    if (answer.ok && ui.around.path === key) {
+      // The same figure stays the same object, so that it is not drawn again.
+      const found = answer.around.key === ui.around.key ? ui.around : answer.around;
+      ui.around = { ...found, path: key };
+    }
+    ui.changed();
   };
   ui.changed = () => {
     if (frame) return;
@@ -180,23 +216,38 @@ function pageState(model) {
   });
   model.on("comm:close", ui.lost);
 
-  const readMachine = () => {
-    const packet = model.get("machine");
+  const useMachine = async (packet) => {
+    const raw = await unpack(packet.token_class);
+    ui.machine = { ...packet, classOf: packet.bits === 32 ? new Uint32Array(raw) : new Uint16Array(raw) };
+    ui.changed();
+  };
+  const readMachine = async () => {
+    const packet = model.get("machine") || {};
     ui.walks.clear();
     ui.reasons.clear();
-    ui.machine = packet && packet.key ? { ...packet } : null;
-    if (ui.machine) {
-      ui.machine.classOf = integers(packet.token_class, packet.num_classes > 65536);
+    ui.inside = null;
+    if (!packet.key) ui.machine = null;
+    else if (packet.token_class !== undefined) useMachine(packet);
+    else if (!ui.machine || ui.machine.key !== packet.key) {
+      const answer = await ui.ask("machine");
+      if (answer.ok && (model.get("machine") || {}).key === answer.machine.key) useMachine(answer.machine);
     }
     ui.changed();
   };
   const readVocabulary = async () => {
-    const packet = model.get("vocabulary");
-    if (!packet || !packet.fingerprint) return;
-    if (!shared.has(packet.fingerprint)) {
-      shared.set(packet.fingerprint, packet.data ? inflate(packet.data) : Promise.resolve(packet));
+    const name = (model.get("vocabulary") || {}).fingerprint;
+    if (!name) return;
+    if (!shared.has(name)) {
+      const asked = ui.ask("words").then(async (answer) => {
+        if (!answer.ok) return null;
+        const inner = JSON.parse(new TextDecoder().decode(await unpack(answer.words.data)));
+        return { ...answer.words, ...inner };
+      });
+      shared.set(name, asked);
+      asked.then((found) => found || shared.delete(name));
     }
-    ui.vocabulary = await shared.get(packet.fingerprint);
+    const found = await shared.get(name);
+    if ((model.get("vocabulary") || {}).fingerprint === name) ui.vocabulary = found;
     ui.changed();
   };
   const readPosition = () => {
@@ -204,30 +255,25 @@ function pageState(model) {
     ui.line = model.get("line") || {};
     if (ui.position) ui.seen.set(pathKey(ui, ui.position.k), ui.position);
     ui.changed();
+    readAround();
   };
   model.on("change:machine", readMachine);
   model.on("change:vocabulary", readVocabulary);
   model.on("change:position", readPosition);
   model.on("change:line", readPosition);
-  model.on("change:detokenizing", ui.changed);
 
   /** The readable text of an id. */
   ui.text = (id) => {
     const v = ui.vocabulary;
     if (!v) return "";
-    const name = v.special && v.special[id];
-    if (name) return name;
-    if ((v.eos || []).includes(id)) return "EOS";
-    return v.text[id] || (v.hex && v.hex[id]) || "<" + id + ">";
+    if (v.special && v.special[id]) return v.special[id];
+    return v.text[id] || ((v.eos || []).includes(id) ? "EOS" : "id " + id);
   };
-  ui.isText = (id) => !!ui.vocabulary && !!ui.vocabulary.text[id] && !(ui.vocabulary.eos || []).includes(id);
+  ui.isText = (id) => !!ui.vocabulary && !!ui.vocabulary.text[id] && !(ui.vocabulary.special && ui.vocabulary.special[id]) && !(ui.vocabulary.eos || []).includes(id);
   /** A token in its box. */
-  ui.token = (id, more = "") => {
-    const text = ui.text(id);
-    const special = !ui.isText(id);
-    return h("span.lmx-tok" + (special ? ".special" : "") + more, { "data-token": id, title: "id " + id },
-      special ? text : visible(text));
-  };
+  ui.token = (id) =>
+    h("span.lmx-tok" + (ui.isText(id) ? "" : ".special"), { "data-token": id, title: "id " + id },
+      ui.isText(id) ? readable(ui.text(id)) : ui.text(id));
   ui.tokens = () => (ui.line.strip && ui.line.strip.tokens) || [];
   /** What a token does byte by byte at the present position; undefined until it has arrived. */
   ui.walk = (token) => {
@@ -273,8 +319,16 @@ function pageState(model) {
     ui.changed();
   };
   ui.take = async (token) => {
-    ui.inside = null;
     ui.hover = ui.selected = null;
+    if (ui.slow) {
+      const answer = await ui.ask("peek", { token });
+      if (answer.ok && answer.walk.bytes.length) {
+        ui.inside = { walk: answer.walk, byte: 1 };
+        ui.changed();
+        return answer;
+      }
+    }
+    ui.inside = null;
     return ui.ask("take", { token });
   };
 
@@ -286,7 +340,7 @@ function pageState(model) {
 
 /** The name of a position: the tokens that lead to it. */
 function pathKey(ui, k) {
-  const head = ui.machine ? ui.machine.key : "";
+  const head = (ui.model.get("machine") || {}).key || "";
   return head + ":" + ui.tokens().slice(0, k).map((t) => t.id).join(",");
 }
 

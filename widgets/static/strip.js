@@ -30,7 +30,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     const boxes = [];
     const prompt = strip.prompt || [];
     if (prompt.length > 12) boxes.push(h("span.dim", { title: "earlier prompt tokens" }, `… ${prompt.length - 12} more `));
-    for (const token of prompt.slice(-12)) boxes.push(h("span.lmx-tok.prompt", { role: "listitem", title: "prompt" }, visible(token.text)));
+    for (const token of prompt.slice(-12)) boxes.push(h("span.lmx-tok.prompt", { role: "listitem", title: "prompt" }, readable(token.text)));
     if (prompt.length) boxes.push(h("span.lmx-edge", { title: "the output begins", "aria-hidden": "true" }));
     strip.tokens.forEach((token, i) => {
       const notes = marks(token);
@@ -42,16 +42,13 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
         onclick: () => ui.go(i + 1),
         onmouseenter: () => i === k && ui.point(token.id),
         onmouseleave: () => ui.point(null),
-      }, token.eos ? h("span.special", {}, ui.text(token.id) || "EOS") : visible(token.text), notes.map((n) => h("sup", {}, MARKS[n][0]))));
+      }, token.eos ? h("span.special", {}, ui.text(token.id) || "EOS") : readable(token.text), notes.map((n) => h("sup", {}, MARKS[n][0]))));
     });
     if (ui.inside) {
       const walk = ui.inside.walk;
       const ahead = boxes.length && strip.tokens.length > k && strip.tokens[k].id === walk.token;
-      const text = ui.text(walk.token);
-      const done = new TextDecoder().decode(new Uint8Array(walk.bytes.slice(0, ui.inside.byte)));
-      const here = h("span.lmx-tok.here", { role: "listitem", "data-inside": ui.inside.byte });
-      if (ui.isText(walk.token) && text.startsWith(done)) put(here, visible(done), h("span.dim", {}, visible(text.slice(done.length))));
-      else put(here, visible(text), h("span.dim", {}, ` ${ui.inside.byte}/${walk.bytes.length}`));
+      const here = h("span.lmx-tok.here", { role: "listitem", "data-inside": ui.inside.byte },
+        characters(walk.bytes).map((piece) => piece.at + piece.size <= ui.inside.byte ? piece.nodes : h("span.dim", {}, piece.nodes)));
       const at = boxes.length - strip.tokens.length + k;
       if (ahead) boxes.splice(at, 1, here);
       else boxes.splice(at, 0, here);
@@ -59,7 +56,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     put(row, boxes.length ? boxes : h("span.dim", {}, "no tokens yet"));
     put(forks, (strip.forks || []).map((fork, i) => h("button.lmx-fork" + (fork.current ? ".current" : ""), {
       title: fork.current ? "this line" : "go to this line", onclick: () => ui.ask("switch", { fork: i }),
-    }, h("span.dim", {}, fork.name + " "), (fork.tokens || []).slice(-24).map((t) => h("span.lmx-tok", {}, t.eos ? t.text || "EOS" : visible(t.text))))));
+    }, h("span.dim", {}, fork.name + " "), (fork.tokens || []).slice(-24).map((t) => h("span.lmx-tok", {}, t.eos ? t.text || "EOS" : readable(t.text))))));
   };
   ui.go = ui.go || ((k) => ui.ask("jump", { k }));
   const off = ui.on("change", update);

@@ -1,0 +1,153 @@
+"""Explanations at a position of a session, with what the sampler and the budget remove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer.analysis.step import (
+    explain_recorded,
+    explain_step,
+    explain_trace,
+    reasons_at,
+)
+from explorer.errors import ExplorerError
+from tests.analysis.table_model import TableModel
+
+VOCABULARY = explorer.Vocabulary.from_bytes(
+    [b"a", b"b", b"c", b"ab", b"-", b"x", "ä".encode()], eos_ids=[7]
+)
+PATTERN = "[abc]+-[abc]*"
+
+
+def session(
+    sampler: explorer.Sampler, max_tokens: int | None = None, constraint: str = PATTERN
+) -> explorer.Session:
+    model = TableModel(
+        VOCABULARY, lambda _: {"a": 0.5, "b": 0.2, "c": 0.1, "ab": 0.05, "-": 0.1, "": 0.01}
+    )
+    return explorer.Session(
+        model, explorer.regex(constraint), sampler=sampler, seed=3, max_tokens=max_tokens
+    )
+
+
+def test_each_filter_names_rank_and_threshold() -> None:
+    found = explain_step(session(explorer.Sampler(top_k=2)), "c")
+    assert found.allowed and found.sampled_out is not None
+    assert (found.sampled_out.by, found.sampled_out.rank) == ("top_k", 3)
+    assert "top-k keeps 2 tokens here, and it is number 3" in found.message
+    found = explain_step(session(explorer.Sampler(top_p=0.6)), "c")
+    assert found.sampled_out is not None and found.sampled_out.by == "top_p"
+    found = explain_step(session(explorer.Sampler(min_p=0.3)), "c")
+    assert found.sampled_out is not None and found.sampled_out.by == "min_p"
+    assert found.sampled_out.threshold == pytest.approx(0.3 * 0.5 / 0.85, rel=0.05)
+    found = explain_step(session(explorer.Sampler(temperature=0.0)), "c")
+    assert found.sampled_out is not None and found.sampled_out.by == "greedy"
+    assert explain_step(session(explorer.Sampler(temperature=0.0)), "a").sampled_out is None
+    assert explain_step(session(explorer.Sampler()), "c").sampled_out is None
+    # A masked token was removed by the constraint, before any filter.
+    assert explain_step(session(explorer.Sampler(top_k=2)), "x").sampled_out is None
+
+
+def test_every_allowed_token_agrees_with_the_session() -> None:
+    run = session(explorer.Sampler(temperature=0.0), max_tokens=5)
+    run.run()
+    trace = run.trace
+    for k in range(len(trace.positions)):
+        mask = trace.allowed(k)
+        for token in range(len(VOCABULARY)):
+            found = explain_step(run, token, k)
+            assert bool(mask[token]) == (found.allowed and found.over_budget is None)
+
+
+def test_the_budget_says_what_is_needed_and_what_remains() -> None:
+    run = session(explorer.Sampler(temperature=0.0), max_tokens=4)
+    run.step(token="a")
+    run.step(token="b")
+    found = explain_step(run, "c")
+    assert found.allowed and found.over_budget is not None and found.sampled_out is None
+    assert (found.over_budget.needs, found.over_budget.remain) == (3, 2)
+    assert "needs 3 tokens to the end, and 2 remain" in found.message
+    assert explain_step(run, "-").over_budget is None
+    assert explain_step(run, "a", 1).over_budget is None
+
+
+def test_earlier_and_near_know_the_run() -> None:
+    run = session(explorer.Sampler(temperature=0.0), constraint="[ab]{2}-")
+    run.run()
+    found = explain_step(run, "a", 2)
+    assert found.stage == "constraint" and found.earlier is not None
+    assert found.earlier.position == 1 and found.nearest == (4,)
+    first = explain_step(run, "c", 0)
+    assert first.nearest[:2] == (0, 1)  # By the model's probability: a, then b.
+    assert explain_step(run, "aab", 0).index >= 1
+
+
+def test_a_saved_trace_explains_with_and_without_the_vocabulary(tmp_path: Path) -> None:
+    run = session(explorer.Sampler(temperature=0.0), constraint="[ab]{2}-")
+    run.run()
+    run.trace.save(tmp_path / "t.json")
+    trace = explorer.Trace.load(tmp_path / "t.json")
+    dfa = run.dfa
+    assert dfa is not None
+    for k in range(len(trace.positions)):
+        for token in range(-1, len(VOCABULARY) + 1):
+            full = explain_trace(dfa, trace, token, k)
+            alone = explain_recorded(trace, token, k)
+            assert alone.stage == full.stage and alone.byte_offset == full.byte_offset
+            assert alone.expected == full.expected and alone.message
+    with pytest.raises(ExplorerError, match="no position 9"):
+        explain_recorded(trace, 0, 9)
+    other = explorer.compile(
+        explorer.regex("a"), explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
+    )
+    with pytest.raises(ExplorerError, match="another vocabulary"):
+        explain_trace(other, trace, 0)
+
+
+def test_a_run_from_elsewhere_explains_its_finding() -> None:
+    run = explorer.Session.from_ids(VOCABULARY, explorer.regex(PATTERN), [0, 1, 5, 4])
+    assert run.rejection is not None
+    found = explain_step(run, run.rejection.token)
+    assert found.stage == "constraint" and found.verdict.prefix == b"ab"
+    assert "expects - or a-c" in found.message
+    reasons = reasons_at(run)
+    assert reasons.z is None and reasons.num_allowed == 5
+
+
+def test_reasons_at_a_position_carry_the_model_s_mass() -> None:
+    run = session(explorer.Sampler())
+    reasons = reasons_at(run)
+    weights = run.logits(0).double().softmax(-1).numpy()
+    assert reasons.z == pytest.approx(float(weights[run.allowed()].sum()))
+    masses = [group.mass for group in reasons.groups if group.mass is not None]
+    assert sum(masses) + (reasons.z or 0) == pytest.approx(1.0)
+    assert "expects a-c, offered punctuation" in str(reasons)
+
+
+def test_padded_logits_are_beyond_the_vocabulary() -> None:
+    model = TableModel(VOCABULARY, lambda _: {"a": 0.5}, width=10)
+    run = explorer.Session(model, explorer.regex(PATTERN))
+    reasons = reasons_at(run)
+    assert len(reasons.stage) == 10
+    assert any(group.stage == "beyond_vocabulary" and group.count == 2 for group in reasons.groups)
+    assert explain_step(run, 9).stage == "beyond_vocabulary"
+
+
+def test_without_a_constraint_there_is_nothing_to_explain() -> None:
+    run = explorer.Session(TableModel(VOCABULARY, lambda _: {"a": 1.0}), None)
+    with pytest.raises(ExplorerError, match="no constraint"):
+        explain_step(run, "a")
+    with pytest.raises(ExplorerError, match="no constraint"):
+        reasons_at(run)
+
+
+def test_probabilities_of_a_model_are_those_of_its_logits() -> None:
+    run = session(explorer.Sampler())
+    found = explain_step(run, "c")
+    assert found.probabilities is not None
+    wanted = run.logits(0).double().softmax(-1).numpy()
+    assert np.allclose(found.probabilities, wanted)

@@ -1,0 +1,156 @@
+"""Every trap is found where it is set, and not beside it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer.analysis.traps import (
+    Trap,
+    _components,
+    machine_traps,
+    prompt_traps,
+    session_traps,
+)
+from tests.analysis.table_model import Rule, TableModel
+
+VOCABULARY = explorer.Vocabulary.from_bytes(
+    [b" ", b"\n", b"x", b"{", b"}", b"1", b" x", b"\xc3", b"\xa4", "ö".encode()], eos_ids=[10]
+)
+
+
+def found(constraint: explorer.Constraint, vocabulary: explorer.Vocabulary) -> list[Trap]:
+    traps = list(machine_traps(explorer.compile(constraint, vocabulary)))
+    assert all(json.dumps(trap.to_dict(), default=repr) and str(trap) for trap in traps)
+    return traps
+
+
+def kinds(pattern: str) -> list[str]:
+    return [trap.kind for trap in found(explorer.regex(pattern), VOCABULARY)]
+
+
+def test_a_loop_of_white_space_is_not_one_of_text() -> None:
+    assert kinds(r"\{\s*1\}") == ["whitespace_loop"]
+    assert kinds(r"\{[ \n]{0,3}1\}") == []
+    assert kinds(r"\{[ x]*1\}") == ["endless"]
+    assert kinds("x+") == ["endless"]
+    assert kinds("x{1,9}") == []
+
+
+def test_a_loop_that_allows_nothing_else_is_said_to() -> None:
+    blind = explorer.Vocabulary.from_bytes([b" ", b"{", b"  1"], eos_ids=[3])
+    (trap,) = found(explorer.regex(r"\{ *1?"), blind)
+    assert trap.evidence["only_whitespace"] is False
+    share = trap.evidence["share_of_mask"]
+    assert isinstance(share, float) and 0 < share < 1
+    (trap,) = found(explorer.regex(r" *1"), blind)
+    assert trap.kind == "whitespace_loop" and trap.state is not None
+    assert "may be written for ever" in trap.message
+
+
+def test_an_endless_text_may_or_may_not_end() -> None:
+    (trap,) = found(explorer.regex("x+"), VOCABULARY)
+    assert trap.evidence["may_end"] is True
+    (trap,) = found(explorer.regex("x+1"), VOCABULARY)
+    assert trap.evidence["may_end"] is False
+
+
+def test_a_character_in_parts() -> None:
+    (trap,) = found(explorer.regex("[äö]"), VOCABULARY)
+    assert trap.kind == "byte_by_byte" and trap.evidence["character"] == "ä"
+    assert found(explorer.regex("ö"), VOCABULARY) == []
+    assert [trap.kind for trap in found(explorer.regex("x.?"), VOCABULARY)] == []
+
+
+def test_choices_with_one_first_token(tekken_131k: explorer.Vocabulary) -> None:
+    texts = ["New York", "New Delhi", "Boston"]
+    first = {text: (tekken_131k.encode(text) or (-1,))[0] for text in texts}
+    traps = found(explorer.choice(texts), tekken_131k)
+    shared = [trap for trap in traps if trap.kind == "shared_first_token"]
+    assert first["New York"] == first["New Delhi"]
+    assert [trap.evidence["texts"] for trap in shared] == [("New York", "New Delhi")]
+    assert found(explorer.choice(["yes", "no"]), tekken_131k) == []
+
+
+def test_a_prompt_that_ends_in_a_space() -> None:
+    assert [trap.kind for trap in prompt_traps(VOCABULARY, "go ")] == ["prompt_boundary"]
+    for prompt in ("go", "", None, "go\n"):
+        assert prompt_traps(VOCABULARY, prompt) == ()
+    alone = explorer.Vocabulary.from_bytes([b" ", b"x"], eos_ids=[2])
+    assert prompt_traps(alone, "go ") == ()
+
+
+def run(pattern: str, rule: Rule, prompt: str = "", tokens: int = 12) -> list[Trap]:
+    session = explorer.Session(
+        TableModel(VOCABULARY, rule), explorer.regex(pattern), prompt, max_tokens=tokens
+    )
+    session.run()
+    dfa = session.dfa
+    assert dfa is not None
+    return list(session_traps(dfa, session.trace))
+
+
+def test_a_tiny_mass_for_several_steps() -> None:
+    traps = run("1{5}", lambda _: {"x": 0.999})
+    assert [trap.kind for trap in traps] == ["tiny_mass"]
+    assert traps[0].position == 0 and "For 6 steps" in traps[0].message
+    assert run("1{5}", lambda _: {"x": 0.5, "1": 0.2, "": 0.2}) == []
+    # Two steps are no run.
+    assert (
+        run("1{5}", lambda text: {"x": 0.999} if len(text) in (1, 2) else {"1": 0.2, "": 0.3}) == []
+    )
+
+
+def test_a_token_liked_for_another_reason() -> None:
+    def rule(text: str) -> dict[str, float]:
+        return {"{": 0.9} if not text else {"}": 0.98, "1": 0.01} if text == "{" else {"": 0.9}
+
+    (trap,) = run(r"\{1|x", rule)
+    assert (trap.kind, trap.position) == ("greedy_trap", 0)
+    assert trap.evidence["wished"] == 4
+    assert run(r"\{[1}]|x", rule) == []
+
+
+def test_complete_texts_that_never_end() -> None:
+    (trap,) = run("x+", lambda _: {"x": 0.999})
+    assert trap.kind == "unlikely_end"
+    assert run("x+", lambda _: {"x": 0.9, "": 0.05}) == []
+    assert run("x{8}", lambda text: {"x": 0.999} if len(text) < 8 else {"": 0.9}) == []
+
+
+def test_the_tiny_model_falls_into_its_greedy_trap() -> None:
+    model = explorer.load_model("tiny")
+    session = explorer.Session(
+        model, explorer.choice([" New York", " Boston"]), "The night train stops at"
+    )
+    session.run()
+    dfa = session.dfa
+    assert dfa is not None
+    traps = session_traps(dfa, session.trace)
+    (trap,) = [trap for trap in traps if trap.kind == "greedy_trap"]
+    assert "' New' was likely" in trap.message and trap.position == 0
+
+
+@given(st.lists(st.lists(st.integers(0, 6), max_size=3), min_size=7, max_size=7))
+@settings(max_examples=200)
+def test_components_equal_mutual_reachability(edges: list[list[int]]) -> None:
+    reach = [set(targets) for targets in edges]
+    for _ in edges:
+        reach = [found.union(*(reach[t] for t in found)) if found else found for found in reach]
+    wanted = {
+        tuple(sorted(b for b in range(7) if b in reach[a] and a in reach[b]))
+        for a in range(7)
+        if a in reach[a]
+    }
+    assert {tuple(members) for members in _components(edges)} == wanted
+
+
+@pytest.mark.parametrize("pattern", ["a*", r"\s*x"])
+def test_traps_cost_no_more_than_a_pass_on_a_real_vocabulary(
+    pattern: str, tekken_131k: explorer.Vocabulary
+) -> None:
+    assert machine_traps(explorer.compile(explorer.regex(pattern), tekken_131k))

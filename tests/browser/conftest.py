@@ -1,0 +1,205 @@
+"""A real JupyterLab and a real browser, started once per test session.
+
+Nothing of the user's is read or written: every folder that Jupyter knows of lies in a fresh one.
+The browser talks to the loopback address only; each page records every request and every console
+message, so that a test can say so. Where chromium or a library is missing the tests skip and say
+what is missing; `EXPLORER_NEED_BROWSER=1`, as in continuous integration, makes that an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PATIENCE = 15_000  # Milliseconds; for a busy machine, never part of a result.
+CHROMIUM = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+IDLE = """() => {
+    const panel = window.jupyterapp && window.jupyterapp.shell.currentWidget;
+    const session = panel && panel.sessionContext && panel.sessionContext.session;
+    const kernel = session && session.kernel;
+    return !!kernel && kernel.status === 'idle' && kernel.connectionStatus === 'connected';
+}"""
+
+
+def missing(reason: str) -> None:
+    if os.environ.get("EXPLORER_NEED_BROWSER"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+class Lab:
+    """A running JupyterLab over a folder of notebooks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.work = folder / "work"
+        self.work.mkdir(parents=True)
+        self.token = secrets.token_hex(16)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        settings = folder / "settings" / "@jupyterlab"
+        for name, value in {
+            "apputils-extension/notification": {"fetchNews": "false"},
+            "notebook-extension/tracker": {"windowingMode": "none"},
+        }.items():
+            target = settings / f"{name}.jupyterlab-settings"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(json.dumps(value))
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("JUPYTER")}
+        for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
+            environment[f"JUPYTER_{name}"] = str(folder / name.lower())
+        environment["JUPYTERLAB_SETTINGS_DIR"] = str(folder / "settings")
+        environment["JUPYTERLAB_WORKSPACES_DIR"] = str(folder / "workspaces")
+        environment["IPYTHONDIR"] = str(folder / "ipython")
+        environment["PYTHONPATH"] = str(REPOSITORY)
+        environment["OMP_NUM_THREADS"] = "1"
+        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+        self.log = (folder / "server.log").open("w")
+        self.process = subprocess.Popen(
+            [
+                sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
+                f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0",
+                "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={self.work}",
+                f"--IdentityProvider.token={self.token}",
+                "--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True",
+            ],
+            env=environment, stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        self._wait()
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(f"{self.origin}/api?token={self.token}", timeout=2):
+                    return
+            except OSError:
+                if self.process.poll() is not None:
+                    break
+                time.sleep(0.2)
+        raise RuntimeError((self.folder / "server.log").read_text()[-3000:])
+
+    def put(self, name: str, notebook: dict[str, Any]) -> str:
+        (self.work / name).write_text(json.dumps(notebook))
+        return name
+
+    def code(self, name: str, *cells: str) -> str:
+        """A notebook of these code cells."""
+        return self.put(
+            name,
+            {
+                "nbformat": 4, "nbformat_minor": 5,
+                "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+                "cells": [
+                    {
+                        "cell_type": "code", "id": f"cell-{k}", "metadata": {}, "outputs": [],
+                        "execution_count": None, "source": source,
+                    }
+                    for k, source in enumerate(cells)
+                ],
+            },
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        """End the server and its kernels, which are of its own process group."""
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(timeout=10)
+        self.log.close()
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    pytest.importorskip("jupyterlab", reason="jupyterlab is not installed")
+    server = Lab(tmp_path_factory.mktemp("lab"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed: pip install playwright")
+        raise
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        missing("chromium is not installed: apt-get install chromium fonts-dejavu-core")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM))
+        yield browser
+        browser.close()
+
+
+class Notebook:
+    """A notebook in the browser, with what the page said and asked for."""
+
+    def __init__(self, page: Page, lab: Lab) -> None:
+        self.page = page
+        self.lab = lab
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, name: str) -> Notebook:
+        self.page.goto(f"{self.lab.origin}/lab/tree/{name}?reset&token={self.lab.token}")
+        self.page.wait_for_function(IDLE, timeout=PATIENCE)
+        return self
+
+    def run_all(self) -> bool:
+        """Run every cell; false if one failed."""
+        return bool(
+            self.page.evaluate(
+                "async () => await window.jupyterapp.commands.execute('notebook:run-all-cells')"
+            )
+        )
+
+    def explorer(self, number: int = 0) -> Locator:
+        """The n-th explorer of the notebook, drawn."""
+        root = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .lmx-root").nth(number)
+        root.locator(".lmx-machine svg .n").first.wait_for(state="attached", timeout=PATIENCE)
+        return root
+
+
+@pytest.fixture
+def notebook(lab: Lab, chromium: Browser) -> Iterator[Notebook]:
+    context = chromium.new_context(viewport={"width": 1280, "height": 1000})
+    context.set_default_timeout(PATIENCE)
+    made = Notebook(context.new_page(), lab)
+    yield made
+    made.page.evaluate(
+        "async () => { const s = window.jupyterapp?.serviceManager?.sessions;"
+        " if (s) await s.shutdownAll(); }"
+    )
+    context.close()

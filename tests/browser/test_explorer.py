@@ -1,0 +1,423 @@
+"""The explorer in a real JupyterLab, as a user meets it. What is expected is worked out here."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+import explorer
+from explorer.decoding.sampler import Sampler
+from explorer.decoding.session import Session
+from tests.browser.conftest import REPOSITORY, Lab, Notebook
+from widgets.toy import ToyModel, toy_constraint
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+TOY = "from widgets import Explorer\ntoy = Explorer()\ntoy"
+MACHINES = ("character_fsa", "detokenizing_fst", "token_dfa")
+FOO, FOR, FOOD = 2, 3, 4
+
+
+def press(root: Locator, name: str) -> None:
+    root.get_by_role("button", name=name, exact=True).click()
+
+
+STEP, BACK, START, END = "step (→)", "back (←)", "to the start (Home)", "to the end (End)"
+
+
+def at(root: Locator, position: int, more: str = "") -> None:
+    """Wait until the page shows a position."""
+    root.locator(".where", has_text=re.compile(rf"^position {position}\b.*{more}")).wait_for()
+
+
+def allowed(root: Locator) -> list[int]:
+    """The ids that the toy's mask shows as allowed."""
+    cells = root.locator(".lmx-cell.on")
+    return [int(cell.get_attribute("data-token") or -1) for cell in cells.all()]
+
+
+def classes(root: Locator, machine: str, selector: str, name: str) -> set[str]:
+    """The names of the nodes or arcs of a machine that have a class."""
+    found = root.locator(f'[data-machine="{machine}"] {selector}').all()
+    return {one.get_attribute(name) or "" for one in found}
+
+
+def picture(root: Locator) -> dict[str, object]:
+    """Everything about a position that one sees."""
+    return {
+        "allowed": allowed(root),
+        "facts": root.locator(".lmx-facts").inner_text(),
+        "rows": root.locator(".lmx-rows").first.inner_text(),
+        "strip": root.locator(".lmx-strip").inner_text(),
+        "lit": [
+            (machine, sorted(classes(root, machine, ".n.now", "data-node")),
+             sorted(classes(root, machine, ".n.past", "data-node")),
+             sorted(classes(root, machine, ".a.past", "data-arc")))
+            for machine in MACHINES
+        ],
+    }  # fmt: skip
+
+
+def settle(page: Page) -> None:
+    """Two frames: the page repaints once per frame."""
+    page.evaluate("() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+
+def quiet(notebook: Notebook) -> None:
+    assert notebook.errors == []
+    # Blobs and data are of the page itself.
+    asked = {urlsplit(url) for url in notebook.requests}
+    assert {url.hostname for url in asked if url.scheme not in ("blob", "data")} == {"127.0.0.1"}
+
+
+@pytest.fixture
+def toy(notebook: Notebook, lab: Lab) -> Locator:
+    notebook.open(lab.code("toy.ipynb", TOY))
+    assert notebook.run_all()
+    return notebook.explorer()
+
+
+def test_quickstart_runs(notebook: Notebook, lab: Lab) -> None:
+    shutil.copy(REPOSITORY / "notebooks" / "quickstart.ipynb", lab.work)
+    notebook.open("quickstart.ipynb")
+    assert notebook.run_all()
+    # The last cell stepped the first explorer from code, and the view followed.
+    at(notebook.explorer(0), 1)
+    assert "model tiny" in notebook.explorer(1).locator(".lmx-top").inner_text()
+    quiet(notebook)
+
+
+def test_steps_by_button_and_by_key(toy: Locator, notebook: Notebook) -> None:
+    expected = Session(ToyModel(), toy_constraint())
+    assert allowed(toy) == expected.allowed().nonzero()[0].tolist()
+    before = picture(toy)
+    press(toy, STEP)
+    at(toy, 1)
+    expected.step()
+    assert allowed(toy) == expected.allowed().nonzero()[0].tolist()
+    after = picture(toy)
+    assert before != after
+    press(toy, BACK)
+    at(toy, 0)
+    gone_back = picture(toy)
+    # The token ahead is still shown, and the step that was taken is marked; all else is as before.
+    assert (gone_back["allowed"], gone_back["lit"]) == (before["allowed"], before["lit"])
+    toy.focus()
+    notebook.page.keyboard.press("ArrowRight")
+    at(toy, 1)
+    settle(notebook.page)
+    assert picture(toy) == after
+    notebook.page.keyboard.press("2")  # The second allowed bar, after foo: food.
+    at(toy, 2)
+    assert toy.locator(".lmx-strip [data-k]").all_inner_texts()[1].startswith("food")
+    notebook.page.keyboard.press("Home")
+    at(toy, 0)
+    # None of the keys reached the notebook: there is still one cell, and it is not in edit mode.
+    assert notebook.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell").count() == 1
+    quiet(notebook)
+
+
+def test_slow_motion_lights_the_same_place_in_all_three(toy: Locator, notebook: Notebook) -> None:
+    press(toy, STEP)
+    at(toy, 1)
+    toy.get_by_label("slow motion").check()
+    toy.locator(f'.lmx-row[data-token="{FOOD}"]').click()
+    at(toy, 1, "byte 1 of 4")
+    press(toy, STEP)
+    at(toy, 1, "byte 2 of 4")
+    settle(notebook.page)
+    # food, two bytes in: after foo the FSA is in 3; f leads to 1, o to 2.
+    assert classes(toy, "character_fsa", ".a.go", "data-arc") == {"c3-c1", "c1-c2"}
+    assert classes(toy, "character_fsa", ".n.now", "data-node") == {"c2"}
+    assert classes(toy, "detokenizing_fst", ".a.go", "data-arc") == {"t-t66", "t66-t666f"}
+    assert classes(toy, "detokenizing_fst", ".n.now", "data-node") == {"t666f"}
+    assert classes(toy, "token_dfa", ".a.open", "data-arc") == {"q3-q4"}
+    assert classes(toy, "token_dfa", ".n.now", "data-node") == {"q3"}
+    press(toy, BACK)
+    at(toy, 1, "byte 1 of 4")
+    for _ in range(3):
+        press(toy, STEP)
+    at(toy, 1, "byte 4 of 4")
+    settle(notebook.page)
+    assert classes(toy, "character_fsa", ".n.now", "data-node") == {"c4"}
+    assert classes(toy, "token_dfa", ".a.open", "data-arc") == {"q3-q4"}
+    press(toy, STEP)
+    at(toy, 2)
+    assert "foofood" in "".join(toy.locator(".lmx-strip [data-k]").all_inner_texts())
+    quiet(notebook)
+
+
+def test_a_masked_token_says_why(toy: Locator, notebook: Notebook) -> None:
+    press(toy, STEP)
+    at(toy, 1)
+    row = toy.locator(f'.lmx-row[data-token="{FOR}"]')
+    assert "masked" in (row.get_attribute("class") or "")
+    assert "r: expects o" in row.inner_text()
+    row.click()
+    toy.locator(".lmx-why .boxes .ko").wait_for()
+    assert toy.locator(".lmx-why .boxes span").all_inner_texts() == ["f", "o", "r"]
+    assert toy.locator(".lmx-why .boxes .ko").all_inner_texts() == ["r"]
+    at(toy, 1)  # Asking takes nothing.
+    quiet(notebook)
+
+
+def test_an_error_has_its_caret_and_recovers(toy: Locator, notebook: Notebook) -> None:
+    field = toy.get_by_role("textbox", name="constraint")
+    field.fill("(foo+d")
+    error = toy.locator(".lmx-editor .lmx-error, .lmx-part-editor .lmx-error")
+    error.locator("pre").wait_for()
+    assert error.locator("pre").inner_text().rstrip("\n") == "(foo+d\n^"
+    assert toy.locator('[data-machine="character_fsa"] .n').count() == 5  # The last good one.
+    field.fill("foo|d*for")
+    error.wait_for(state="hidden")
+    at(toy, 0)
+    toy.locator('[data-machine="character_fsa"] .n').nth(5).wait_for(state="attached")
+    vocabulary = ToyModel().vocabulary
+    dfa = explorer.compile(explorer.regex("foo|d*for"), vocabulary)
+    assert allowed(toy) == dfa.allowed(dfa.start).nonzero()[0].tolist()
+    quiet(notebook)
+
+
+def test_numbers_are_those_of_the_trace(notebook: Notebook, lab: Lab) -> None:
+    pattern = "(yes|no), [a-z ]+"
+    notebook.open(
+        lab.code(
+            "tiny.ipynb",
+            "import explorer\nfrom widgets import Explorer\nlm = explorer.load_model('tiny')\n"
+            f"e = Explorer(lm, explorer.regex({pattern!r}), 'Is it far? ')\ne",
+        )
+    )
+    assert notebook.run_all()
+    root = notebook.explorer()
+    session = Session(
+        explorer.load_model("tiny", device="cpu"), explorer.regex(pattern), "Is it far? ",
+        sampler=Sampler(0.0),
+    )  # fmt: skip
+    for k in range(3):
+        at(root, k)
+        settle(notebook.page)
+        position = session.position
+        assert position.distribution is not None
+        facts = root.locator(".lmx-facts .allowed b").inner_text()
+        assert facts == f"{position.num_allowed:,}"
+        shown = [
+            int(row.get_attribute("data-token") or -1)
+            for row in root.locator(".lmx-rows").first.locator(".lmx-row[data-token]").all()
+        ]
+        model_order = [entry.token for entry in position.distribution.candidates]
+        assert shown == model_order[: len(shown)]
+        # The bitmap, in id order: dark cells are the allowed ids, and no others.
+        lit = notebook.page.evaluate(
+            """() => {
+                const canvas = document.querySelector('.lmx-part-mask canvas');
+                const {width, height} = canvas;
+                const {data} = canvas.getContext('2d').getImageData(0, 0, width, height);
+                const style = getComputedStyle(canvas).getPropertyValue('--lmx-ok').trim();
+                const want = [1, 3, 5].map((i) => parseInt(style.slice(i, i + 2), 16));
+                const out = [];
+                for (let i = 0; i < data.length / 4; i++)
+                    if (want.every((c, j) => data[4 * i + j] === c)) out.push(i);
+                return out;
+            }"""
+        )
+        assert lit == session.allowed().nonzero()[0].tolist()
+        session.step()
+        press(root, STEP)
+    quiet(notebook)
+
+
+def test_two_explorers_do_not_disturb_each_other(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("two.ipynb", TOY, "Explorer()", "Explorer(cursor=toy.cursor)"))
+    assert notebook.run_all()
+    first, second, third = (notebook.explorer(k) for k in range(3))
+    press(second, STEP)
+    at(second, 1)
+    at(first, 0)
+    press(third, STEP)  # It shares the first one's cursor.
+    at(first, 1)
+    press(third, STEP)
+    at(first, 2)
+    at(second, 1)
+    quiet(notebook)
+
+
+HOSTILE = """
+import torch
+from explorer import Vocabulary, regex
+from explorer.decoding.model import Reading
+from widgets import Explorer
+TOKENS = [b'<img src=x onerror=window.hacked=1>', b'</script><script>window.hacked=2</script>',
+          b'${window.hacked=3}', b'" onmouseover="window.hacked=4', b'\\xf0\\x9f', b'a', b' ',
+          b'&lt;b&gt;', '\\u202eevil'.encode()]
+class Hostile:
+    name = '<b onmouseover=window.hacked=5>model</b>'
+    vocabulary = Vocabulary.from_bytes([*TOKENS, None], eos_ids=[len(TOKENS)])
+    def encode_prompt(self, prompt):
+        return (0, 1)
+    def read(self, tokens):
+        return Reading(torch.arange(10, 0, -1).float())
+e = Explorer(Hostile(), regex('.*'), '<img src=x onerror=window.hacked=6>')
+path = e.to_html('hostile.html')
+e
+"""
+
+
+def test_token_text_never_becomes_markup(notebook: Notebook, lab: Lab, chromium: Browser) -> None:
+    notebook.open(lab.code("hostile.ipynb", HOSTILE))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    for _ in range(3):
+        press(root, STEP)
+    at(root, 3)
+    for row in root.locator(".lmx-row[data-token]").all():
+        row.hover()
+    assert root.locator("img, script, b[onmouseover]").count() == 0
+    assert "<img src=x" in root.locator(".lmx-strip").inner_text().replace("␣", " ")
+    assert notebook.page.evaluate("() => window.hacked === undefined")
+    quiet(notebook)
+    page = chromium.new_page()
+    page.goto((lab.work / "hostile.html").as_uri())
+    page.locator(".lmx-row[data-token]").first.wait_for()
+    assert page.evaluate("() => window.hacked === undefined")
+    assert page.locator("img").count() == 0
+    page.close()
+
+
+def test_the_exported_page_replays(lab: Lab, chromium: Browser, tmp_path: Path) -> None:
+    from widgets import Explorer
+
+    made = Explorer()
+    made.cursor.step(FOO)
+    made.cursor.step(FOOD)
+    made.cursor.jump(0)
+    path = made.to_html(tmp_path / "run.html")
+    assert path.stat().st_size < 1_000_000
+    made.close()
+    page = chromium.new_page()
+    requests: list[str] = []
+    errors: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    root = page.locator(".lmx-root")
+    root.locator(".lmx-machine svg .n").first.wait_for(state="attached")
+    at(root, 0)
+    press(root, STEP)
+    at(root, 1)
+    assert allowed(root) == [0, FOO, FOOD]
+    root.get_by_label("slow motion").check()
+    press(root, STEP)
+    press(root, STEP)
+    at(root, 1, "byte 2 of 4")
+    settle(page)
+    assert classes(root, "character_fsa", ".n.now", "data-node") == {"c2"}
+    assert classes(root, "detokenizing_fst", ".n.now", "data-node") == {"t666f"}
+    for _ in range(3):
+        press(root, STEP)
+    at(root, 2)
+    assert (errors, requests) == ([], [path.as_uri()])
+    page.close()
+
+
+def test_without_a_kernel_what_was_sent_can_be_read(toy: Locator, notebook: Notebook) -> None:
+    press(toy, STEP)
+    at(toy, 1)
+    press(toy, STEP)
+    at(toy, 2)
+    notebook.page.evaluate(
+        "async () => { await window.jupyterapp.shell.currentWidget"
+        ".sessionContext.session.kernel.restart(); }"
+    )
+    toy.locator(".lmx-note", has_text="kernel restarted: run the cell").wait_for()
+    press(toy, BACK)
+    at(toy, 1)
+    assert toy.get_by_role("textbox", name="constraint").is_disabled()
+    assert toy.get_by_role("button", name="Fork").is_disabled()
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_text_has_contrast(theme: str, toy: Locator, notebook: Notebook) -> None:
+    notebook.page.evaluate(
+        "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme
+    )
+    light = "true" if theme.endswith("Light") else "false"
+    notebook.page.locator(f'body[data-jp-theme-light="{light}"]').wait_for()
+    notebook.page.wait_for_timeout(600)
+    press(toy, STEP)
+    at(toy, 1)
+    toy.locator(f'.lmx-row[data-token="{FOR}"]').click()
+    toy.locator(".lmx-why .ko").wait_for()
+    worst = notebook.page.evaluate(CONTRAST)
+    notebook.page.evaluate(
+        "() => window.jupyterapp.commands.execute('apputils:change-theme',"
+        " {theme: 'JupyterLab Light'})"
+    )
+    assert [one for one in worst if one["ratio"] < 4.5] == []
+
+
+CONTRAST = """() => {
+    const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    const rgba = (c) => {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = c;
+        canvas.fillRect(0, 0, 1, 1);
+        const d = canvas.getImageData(0, 0, 1, 1).data;
+        return [d[0], d[1], d[2], d[3] / 255];
+    };
+    const lum = ([r, g, b]) => {
+        const f = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+        return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b);
+    };
+    const ground = (el) => {
+        for (; el; el = el.parentElement) {
+            const c = rgba(getComputedStyle(el).backgroundColor);
+            if (c[3] > 0.99) return c;
+        }
+        return [255, 255, 255, 1];
+    };
+    const out = [];
+    const root = document.querySelector('.lmx-root');
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const el = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || !el.checkVisibility()) continue;
+        if (el.closest('svg title, :disabled, .behind, .lmx-live, .tools, .ghost')) continue;
+        if (el.closest('option')) continue;
+        const svg = el.closest('svg');
+        const style = getComputedStyle(el);
+        const a = lum(rgba(svg ? style.fill : style.color));
+        const b = lum(ground(svg ? svg.parentElement : el));
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (svg && rgba(style.fill)[3] === 0) continue;
+        const text = walker.currentNode.data.slice(0, 30);
+        out.push({text, ratio: Math.round(ratio * 100) / 100});
+    }
+    return out.sort((x, y) => x.ratio - y.ratio).slice(0, 8);
+}"""
+
+
+def test_narrow_has_tabs_and_nothing_sticks_out(toy: Locator, notebook: Notebook) -> None:
+    notebook.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    notebook.page.set_viewport_size({"width": 560, "height": 900})
+    toy.locator(".lmx-tabs").wait_for(state="visible")
+    for machine in MACHINES:
+        toy.locator(f'[data-tab="{machine}"]').click()
+        toy.locator(f'[data-machine="{machine}"] svg').wait_for(state="visible")
+        assert toy.locator(".lmx-machine:visible").count() == 1
+    assert toy.evaluate("(el) => el.scrollWidth <= el.clientWidth + 1")
+    # Labels of graphs are at least 11 px on the screen, however small the drawing.
+    sizes = toy.evaluate(
+        """(el) => [...el.querySelectorAll('.lmx-graph svg')]
+            .filter((svg) => svg.getBoundingClientRect().width > 0)
+            .map((svg) => parseFloat(getComputedStyle(svg.querySelector('text')).fontSize)
+                * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""
+    )
+    assert sizes
+    assert min(sizes) >= 10.95
+    quiet(notebook)

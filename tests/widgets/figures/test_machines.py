@@ -1,0 +1,218 @@
+"""The machines as figures: the design's toy, the grouping of tokens, large and odd machines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import explorer
+from explorer.automata.stages import composition_stages
+from explorer.errors import ExplorerError
+from explorer.tokens.states import DONE
+from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
+from widgets.figures.character_fsa import character_figure, character_view
+from widgets.figures.detokenizing_figure import detokenizing_figure
+from widgets.figures.machine_figure import Edge, MachineFigure, Node, check_size
+from widgets.figures.packets import machine_figures
+from widgets.figures.stages import stage_figures
+from widgets.figures.token_dfa import state_edges, token_figure
+
+BYTES = [bytes([b]) for b in range(256)]
+
+
+def arcs(figure: MachineFigure) -> set[tuple[str, str, str]]:
+    return {(edge.source, edge.label, edge.target) for edge in figure.edges}
+
+
+def test_the_toy_character_fsa_is_the_design_s() -> None:
+    figure = character_figure(toy_dfa())
+    assert [node.label for node in figure.nodes] == ["0", "1", "2", "3", "4"]
+    assert [node.id for node in figure.nodes if node.accepting] == ["c4"]
+    assert [node.id for node in figure.nodes if node.start] == ["c0"]
+    assert arcs(figure) == {
+        ("c0", "f", "c1"),
+        ("c1", "o", "c2"),
+        ("c2", "o", "c3"),
+        ("c3", "f", "c1"),
+        ("c3", "d", "c4"),
+    }
+
+
+def test_the_toy_detokenizing_fst_is_the_design_s() -> None:
+    figure = detokenizing_figure(toy_vocabulary(), range(6))
+    assert [node.label for node in figure.nodes] == ["r", "f", "fo", "foo", "o"]
+    assert arcs(figure) == {
+        ("t", "f : f", "t"),
+        ("t", "ε : f", "t66"),
+        ("t66", "ε : o", "t666f"),
+        ("t666f", "ε : o", "t666f6f"),
+        ("t", "ε : o", "t6f"),
+        ("t6f", "oo : o", "t"),
+        ("t666f", "foo : o   for : r", "t"),
+        ("t666f6f", "food : d", "t"),
+    }
+    assert figure.caption == "all 5 tokens shown"
+
+
+def test_the_toy_token_dfa_is_the_design_s() -> None:
+    figure = token_figure(toy_dfa())
+    kinds = {node.id: node.kind for node in figure.nodes}
+    assert kinds == {
+        "q0": "state",
+        "q1": "state",
+        "q2": "ghost",
+        "q3": "state",
+        "q4": "state",
+        "done": "done",
+    }
+    assert arcs(figure) == {
+        ("q0", "f", "q1"),
+        ("q0", "foo", "q3"),
+        ("q0", "food", "q4"),
+        ("q1", "oo", "q3"),
+        ("q3", "f", "q1"),
+        ("q3", "foo", "q3"),
+        ("q3", "food", "q4"),
+        ("q4", "EOS", "done"),
+    }
+
+
+def test_a_restricted_fst_says_so() -> None:
+    figure = detokenizing_figure(toy_vocabulary(), [2, 4])
+    assert figure.caption == "2 of 5 tokens; the composition uses all"
+    assert not figure.complete
+
+
+PATTERNS = st.sampled_from(
+    ["(foo)+d", "[a-z]{1,4}", '"[^"]*"', "(ä|ö|日本)+x", r"[0-9]{2}|é?", ".*", r"\w+!"]
+)
+TOKENS = st.lists(
+    st.text('foda0é日ö"x! ', min_size=1, max_size=4).map(str.encode), min_size=1, max_size=30
+)
+
+
+@given(PATTERNS, TOKENS)
+def test_edges_out_of_a_state_sum_to_what_it_allows(pattern: str, tokens: list[bytes]) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([*BYTES, *tokens], eos_ids=[256 + len(tokens)])
+    dfa = explorer.compile(explorer.regex(pattern), vocabulary)
+    for state in range(dfa.num_states):
+        edges = state_edges(dfa, state)
+        assert sum(edge.count for edge in edges) == int(dfa.allowed(state).sum())
+        for edge in edges:
+            assert edge.num_groups >= len(edge.groups) >= 1
+            for group in edge.groups:
+                assert set(group.tokens) <= set(dfa.tokens_of_class[group.token_class].tolist())
+                for token in group.tokens:
+                    target = dfa.step(state, token)
+                    assert target is not None
+                    name = "done" if target == DONE else f"q{int(dfa.char_state[target])}"
+                    assert token_figure(dfa).node_of(name) == edge.target
+
+
+@given(PATTERNS)
+def test_the_character_form_reads_what_the_machine_reads(pattern: str) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(BYTES, eos_ids=[256])
+    dfa = explorer.compile(explorer.regex(pattern), vocabulary)
+    figure = character_figure(dfa)
+    view = character_view(dfa)
+    for state in view.arcs:
+        counted = sum(
+            edge.count
+            for edge in figure.edges
+            if edge.source == f"c{state}" and edge.bytes is None and edge.target != "cmid"
+        )
+        every = (chr(c) for c in range(0x3000) if not 0xD800 <= c < 0xE000)
+        here = sum(sum(low <= ord(c) <= high for low, high, _ in view.arcs[state]) for c in every)
+        assert counted == sum(high - low + 1 for low, high, _ in view.arcs[state]) >= here
+
+
+def test_states_in_a_character_are_dots_and_many_are_one() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(BYTES, eos_ids=[256])
+    few = explorer.compile(explorer.regex("ä+x"), vocabulary)
+    assert [node.kind for node in character_figure(few).nodes].count("dot") == 1
+    assert all(edge.label != "" for edge in character_figure(few).edges)
+    many = explorer.compile(explorer.regex(r"\w+"), vocabulary)
+    figure = character_figure(many)
+    assert [node.id for node in figure.nodes if node.kind == "dot"] == ["cmid"]
+    assert figure.node_of(f"c{min(character_view(many).dots)}") == "cmid"
+    assert len(character_figure(many, "bytes").nodes) == many.constraint.dfa.num_states
+
+
+def test_without_tokens_in_a_character_there_are_no_dots() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(["ä".encode(), b"x"], eos_ids=[2])
+    figure = character_figure(explorer.compile(explorer.regex("ä+x"), vocabulary))
+    assert arcs(figure) == {("c0", "ä", "c2"), ("c2", "ä", "c2"), ("c2", "x", "c3")}
+
+
+def test_the_bytes_form_draws_every_arc() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(["ä".encode(), b"x"], eos_ids=[2])
+    figure = character_figure(explorer.compile(explorer.regex("[äö]"), vocabulary), "bytes")
+    assert {(e.label, e.bytes) for e in figure.edges} == {
+        ("C3", ((0xC3, 0xC3),)),
+        ("A4 B6", ((0xA4, 0xA4), (0xB6, 0xB6))),
+    }
+
+
+def test_the_stages_lead_to_the_token_dfa() -> None:
+    dfa = toy_dfa()
+    composed, free, single, trimmed = composition_stages(
+        dfa.vocabulary, dfa.constraint.dfa, range(5)
+    )
+    assert composed.num_epsilons and not free.num_epsilons
+    assert len({(s, t) for s, t, _ in single.arcs}) == len(single.arcs)
+    # Up to names, the last one is the token DFA without the end of text.
+    names = {trimmed.start: dfa.start}
+    for source, token, target in sorted(trimmed.arcs):
+        names.setdefault(target, dfa.step(names[source], token) or 0)
+    moves = {(names[s], t, names[d]) for s, t, d in trimmed.arcs}
+    expected = {
+        (q, t, dfa.step(q, t))
+        for q in range(dfa.num_states)
+        for t in range(5)
+        if dfa.step(q, t) is not None
+    }
+    assert moves == expected
+
+
+def test_trimming_takes_out_dead_ends() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+    dfa = explorer.compile(explorer.regex("a*d|b"), vocabulary)
+    before, after = stage_figures(dfa, [0, 1])[2:]
+    assert len(before.nodes) > len(after.nodes) == 2
+
+
+def test_two_thousand_states_are_refused_with_the_count() -> None:
+    assert check_size(300) and not check_size(301)
+    assert check_size(2_000, whole=True)
+    with pytest.raises(ExplorerError, match="2,001 states"):
+        check_size(2_001, whole=True)
+    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
+    dfa = explorer.compile(explorer.regex("a{2500}"), vocabulary)
+    with pytest.raises(ExplorerError, match="2,501"):
+        machine_figures(dfa, [0], whole=True)
+    assert set(machine_figures(dfa, [0])) == {"detokenizing_fst"}
+
+
+def test_a_figure_without_ends_is_refused() -> None:
+    with pytest.raises(ExplorerError, match="without ends"):
+        MachineFigure("stage", "", True, (Node("s0", "0"),), (Edge("s0", "s1", "", "", 0),))
+
+
+def test_the_table_holds_every_edge() -> None:
+    figure = token_figure(toy_dfa())
+    rows = figure.to_rows()
+    assert len(rows) == len(figure.edges)
+    assert ("3", "4", "1 token: food", 1) in rows
+
+
+def test_figures_load_no_notebook_library() -> None:
+    script = "import sys, widgets.figures; print(*sorted({n.split('.')[0] for n in sys.modules}))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert not loaded & {"anywidget", "ipywidgets", "traitlets", "IPython", "plotly", "pygraphviz"}

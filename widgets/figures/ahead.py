@@ -1,0 +1,94 @@
+"""Large machines, a piece at a time: the path so far as a strip, and the arcs ahead.
+
+Above 300 states the whole is no picture. What one needs then is where one came from and where one
+can go: the last states of the path on a line, and beside its end a column of what the arcs ahead
+lead to. A state keeps the place where the path first came to it, and the strip only grows to the
+right, so a step moves nothing that was there; no layout program runs.
+
+Cost: the arcs of the last few states, and no more, whatever the size of the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from explorer.tokens.token_dfa import TokenDFA
+from widgets.figures.character_fsa import character_figure, character_view
+from widgets.figures.geometry import DOT_RADIUS, RADIUS, Placed
+from widgets.figures.layout import Layout, finish
+from widgets.figures.machine_figure import MachineFigure
+from widgets.figures.token_dfa import token_figure
+
+PATH_STATES: Final = 12
+"""How many different states of the path are on the strip."""
+
+AHEAD: Final = 12
+"""How many states ahead are drawn of each machine."""
+
+STEP: Final = 96.0
+ROW: Final = 44.0
+
+
+def ahead(
+    dfa: TokenDFA, path: Sequence[int], shown: int = PATH_STATES
+) -> tuple[dict[str, MachineFigure], dict[str, Layout]]:
+    """The two machines with the same states, near where we are.
+
+    Args:
+        dfa: The token DFA.
+        path: The character states byte by byte, the present one last; at least one.
+        shown: How many different states of the path to show.
+
+    Returns:
+        Figures and layouts, both by the names ``character_fsa`` and ``token_dfa``.
+    """
+    view = character_view(dfa)
+    named = [state for state in path if state in view.arcs or state in view.dots]
+    # In the order in which the path first came to them; a loop comes back to a place it has.
+    order = list(dict.fromkeys(named))
+    recent = set(list(dict.fromkeys(reversed(named)))[:shown])
+    kept = [state for state in order if state in recent]
+    here = named[-1] if named else dfa.constraint.dfa.start
+    if not kept:
+        kept = [here]
+    next_characters = dict.fromkeys(
+        [target for _, _, target in view.arcs.get(here, ())]
+        + ([t for _, _, t in view.steps[here]] if here not in view.arcs else [])
+    )
+    token_state = {char: q for q, char in enumerate(dfa.char_state.tolist())}
+    next_tokens: list[int] = []
+    state = token_state.get(here)
+    if state is not None:
+        counted: dict[int, int] = {}
+        sizes = [len(ids) for ids in dfa.tokens_of_class]
+        for class_, target in enumerate(dfa.table[state].tolist()):
+            if target >= 0:
+                char = int(dfa.char_state[target])
+                counted[char] = counted.get(char, 0) + sizes[class_]
+        next_tokens = sorted(counted, key=lambda char: (-counted[char], char))[:AHEAD]
+    column = [
+        target
+        for target in dict.fromkeys([*list(next_characters)[:AHEAD], *next_tokens])
+        if target not in recent and (target in view.arcs or target in view.dots)
+    ]
+    states = [*kept, *column]
+    sources = [token_state[s] for s in (here, *reversed(kept)) if s in token_state]
+    figures = {
+        "character_fsa": character_figure(dfa, only=states),
+        "token_dfa": token_figure(dfa, only=states, sources=sources, most=60),
+    }
+    first = order.index(kept[0]) if kept[0] in order else 0
+    places: dict[str, Placed] = {}
+    for k, state in enumerate(kept):
+        radius = RADIUS if state in view.arcs else DOT_RADIUS
+        places[str(state)] = Placed((first + k) * STEP, 0.0, radius)
+    for k, state in enumerate(column):
+        radius = RADIUS if state in view.arcs else DOT_RADIUS
+        y = (k - (len(column) - 1) / 2) * ROW
+        places[str(state)] = Placed((first + len(kept)) * STEP + STEP / 2, y, radius)
+    layouts: dict[str, Layout] = {}
+    for name, figure in figures.items():
+        drawn = {node.id: places[node.id[1:]] for node in figure.nodes if node.id[1:] in places}
+        layouts[name] = finish(figure, drawn, "own")
+    return figures, layouts

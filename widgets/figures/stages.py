@@ -1,0 +1,94 @@
+"""The construction as four figures: composed with ε, ε-free, determinized, trimmed.
+
+The machines are pynini's (`explorer.automata.stages`), over the few tokens that are shown; the token
+DFA itself comes from one walk over all tokens. Trimming is the step that keeps decoding out of dead ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from explorer.automata.stages import NO_TOKEN, Stage, composition_stages
+from explorer.tokens.token_dfa import TokenDFA
+from explorer.vocabulary import Vocabulary
+from widgets.figures.labels import token_text, tokens_label
+from widgets.figures.machine_figure import Edge, MachineFigure, Node, check_size
+
+
+def stage_figures(dfa: TokenDFA, tokens: Iterable[int]) -> tuple[MachineFigure, ...]:
+    """The stages of the composition over some tokens.
+
+    Args:
+        dfa: The token DFA whose construction is shown.
+        tokens: Ids; those that are no text are left out.
+
+    Returns:
+        Four figures, in order.
+
+    Raises:
+        BudgetExceeded: The composition could be too large.
+        ExplorerError: A stage has too many states to be drawn.
+
+    Example:
+        >>> import explorer
+        >>> toy = [b"f", b"oo", b"foo", b"for", b"food"]
+        >>> vocab = explorer.Vocabulary.from_bytes(toy, eos_ids=[5])
+        >>> for figure in stage_figures(explorer.compile(explorer.regex("(foo)+d"), vocab), range(5)):
+        ...     print(figure.caption)
+        composed: 8 states, 10 arcs, 5 of them ε
+        ε-free: 8 states, 13 arcs
+        determinized: 4 states, 7 arcs
+        trimmed: 4 states, 7 arcs
+    """
+    vocabulary = dfa.vocabulary
+    shown = [
+        token
+        for token in dict.fromkeys(tokens)
+        if 0 <= token < len(vocabulary) and vocabulary.tokens[token] is not None
+    ]
+    stages = composition_stages(vocabulary, dfa.constraint.dfa, shown)
+    return tuple(stage_figure(vocabulary, stage) for stage in stages)
+
+
+def stage_figure(vocabulary: Vocabulary, stage: Stage) -> MachineFigure:
+    """One stage as a figure.
+
+    Args:
+        vocabulary: Names its tokens.
+        stage: From `composition_stages`.
+
+    Raises:
+        ExplorerError: It has too many states to be drawn.
+    """
+    check_size(stage.num_states, whole=True)
+    nodes = tuple(
+        Node(
+            f"s{state}",
+            str(state),
+            accepting=state in stage.accepting,
+            start=state == stage.start,
+            title=f"state {state}",
+        )
+        for state in range(stage.num_states)
+    )
+    between: dict[tuple[int, int], list[int]] = {}
+    for source, token, target in stage.arcs:
+        between.setdefault((source, target), []).append(token)
+    edges: list[Edge] = []
+    for (source, target), tokens in sorted(between.items()):
+        texts = ["ε" if t == NO_TOKEN else token_text(vocabulary, t) for t in sorted(tokens)]
+        edges.append(
+            Edge(
+                f"s{source}",
+                f"s{target}",
+                tokens_label(texts, len(texts)),
+                ", ".join(texts),
+                len(tokens),
+                None,
+                tuple(token for token in sorted(tokens) if token != NO_TOKEN),
+            )
+        )
+    words = f"{stage.name}: {stage.num_states:,} states, {len(stage.arcs):,} arcs"
+    if stage.num_epsilons:
+        words += f", {stage.num_epsilons:,} of them ε"
+    return MachineFigure("stage", words, True, nodes, tuple(edges))

@@ -1,0 +1,97 @@
+"""The token strip: prompt and output as boxed tokens, with marks for how each came about.
+
+Tokens are boxed so that spaces and punctuation can be told from prose. Surprisal, -log2 of the
+model's own probability, has a scale of its own. *Forced* means that one token was allowed, not
+that one was likely; *intervention* means that the model's first choice was masked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from explorer.automata.detokenizing import readable
+from explorer.decoding.session import Session
+from explorer.decoding.step_record import Step
+from explorer.decoding.trace import Trace
+from explorer.vocabulary import Vocabulary
+from widgets.figures.distribution import table_text
+from widgets.figures.labels import token_text
+
+FULL_SURPRISAL: Final = 8.0
+"""Bits at which the scale is full."""
+
+PROMPT_TOKENS: Final = 400
+"""How many prompt tokens are shown, the last ones; the number of those left out is said."""
+
+
+def surprisal(step: Step) -> float | None:
+    """-log2 of the model's probability of a step, in bits; ``None`` where it is not known."""
+    if step.log_prob_model is None or not math.isfinite(step.log_prob_model):
+        return None
+    return max(0.0, -step.log_prob_model / math.log(2))
+
+
+def shade(bits: float | None) -> float:
+    """A surprisal as a place on the scale, 0 to 1."""
+    return 0.0 if bits is None else min(bits / FULL_SURPRISAL, 1.0)
+
+
+def strip_token(trace: Trace, k: int) -> dict[str, object]:
+    """One output token as the strip shows it; see `strip_packet`."""
+    step = trace.steps[k]
+    bits = surprisal(step)
+    return {
+        "id": step.token,
+        "text": table_text(trace, step.token),
+        "surprisal": None if bits is None else round(bits, 3),
+        "forced": step.forced,
+        "by": step.chosen_by,
+        "intervention": step.intervention,
+        "eos": step.token in trace.tokens.eos_ids,
+    }
+
+
+def strip_packet(
+    trace: Trace, vocabulary: Vocabulary | None = None, forks: Iterable[Session | Trace] = ()
+) -> dict[str, object]:
+    """Prompt, output and forks.
+
+    Args:
+        trace: The record.
+        vocabulary: All tokens, for the prompt; without it the prompt is one box of text.
+        forks: Other ways that were gone; each is a row of its own.
+
+    Returns:
+        Plain values for JSON. A fork holds ``from``, the position where it leaves this line, and
+        its tokens from there on.
+    """
+    shown = trace.prompt_ids[-PROMPT_TOKENS:]
+    prompt: list[dict[str, object]]
+    if vocabulary is not None:
+        prompt = [{"id": token, "text": token_text(vocabulary, token)} for token in shown]
+    else:
+        given = trace.prompt if isinstance(trace.prompt, str) else ""
+        prompt = [{"id": None, "text": readable(given.encode(errors="replace"))}] if given else []
+    rows: list[dict[str, object]] = []
+    for fork in forks:
+        other = fork.trace if isinstance(fork, Session) else fork
+        common = 0
+        for one, two in zip(trace.ids, other.ids, strict=False):
+            if one != two:
+                break
+            common += 1
+        rows.append(
+            {
+                "from": common,
+                "tokens": [strip_token(other, j) for j in range(common, len(other.steps))],
+            }
+        )
+    return {
+        "prompt": prompt,
+        "prompt_left_out": len(trace.prompt_ids) - len(shown),
+        "tokens": [strip_token(trace, j) for j in range(len(trace.steps))],
+        "forks": rows,
+        "finished": trace.finished,
+    }

@@ -1,0 +1,351 @@
+"""Small pieces of SVG as text: the only place where markup is written.
+
+Whatever is text goes through `markup`; whatever is an attribute is a number or a constant of
+ours. So no token can become markup. There is no style sheet and no id, because a picture inside a
+page shares both with its neighbours; arrow heads are drawn, not referred to.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from widgets.figures.geometry import RADIUS, Placed, Routed
+from widgets.figures.labels import markup
+from widgets.figures.layout import Layout
+from widgets.figures.machine_figure import MachineFigure, Node
+from widgets.figures.palette import (
+    INK,
+    MONO,
+    NOW,
+    NOW_PAPER,
+    OK,
+    OK_PAPER,
+    PAPER,
+    SANS,
+    SOFT,
+)
+
+MONO_WIDTH: Final = 0.602
+"""The width of a monospaced character, by its size."""
+
+Anchor = Literal["start", "middle", "end"]
+Mark = Literal["past", "now", "go"]
+
+
+def number(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def text(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    size: float = 12.0,
+    fill: str = INK,
+    anchor: Anchor = "start",
+    mono: bool = False,
+    bold: bool = False,
+    strike: bool = False,
+) -> str:
+    """A line of text. Spaces of a token are drawn softly, so that ␣ is seen to be a sign of ours.
+
+    Args:
+        x, y: Where its base line begins, ends or has its middle.
+        words: Any text.
+        size: In pixels.
+        fill: A colour of `palette`.
+        anchor: What x is.
+        mono: In the monospaced face.
+        bold: In bold.
+        strike: Struck through.
+
+    Example:
+        >>> text(1, 2, "<b>").split(">", 1)[1]
+        '&lt;b&gt;</text>'
+    """
+    shown = markup(words)
+    if mono:
+        shown = re.sub(r"(?<!\\)␣", f'<tspan fill="{SOFT}">␣</tspan>', shown)
+    parts = [f'x="{number(x)}" y="{number(y)}" font-size="{number(size)}" fill="{fill}"']
+    parts.append(f'font-family="{MONO if mono else SANS}" xml:space="preserve"')
+    if anchor != "start":
+        parts.append(f'text-anchor="{anchor}"')
+    if bold:
+        parts.append('font-weight="600"')
+    if strike:
+        parts.append('text-decoration="line-through"')
+    return f"<text {' '.join(parts)}>{shown}</text>"
+
+
+def box(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    *,
+    fill: str = "none",
+    stroke: str = "none",
+    radius: float = 0.0,
+    weight: float = 1.0,
+) -> str:
+    """A rectangle."""
+    return (
+        f'<rect x="{number(x)}" y="{number(y)}" width="{number(max(width, 0))}" '
+        f'height="{number(height)}" rx="{number(radius)}" fill="{fill}" stroke="{stroke}" '
+        f'stroke-width="{number(weight)}"/>'
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, stroke: str, weight: float = 1.0) -> str:
+    """A straight line."""
+    return (
+        f'<path d="M{number(x1)},{number(y1)} L{number(x2)},{number(y2)}" stroke="{stroke}" '
+        f'stroke-width="{number(weight)}" fill="none"/>'
+    )
+
+
+def hatched(x: float, y: float, width: float, height: float, stroke: str) -> str:
+    """A hatched rectangle: short slanted lines, because a pattern would need an id."""
+    parts: list[str] = []
+    at = -height
+    while at < width:
+        left, right = max(at, 0.0), min(at + height, width)
+        parts.append(
+            f"M{number(x + left)},{number(y + height - (left - at))} "
+            f"L{number(x + right)},{number(y + height - (right - at))}"
+        )
+        at += 5.0
+    path = " ".join(parts)
+    return f'<path d="{path}" stroke="{stroke}" stroke-width="2" fill="none"/>'
+
+
+def chip(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    fill: str,
+    stroke: str,
+    ink: str = INK,
+    size: float = 12.0,
+    weight: float = 1.0,
+    strike: str = "",
+) -> tuple[str, float]:
+    """A boxed token, and its width.
+
+    Args:
+        x, y: Left end, and the base line.
+        words: The token, readable.
+        fill, stroke, ink: Colours.
+        size: Of the text.
+        weight: Of the border.
+        strike: A colour to strike it through with.
+    """
+    inner = len(words) * size * MONO_WIDTH
+    width = inner + 10.0
+    parts = [
+        box(x, y - size, width, size + 6, fill=fill, stroke=stroke, radius=4, weight=weight),
+        text(x + 5, y, words, size=size, fill=ink, mono=True),
+    ]
+    if strike:
+        parts.append(line(x + 4, y - size * 0.33, x + 6 + inner, y - size * 0.33, strike, 2))
+    return "".join(parts), width
+
+
+_COLOUR: Final[Mapping[Mark | None, tuple[str, float]]] = {
+    None: (SOFT, 1.2),
+    "past": (OK, 2.0),
+    "now": (NOW, 2.4),
+    "go": (NOW, 2.4),
+}
+
+
+def _head(edge: Routed, colour: str) -> str:
+    """The arrow head at the end of a curve."""
+    points = [(float(a), float(b)) for a, b in re.findall(r"(-?[\d.]+),(-?[\d.]+)", edge.path)]
+    (bx, by), (tx, ty) = points[-2], points[-1]
+    length = math.hypot(tx - bx, ty - by) or 1.0
+    ux, uy = (tx - bx) / length, (ty - by) / length
+    corners = [
+        (tx + 4 * ux, ty + 4 * uy),
+        (tx - 4 * ux - 3.5 * uy, ty - 4 * uy + 3.5 * ux),
+        (tx - 4 * ux + 3.5 * uy, ty - 4 * uy - 3.5 * ux),
+    ]
+    shape = " ".join(f"{number(x)},{number(y)}" for x, y in corners)
+    return f'<polygon points="{shape}" fill="{colour}"/>'
+
+
+def _node(node: Node, at: Placed, mark: Mark | None) -> str:
+    if at.r <= 0:
+        return ""
+    stroke, weight, fill = SOFT, 1.3, PAPER
+    if mark == "past":
+        stroke, weight, fill = OK, 1.6, OK_PAPER
+    elif mark is not None:
+        stroke, weight, fill = NOW, 2.4, NOW_PAPER
+    ghost = node.kind == "ghost"
+    dash = ' stroke-dasharray="3 3"' if ghost else ""
+    where = f'cx="{number(at.x)}" cy="{number(at.y)}"'
+    look = f'stroke="{stroke}" stroke-width="{weight}"{dash}'
+    parts = [f"<title>{markup(node.title)}</title>"] if node.title else []
+    parts.append(f'<circle {where} r="{number(at.r)}" fill="{fill}" {look}/>')
+    if node.accepting:
+        parts.append(f'<circle {where} r="{number(at.r - 4)}" fill="none" {look}/>')
+    if node.label:
+        size = 12.0 if len(node.label) <= 2 else 11.0
+        parts.append(text(at.x, at.y + 4, node.label, size=size, anchor="middle", mono=True))
+    opacity = ' opacity="0.45"' if ghost and mark is None else ""
+    return f"<g{opacity}>{''.join(parts)}</g>"
+
+
+def machine(
+    figure: MachineFigure,
+    layout: Layout,
+    nodes: Mapping[str, Mark] | None = None,
+    edges: Mapping[str, Mark] | None = None,
+) -> str:
+    """A machine as SVG elements, in the layout's own coordinates.
+
+    Args:
+        figure: The machine.
+        layout: Its layout.
+        nodes, edges: What is lit.
+
+    Returns:
+        Elements without a surrounding ``<svg>``.
+    """
+    lit_nodes, lit_edges = nodes or {}, edges or {}
+    parts: list[str] = []
+    start = next((n.id for n in figure.nodes if n.start and n.id in layout.nodes), None)
+    if start is not None:
+        at = layout.nodes[start]
+        left = at.x - at.r
+        arrow = Routed(
+            f"M{left - 23:.1f},{at.y:.1f} L{left - 4.5:.1f},{at.y:.1f}",
+            0.0,
+            0.0,
+            (left - 4.5, at.y),
+            (0.0, 0.0, 0.0, 0.0),
+            (0.0, 0.0, 0.0, 0.0),
+        )
+        parts.append(line(left - 23, at.y, left - 5, at.y, SOFT, 1.2) + _head(arrow, SOFT))
+    # What is lit lies on top, where curves cross.
+    order = {None: 0, "past": 1, "now": 2, "go": 2}
+    drawn = [edge for edge in figure.edges if edge.id in layout.edges]
+    for edge in sorted(drawn, key=lambda e: order[lit_edges.get(e.id)]):
+        route, mark = layout.edges[edge.id], lit_edges.get(edge.id)
+        colour, weight = _COLOUR[mark]
+        parts.append(
+            f'<path d="{route.path}" stroke="{colour}" stroke-width="{weight}" fill="none"/>'
+            + _head(route, colour)
+        )
+    for name, (x, y) in layout.returns:
+        mark = lit_edges.get(name)
+        colour = _COLOUR[mark][0]
+        parts.append(
+            f'<circle cx="{number(x)}" cy="{number(y)}" r="6" fill="{PAPER}" stroke="{colour}"/>'
+            f'<circle cx="{number(x)}" cy="{number(y)}" r="3" fill="none" stroke="{colour}"/>'
+        )
+    for edge in drawn:
+        route = layout.edges[edge.id]
+        if edge.label:
+            # A rim of paper, so that a label on a crossing curve stays readable.
+            shown = text(route.x, route.y, edge.label, anchor="middle", mono=True)
+            rim = f'stroke="{PAPER}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+            parts.append(shown.replace("<text ", f"<text {rim} ", 1))
+    for node in figure.nodes:
+        if node.id in layout.nodes:
+            parts.append(_node(node, layout.nodes[node.id], lit_nodes.get(node.id)))
+    return "".join(parts)
+
+
+def window(
+    figure: MachineFigure,
+    layout: Layout,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    focus: Placed,
+    nodes: Mapping[str, Mark],
+    edges: Mapping[str, Mark],
+) -> tuple[str, float]:
+    """A drawing, or the part of it around a place where it does not fit.
+
+    Args:
+        figure, layout: The machine.
+        x, y: Where it goes.
+        width, height: The room.
+        focus: What must be in sight.
+        nodes, edges: What is lit.
+
+    Returns:
+        Elements, and the height used: no more than what is in sight needs.
+    """
+    w = min(layout.width, width)
+    left = min(max(focus.x - w * 0.5, 0.0), layout.width - w)
+    tops: list[float] = [focus.y - focus.r]
+    bottoms: list[float] = [focus.y + focus.r]
+    seen: dict[str, Routed] = {}
+    for node in layout.nodes.values():
+        if left - node.r < node.x < left + w + node.r:
+            tops.append(node.y - node.r)
+            bottoms.append(node.y + node.r)
+    for name, edge in layout.edges.items():
+        if edge.reach[2] >= left and edge.reach[0] <= left + w:
+            seen[name] = edge
+            # A long arc leaves the window; what of it is inside decides.
+            whole = edge.reach[0] >= left - 4 and edge.reach[2] <= left + w + 4
+            if whole or name in edges:
+                tops += [edge.reach[1], edge.box[1]]
+                bottoms += [edge.reach[3], edge.box[3]]
+    top, bottom = min(tops) - 6, max(bottoms) + 6
+    if bottom - top > height:
+        middle = min(max(focus.y, top + height / 2), bottom - height / 2)
+        top, bottom = middle - height / 2, middle + height / 2
+    inside = {
+        name: node
+        for name, node in layout.nodes.items()
+        if left - 40 < node.x < left + w + 40 and top - 40 < node.y < bottom + 40
+    }
+    part = Layout(layout.width, layout.height, inside, seen, layout.returns, layout.engine)
+    content = machine(figure, part, nodes, edges)
+    view = f"{number(left)} {number(top)} {number(w)} {number(bottom - top)}"
+    used = bottom - top
+    return (
+        f'<svg x="{number(x)}" y="{number(y)}" width="{number(w)}" height="{number(used)}" '
+        f'viewBox="{view}" overflow="hidden">{content}</svg>'
+    ), used
+
+
+def document(width: float, height: float, title: str, parts: Iterable[str]) -> str:
+    """A whole picture.
+
+    Args:
+        width, height: In pixels.
+        title: What it shows, for those who cannot see it.
+        parts: Elements.
+    """
+    size = f"{number(width)} {number(height)}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{number(width)}" '
+        f'height="{number(height)}" role="img"><title>{markup(title)}</title>'
+        f"{box(0, 0, width, height, fill=PAPER)}{''.join(parts)}</svg>"
+    )
+
+
+def machine_svg(
+    figure: MachineFigure,
+    layout: Layout,
+    nodes: Mapping[str, Mark] | None = None,
+    edges: Mapping[str, Mark] | None = None,
+) -> str:
+    """One machine as a picture of its own; see `machine`."""
+    title = f"{figure.name.replace('_', ' ')}: {figure.caption}"
+    height = max(layout.height, 2 * RADIUS)
+    return document(layout.width, height, title, [machine(figure, layout, nodes, edges)])
