@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
+from weakref import WeakKeyDictionary
 
 import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
 import traitlets
@@ -110,7 +111,7 @@ class Explorer(anywidget.AnyWidget):
             cursor = Cursor(session)
         self.cursor = cursor
         self._other: LanguageModel | None = None
-        self._written: tuple[str, str] | None = None
+        self._written: WeakKeyDictionary[TokenDFA, tuple[str, str]] = WeakKeyDictionary()
         self._pages: dict[str, PageData] = {}
         super().__init__()
         self.on_msg(self._receive)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
@@ -170,7 +171,7 @@ class Explorer(anywidget.AnyWidget):
 
     def _editor_state(self, page: PageData) -> dict[str, object]:
         toy = isinstance(self.session.lm, ToyModel)
-        kind, text = self._written or written(self.session.constraint)
+        kind, text = self._text()
         prompt = self.session.prompt
         return {
             "prompt": prompt if isinstance(prompt, str) else json.dumps(prompt),
@@ -181,6 +182,12 @@ class Explorer(anywidget.AnyWidget):
             "presets": [preset.to_dict() for preset in kinds.PRESETS],
             "report": page.report(),
         }
+
+    def _text(self) -> tuple[str, str]:
+        """The kind and text of the constraint, as the user wrote it."""
+        dfa = self.session.dfa
+        known = None if dfa is None else self._written.get(dfa)
+        return known or written(self.session.constraint)
 
     # --- what the page asks ---------------------------------------------------------------------
 
@@ -275,7 +282,6 @@ class Explorer(anywidget.AnyWidget):
         if content.get("preset") == kinds.TOY:
             if session.lm is not None and not isinstance(session.lm, ToyModel):
                 self._other = session.lm
-            self._written = None
             self._begin(ToyModel(), toy_constraint(), "")
             return
         constraint = kinds.build(kind, text)
@@ -283,11 +289,13 @@ class Explorer(anywidget.AnyWidget):
         if isinstance(lm, ToyModel) and content.get("preset"):
             # A preset of another language needs a vocabulary that can write it.
             self._other = lm = self._other or load_model("tiny")
-            self._written = (kind, text)
             self._begin(lm, constraint, prompt)
+            if self.session.dfa is not None:
+                self._written[self.session.dfa] = (kind, text)
+                self.refresh()
             return
         dfa = None
-        if (kind, text) != (self._written or written(session.constraint)):
+        if (kind, text) != self._text():
             dfa = compile(constraint, session.vocabulary, COMPILE)
         new_prompt = (
             prompt if prompt != session.prompt and isinstance(session.prompt, str) else None
@@ -295,7 +303,7 @@ class Explorer(anywidget.AnyWidget):
         if isinstance(lm, ToyModel):
             new_prompt = None
         if dfa is not None:
-            self._written = (kind, text)
+            self._written[dfa] = (kind, text)
         if dfa is not None or new_prompt is not None:
             self.cursor.edit(constraint=dfa, prompt=new_prompt)
 

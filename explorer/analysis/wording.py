@@ -57,6 +57,8 @@ def inline(text: str) -> str:
         >>> print(inline("a\\nb"))
         a\\nb
     """
+    if text.isspace():
+        return repr(text)
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return shown if len(shown) <= LONGEST_PIECE else f"{shown[: LONGEST_PIECE - 1]}…"
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PATIENCE = 15_000  # Milliseconds; for a busy machine, never part of a result.
+PATIENCE = 60_000  # Milliseconds; for a busy machine, never part of a result.
 CHROMIUM = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",

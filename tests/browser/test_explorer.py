@@ -146,7 +146,9 @@ def test_slow_motion_lights_the_same_place_in_all_three(toy: Locator, notebook: 
     at(toy, 1, "byte 4 of 4")
     settle(notebook.page)
     assert classes(toy, "character_fsa", ".n.now", "data-node") == {"c4"}
-    assert classes(toy, "token_dfa", ".a.open", "data-arc") == {"q3-q4"}
+    # With the last byte the token DFA's arc is complete, no longer open.
+    assert classes(toy, "token_dfa", ".a.go", "data-arc") == {"q3-q4"}
+    assert classes(toy, "token_dfa", ".a.open", "data-arc") == set()
     press(toy, STEP)
     at(toy, 2)
     assert "foofood" in "".join(toy.locator(".lmx-strip [data-k]").all_inner_texts())
@@ -347,7 +349,8 @@ def test_text_has_contrast(theme: str, toy: Locator, notebook: Notebook) -> None
         "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme
     )
     light = "true" if theme.endswith("Light") else "false"
-    notebook.page.locator(f'body[data-jp-theme-light="{light}"]').wait_for()
+    body = notebook.page.locator(f'body[data-jp-theme-light="{light}"]')
+    body.wait_for(state="attached")
     notebook.page.wait_for_timeout(600)
     press(toy, STEP)
     at(toy, 1)

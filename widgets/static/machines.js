@@ -118,15 +118,7 @@ function drawMachine(figure, layout) {
     }
     g.append(s("circle", { cx: x, cy: y, r }));
     if (node.accepting && node.kind !== "done") g.append(s("circle.in", { cx: x, cy: y, r: Math.max(r - 4, 2) }));
-    if (r > 7 && node.label) {
-      // A long name is made narrower rather than smaller than one can read.
-      const text = s("text", { x, y: y + 4 }, node.label);
-      if (node.label.length * 7.2 > 2 * r - 4) {
-        text.setAttribute("textLength", 2 * r - 5);
-        text.setAttribute("lengthAdjust", "spacingAndGlyphs");
-      }
-      g.append(text);
-    }
+    if (r > 7 && node.label) g.append(s("text", { x, y: y + 4, "data-room": 2 * r - 5 }, node.label));
     circles.append(g);
     nodes.set(node.id, g);
   }
@@ -146,21 +138,34 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   const holder = h("div.lmx-machines", {}, tabs);
   el.append(holder);
 
+  // The character FSA and the token DFA have one scale, because they share their axis.
   const setZoom = (value) => {
     zoom = value;
     for (const [name] of MACHINES) {
       const graph = graphs[name];
       if (!graph) continue;
-      graph.svg.setAttribute("width", graph.layout.width * factor());
-      graph.svg.style.setProperty("--lmx-label", Math.max(LABEL, LEAST_LABEL / factor()) + "px");
+      const scale = factor(name);
+      const size = Math.max(LABEL, LEAST_LABEL / scale);
+      graph.svg.setAttribute("width", graph.layout.width * scale);
+      graph.svg.style.setProperty("--lmx-label", size + "px");
+      // A long name is made narrower rather than smaller than one can read.
+      for (const text of graph.svg.querySelectorAll("text[data-room]")) {
+        const room = Number(text.getAttribute("data-room"));
+        const tight = [...text.textContent].length * size * 0.61 > room;
+        if (tight) {
+          text.setAttribute("textLength", room);
+          text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+        } else text.removeAttribute("textLength");
+      }
     }
   };
-  const widest = () => Math.max(1, ...Object.values(graphs).map((g) => g.layout.width));
-  const fitting = () => {
+  const fitting = (name) => {
     const room = holder.clientWidth - 2;
-    return room > 0 ? room / widest() : 1;
+    const same = name === "detokenizing_fst" ? [name] : ["character_fsa", "token_dfa"];
+    const widest = Math.max(1, ...same.map((one) => (graphs[one] ? graphs[one].layout.width : 1)));
+    return room > 0 ? room / widest : 1;
   };
-  const factor = () => zoom ?? Math.min(Math.max(fitting(), LEAST_ZOOM), 1.25);
+  const factor = (name = "character_fsa") => zoom ?? Math.min(Math.max(fitting(name), LEAST_ZOOM), 1.25);
 
   for (const [name, title, about] of MACHINES) {
     const caption = h("span", {}, about);
@@ -316,7 +321,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       const place = graph.layout.nodes[set.now];
       if (place && body.scrollWidth > body.clientWidth + 4) {
         // Only as far as needed to see where we are.
-        const x = place.x * factor();
+        const x = place.x * factor(name);
         if (x < body.scrollLeft + 40 || x > body.scrollLeft + body.clientWidth - 80) {
           body.scrollLeft = x - body.clientWidth / 2;
         }

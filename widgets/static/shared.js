@@ -332,6 +332,11 @@ function pageState(model) {
     return ui.ask("take", { token });
   };
 
+  // Colours that are painted, not styled, must be painted anew when the theme changes.
+  new MutationObserver(() => setTimeout(ui.changed, 300)).observe(document.body, {
+    attributes: true,
+    attributeFilter: ["data-jp-theme-light", "class"],
+  });
   readMachine();
   readVocabulary();
   readPosition();

@@ -1,0 +1,219 @@
+"""The controller without a browser: messages in, traits and answers out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from explorer.decoding.session import Session
+from explorer.errors import ExplorerError
+from widgets import kinds
+from widgets.cursor import MOST_LINES, Cursor
+from widgets.explorer import Explorer, error_packet, written
+from widgets.figures.packets import decompress
+from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
+
+F, OO, FOO, FOR, FOOD = range(5)
+
+
+class Page:
+    """The page's side: what a page would send, and the answers it would get."""
+
+    def __init__(self, made: Explorer) -> None:
+        self.explorer = made
+        self.answers: list[dict[str, Any]] = []
+        made.send = lambda content, buffers=None: self.answers.append(content)  # type: ignore[method-assign]
+
+    def ask(self, type: str, /, **content: object) -> dict[str, Any]:
+        number = len(self.answers) + 1
+        self.explorer._receive(None, {"type": type, "re": number, **content}, None)
+        assert len(self.answers) == number
+        assert self.answers[-1]["re"] == number
+        json.dumps(self.answers[-1], allow_nan=False)  # It can travel.
+        return self.answers[-1]
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    made = Explorer()
+    yield Page(made)
+    made.close()
+
+
+def test_the_toy_is_the_papers() -> None:
+    assert TOKENS == (b"f", b"oo", b"foo", b"for", b"food")
+    assert PATTERN == "(foo)+d"
+    model = ToyModel()
+    for text in ([], [FOO], [FOO, FOO], [FOOD], [F], [FOR]):
+        assert float(model.read(text).logits.exp().sum()) == pytest.approx(100.0)
+
+
+def test_stepping_moves_the_traits(page: Page) -> None:
+    made = page.explorer
+    assert made.position["k"] == 0
+    page.ask("step")
+    assert made.position["k"] == made.line["index"] == 1
+    assert made.line["states"] == [0, 3]
+    page.ask("take", token=FOOD)
+    assert made.session.ids == (FOO, FOOD)
+    page.ask("jump", k=1)
+    assert made.position["taken"]["id"] == FOOD
+    assert len(made.line["strip"]["tokens"]) == 2
+    page.ask("step")  # What is ahead is taken again.
+    assert made.session.ids == (FOO, FOOD)
+    page.ask("step")
+    assert made.position["finished"]
+
+
+def test_taking_a_masked_token_is_an_error_that_is_shown(page: Page) -> None:
+    answer = page.ask("take", token=OO)
+    assert answer["ok"] is False
+    assert not answer["quiet"]
+    assert "not allowed" in answer["error"]["message"]
+    assert page.explorer.session.ids == ()
+
+
+def test_an_unknown_message_and_a_broken_one(page: Page) -> None:
+    assert "not known" in page.ask("explode")["error"]["message"]
+    broken = page.ask("take")
+    assert broken["error"]["title"] == "KeyError"
+    assert "Traceback" in broken["error"]["details"]
+    assert page.ask("jump", k=99)["ok"] is False
+    assert page.ask("step")["ok"]
+
+
+def test_peek_leaves_the_cursor(page: Page) -> None:
+    assert page.ask("peek")["walk"]["token"] == FOO
+    assert page.explorer.session.index == 0
+    walk = page.ask("peek", token=FOOD)["walk"]
+    assert bytes(walk["bytes"]) == b"food"
+    page.ask("step")
+    assert page.explorer.session.ids == (FOOD,)
+
+
+def test_the_reason_of_a_masked_token(page: Page) -> None:
+    page.ask("step")
+    told = page.ask("why", token=FOR, k=1)["explanation"]
+    assert not told["allowed"]
+    assert told["spans"] == [[3, 4]]
+    assert set(told["nearest"]) <= {F, FOO, FOOD}
+    walk = page.ask("walk", token=FOR, k=1)["walk"]
+    assert walk["failed_at"] == 2
+
+
+def test_search_by_text_bytes_and_id(page: Page) -> None:
+    def ids(query: str) -> set[int]:
+        return {row["id"] for row in page.ask("search", query=query, k=0)["rows"]}
+
+    assert ids("oo") == {OO, FOO, FOOD}
+    assert ids("0x64") == {FOOD}
+    assert EOS in ids("5")
+    rows = page.ask("search", query="f", k=0)["rows"]
+    assert sum(row["constrained"] for row in rows if row["allowed"]) == pytest.approx(1.0)
+
+
+def test_an_edit_keeps_what_holds_and_a_line_of_what_does_not(page: Page) -> None:
+    page.ask("run", tokens=16)
+    assert page.explorer.session.text == "foofoofood"
+    answer = page.ask("edit", kind="regex", text="foo(foo)?", prompt="")
+    assert answer["ok"]
+    assert page.explorer.session.text == "foofoo"
+    names = [row["name"] for row in page.explorer.line["strip"]["forks"]]
+    assert len(names) == 2
+    page.ask("switch", fork=0)
+    assert page.explorer.session.text == "foofoofood"
+    assert page.explorer.editor["text"] == PATTERN
+
+
+def test_a_pattern_that_cannot_be_read_leaves_everything(page: Page) -> None:
+    page.ask("step")
+    answer = page.ask("edit", kind="regex", text="(foo", prompt="")
+    assert (answer["ok"], answer["quiet"]) == (False, True)
+    assert (answer["error"]["start"], answer["error"]["end"]) == (0, 1)
+    assert page.explorer.session.ids == (FOO,)
+    impossible = page.ask("edit", kind="regex", text="xyz", prompt="")
+    assert impossible["ok"] is False
+    assert written(page.explorer.session.constraint) == ("regex", PATTERN)
+
+
+def test_the_sampler_and_its_errors(page: Page) -> None:
+    page.ask("sampler", temperature=1.0, top_k=1, top_p=None, min_p=None)
+    assert page.explorer.session.sampler.top_k == 1
+    assert page.explorer.sampler["temperature"] == 1.0
+    assert page.ask("sampler", temperature=-1.0)["ok"] is False
+
+
+def test_words_and_machine_are_asked_for_by_name(page: Page) -> None:
+    words = page.ask("words")["words"]
+    assert words["fingerprint"] == page.explorer.vocabulary["fingerprint"]
+    assert decompress(words["data"])["text"][:5] == ["f", "oo", "foo", "for", "food"]  # type: ignore[index]
+    machine = page.ask("machine")["machine"]
+    assert machine["key"] == page.explorer.machine["key"]
+    assert set(machine["layouts"]) >= {"character_fsa", "token_dfa"}
+    # What a saved notebook keeps of an explorer is small: the large packets are no traits.
+    state = json.dumps({k: v for k, v in page.explorer.get_state().items() if k[0] != "_"})
+    assert len(state) < 20_000
+
+
+def test_presets_compile_and_the_toy_comes_back(page: Page) -> None:
+    for preset in kinds.PRESETS:
+        kinds.build(preset.kind, preset.text)
+    page.ask("step")
+    answer = page.ask("edit", kind="regex", text=PATTERN, prompt="", preset=kinds.TOY)
+    assert answer["ok"]
+    assert page.explorer.session.ids == ()
+
+
+def test_kinds_register_themselves() -> None:
+    with pytest.raises(ExplorerError, match="no kind"):
+        kinds.build("sonnet", "x")
+    assert written(kinds.build("choices", "a\nb")) == ("choices", "a\nb")
+
+
+def test_errors_of_others_carry_a_traceback() -> None:
+    try:
+        raise ZeroDivisionError("one")
+    except ZeroDivisionError as error:
+        packet = error_packet(error)
+    assert packet["title"] == "ZeroDivisionError"
+    assert "Traceback" in str(packet["details"])
+
+
+def test_a_shared_cursor_tells_all() -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint()))
+    one, two = Explorer(cursor=cursor), Explorer(cursor=cursor)
+    Page(one).ask("step")
+    assert two.position["k"] == 1
+    one.close()
+    cursor.step()
+    assert (one.position["k"], two.position["k"]) == (1, 2)
+    two.close()
+
+
+def test_lines_are_limited_and_reset_forgets_them() -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint()))
+    cursor.step()
+    for _ in range(MOST_LINES + 3):
+        made = cursor.fork()
+        assert cursor.session is made
+    assert len(cursor.lines) == MOST_LINES
+    with pytest.raises(ExplorerError, match="no line"):
+        cursor.switch(MOST_LINES)
+    cursor.reset()
+    assert len(cursor.lines) == 1
+    assert (cursor.session.index, cursor.session.length) == (0, 0)
+
+
+def test_without_a_constraint_everything_is_allowed() -> None:
+    made = Explorer(cursor=Cursor(Session(ToyModel(), None)))
+    page = Page(made)
+    assert made.position["allowed"] == 6
+    assert page.ask("machine")["machine"]["key"] == ""
+    assert page.ask("why", token=FOR, k=0)["explanation"]["allowed"]
+    assert page.ask("step")["ok"]
+    assert page.ask("edit", kind="regex", text=PATTERN, prompt="")["ok"]
+    assert written(made.session.constraint) == ("regex", PATTERN)
+    made.close()
