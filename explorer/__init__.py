@@ -10,6 +10,7 @@ needs neither.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from explorer import errors
@@ -22,11 +23,12 @@ from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from explorer.analysis.explanation import explain, explain_text
+    from explorer.analysis.session import Session
     from explorer.decoding.generate import generate
     from explorer.decoding.load import load_model
     from explorer.decoding.processor import ConstraintLogitsProcessor
     from explorer.decoding.sampler import Sampler
-    from explorer.decoding.session import Session
     from explorer.decoding.trace import Trace
     from explorer.tokens.device import DeviceMasks
 
@@ -45,26 +47,38 @@ __all__ = [
     "compile",
     "detokenizing_fst",
     "errors",
+    "explain",
+    "explain_text",
     "generate",
     "literal",
     "load_model",
     "regex",
 ]
+
 __version__ = "0.1.0"
 
+# Imported on first use: these do not need torch, those below do.
 _LATER = {
+    "explain": "explorer.analysis.explanation",
+    "explain_text": "explorer.analysis.explanation",
+}
+_WITH_TORCH = {
     "ConstraintLogitsProcessor": "explorer.decoding.processor",
     "DeviceMasks": "explorer.tokens.device",
     "Sampler": "explorer.decoding.sampler",
-    "Session": "explorer.decoding.session",
+    "Session": "explorer.analysis.session",
     "Trace": "explorer.decoding.trace",
     "generate": "explorer.decoding.generate",
     "load_model": "explorer.decoding.load",
 }
 
 
+if find_spec("torch") is None:  # A star import brings what works here.
+    globals()["__all__"] = [name for name in __all__ if name not in _WITH_TORCH]
+
+
 def __getattr__(name: str) -> object:
-    module = _LATER.get(name)
+    module = _LATER.get(name) or _WITH_TORCH.get(name)
     if module is None:
         raise AttributeError(f"module 'explorer' has no attribute {name!r}")
     try:

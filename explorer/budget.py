@@ -39,10 +39,10 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name in ("states", "arcs", "bytes", "seconds"):
-            if not getattr(self, name) > 0:
+            limit: object = getattr(self, name)
+            if not isinstance(limit, int | float) or isinstance(limit, bool) or not limit > 0:
                 raise ExplorerError(
-                    f"Budget({name}={getattr(self, name)!r}) allows nothing.",
-                    remedy="Give a positive limit.",
+                    f"Budget({name}={limit!r}) allows nothing.", remedy="Give a positive number."
                 )
 
 
@@ -71,14 +71,19 @@ class Meter:
             ahead: Seconds that the next piece of work takes and during which nobody can look.
         """
         if (spent := self.seconds() + ahead) > self.budget.seconds:
-            raise BudgetExceeded("seconds", limit=self.budget.seconds, reached=spent, stage=stage)
+            raise BudgetExceeded(
+                "seconds", limit=self.budget.seconds, reached=spent, stage=stage, ahead=ahead > 0
+            )
 
-    def check(self, stage: str, *, states: int = 0, arcs: int = 0, bytes: int = 0) -> None:
+    def check(
+        self, stage: str, *, states: int = 0, arcs: int = 0, bytes: int = 0, ahead: float = 0.0
+    ) -> None:
         """Raise `BudgetExceeded` if a size, or the time, is past its limit.
 
         Args:
             stage: What is being built, as the subject of a sentence ("Determinization").
             states, arcs, bytes: The sizes reached, or about to be reached.
+            ahead: Seconds that the next piece of work takes and during which nobody can look.
         """
         budget = self.budget
         if states > budget.states:
@@ -87,4 +92,4 @@ class Meter:
             raise BudgetExceeded("arcs", limit=budget.arcs, reached=arcs, stage=stage)
         if bytes > budget.bytes:
             raise BudgetExceeded("bytes", limit=budget.bytes, reached=bytes, stage=stage)
-        self.check_time(stage)
+        self.check_time(stage, ahead)

@@ -1,4 +1,4 @@
-"""The command line: ``explorer demo`` shows the pipeline, ``explorer compile`` reports on it.
+"""The command line: demo, compile, trace, why, lab and doctor.
 
 A thin layer over the façade: it parses words, calls the engine and prints what the engine says.
 Results go to standard output, errors to standard error, and the exit status is 0, or 2 for input
@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import explorer
-from explorer import Budget, TokenDFA, Vocabulary
+from explorer import Budget, TokenDFA, Vocabulary, cli_doctor, cli_lab, cli_trace, cli_why
 from explorer.errors import ExplorerError
 
 SHOWN = 8
@@ -242,6 +242,8 @@ def parser() -> argparse.ArgumentParser:
     compiling.add_argument("--save", metavar="PATH", help="write the token DFA to a file")
     compiling.add_argument("--json", action="store_true", help="print one JSON object")
     compiling.set_defaults(run=run_compile)
+    for command in (cli_trace, cli_why, cli_lab, cli_doctor):
+        command.add_parser(commands)
     return top
 
 
@@ -252,7 +254,7 @@ def main(words: Sequence[str] | None = None) -> int:
         words: The command line without the program's name; default that of the process.
 
     Returns:
-        The exit status: 0, or 2 where the input is not usable.
+        The exit status: 0, or 2 where the input is not usable; ``why`` and ``trace`` also have 1.
     """
     arguments = parser().parse_args(words)
     for stream in (sys.stdout, sys.stderr):
@@ -260,14 +262,14 @@ def main(words: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        arguments.run(arguments)
+        status: int | None = arguments.run(arguments)
     except ExplorerError as error:
         print(f"explorer: {error}", file=sys.stderr)
         return 2
     except OSError as error:
         print(f"explorer: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr)
         return 2
-    return 0
+    return status or 0
 
 
 if __name__ == "__main__":

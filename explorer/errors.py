@@ -7,6 +7,7 @@ the message and the remedy, so a traceback in a notebook is enough to go on.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -33,9 +34,37 @@ class ExplorerError(Exception):
     ) -> None:
         self.message = message
         self.remedy = remedy
-        self.evidence: Mapping[str, object] = MappingProxyType(dict(evidence or {}))
+        self._evidence = dict(evidence or {})
         gap = "" if not remedy or message.endswith("\n") else " "
         super().__init__(f"{message}{gap}{remedy}")
+
+    @property
+    def evidence(self) -> Mapping[str, object]:
+        """Values that show the fault, by name."""
+        return MappingProxyType(self._evidence)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors travel between processes whole, also those with further arguments.
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[ExplorerError], args: tuple[object, ...]) -> ExplorerError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
+
+
+def display_width(text: str) -> int:
+    """How many columns of a terminal a text takes (Unicode Standard Annex 11).
+
+    Example:
+        >>> display_width("a日e\u0301")
+        4
+    """
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
 
 
 def caret(text: str, start: int, end: int | None = None) -> str:
@@ -56,9 +85,13 @@ def caret(text: str, start: int, end: int | None = None) -> str:
     line_end = text.find("\n", start)
     line_end = len(text) if line_end < 0 else line_end
     stop = start + 1 if end is None else max(start + 1, min(end, line_end))
-    # One column per character: control characters would break the alignment.
-    line = "".join(c if c.isprintable() else "·" for c in text[line_start:line_end])
-    return f"{line}\n{' ' * (start - line_start)}{'^' * (stop - start)}"
+    # Control characters would break the alignment.
+    shown = "".join(
+        c if c.isprintable() or unicodedata.combining(c) else "·" for c in text[line_start:line_end]
+    )
+    before = display_width(shown[: start - line_start])
+    under = max(1, display_width(shown[start - line_start : stop - line_start]))
+    return f"{shown}\n{' ' * before}{'^' * under}"
 
 
 class RegexError(ExplorerError):
@@ -132,16 +165,21 @@ class BudgetExceeded(ExplorerError):
         resource: ``"states"``, ``"arcs"``, ``"bytes"`` or ``"seconds"``.
         limit: The limit that was set.
         reached: The size when it stopped, or the size it was about to reach.
+        ahead: Whether it stopped before a piece of work that would have reached it.
     """
 
-    def __init__(self, resource: str, *, limit: float, reached: float, stage: str) -> None:
+    def __init__(
+        self, resource: str, *, limit: float, reached: float, stage: str, ahead: bool = False
+    ) -> None:
         self.resource = resource
         self.limit = limit
         self.reached = reached
         self.stage = stage
+        self.ahead = ahead
         shown_limit, shown_reached = (f"{value:,.6g}" for value in (limit, reached))
         super().__init__(
-            f"{stage} reached {shown_reached} {resource}; the limit is {shown_limit}.",
+            f"{stage} {'was about to reach' if ahead else 'reached'} {shown_reached} {resource}; "
+            f"the limit is {shown_limit}.",
             remedy=(
                 f"Make the constraint smaller (bounded repeats multiply, and so do "
                 f"alternatives before a long common tail), or raise the limit with "
@@ -151,8 +189,11 @@ class BudgetExceeded(ExplorerError):
         )
 
 
-class MissingDependency(ExplorerError):
-    """An optional library is not installed; the remedy names the extra that brings it."""
+class MissingDependency(ExplorerError, AttributeError):
+    """An optional library is not installed; the remedy names the extra that brings it.
+
+    Also an ``AttributeError``, so that ``hasattr`` and ``help`` can ask for names that need one.
+    """
 
 
 class DamagedFile(ExplorerError):

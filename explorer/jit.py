@@ -18,6 +18,7 @@ from os.path import exists
 from typing import ParamSpec, TypeVar, cast
 
 import numba  # pyright: ignore[reportMissingTypeStubs]  # Numba ships no stubs; typed here once.
+import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,6 +40,8 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
         >>> double(4)
         8
     """
+    if numba.config.DISABLE_JIT:  # pyright: ignore  # Hashes wrap around, as machine words do.
+        return np.errstate(over="ignore")(function)
     compiler = cast(
         "Callable[[Callable[P, R]], Callable[P, R]]",
         # What was typed into a prompt has no file to keep machine code beside.

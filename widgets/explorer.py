@@ -38,6 +38,7 @@ from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
 from widgets import bundle, kinds
 from widgets.cursor import Cursor
+from widgets.figures.snapshot import Snapshot, snapshot
 from widgets.page import PageData
 from widgets.toy import ToyModel, toy_constraint
 
@@ -272,6 +273,10 @@ class Explorer(anywidget.AnyWidget):
         also = [int(token) for token in content.get("also", ())]
         return {"around": self._page(self.session).around(self.cursor.full_trace(), k, also)}
 
+    def _stages(self, content: Message) -> dict[str, object]:
+        k = self._checked(content)
+        return {"stages": self._page(self.session).stages(self.cursor.full_trace(), k)}
+
     def _words(self, content: Message) -> dict[str, object]:
         return {"words": self._page(self.session).words()}
 
@@ -345,6 +350,19 @@ class Explorer(anywidget.AnyWidget):
             raise ExplorerError(f"There is no position {k}.", remedy="Step or jump first.")
         return k
 
+    def snapshot(self) -> Snapshot:
+        """A still of the present position, as SVG and as text."""
+        with self.cursor.lock:
+            return snapshot(self.cursor.full_trace(), self.session.index, self.session.dfa)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The widget, and a still for where there are no widgets."""
+        bundled: object = super()._repr_mimebundle_(**kwargs)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - Untyped.
+        found = cast("tuple[dict[str, Any], dict[str, Any]] | None", bundled)
+        if found is None:
+            return None
+        return {**found[0], **self.snapshot().to_mimebundle()}, found[1]
+
     def to_html(self, path: str | Path) -> Path:
         """Write one offline file that replays this line, with the same views and no kernel.
 
@@ -375,6 +393,7 @@ class Explorer(anywidget.AnyWidget):
         "search": _search,
         "machine": _machines,
         "around": _around,
+        "stages": _stages,
         "words": _words,
         "edit": _edit,
         "sampler": _sampler,

@@ -25,6 +25,7 @@ from widgets.figures.over_time import over_time
 from widgets.figures.packets import drawn_states, machine_packet, vocabulary_packet
 from widgets.figures.position import position_packet
 from widgets.figures.reasons import short_reason
+from widgets.figures.stages import stage_figures
 from widgets.figures.strip import strip_packet
 from widgets.figures.walk import walk_packet
 from widgets.toy import ToyModel
@@ -100,11 +101,7 @@ class PageData:
             k: A position.
             also: Tokens that the user wants to see.
         """
-        tokens: Sequence[int]
-        if len(self.vocabulary) <= ALL_TOKENS:
-            tokens = [t for t, data in enumerate(self.vocabulary.tokens) if data]
-        else:
-            tokens = relevant_tokens(trace, k, also)
+        tokens = self._shown(trace, k, also)
         figure = detokenizing_figure(self.vocabulary, tokens)
         figures = {"detokenizing_fst": figure}
         layouts = lay_out(figures)
@@ -121,6 +118,27 @@ class PageData:
             "machines": {name: found.to_dict() for name, found in figures.items()},
             "layouts": {name: found.to_dict() for name, found in layouts.items()},
         }
+
+    def stages(self, trace: Trace, k: int) -> list[Packet]:
+        """The construction over the tokens that are shown, stage by stage.
+
+        Args:
+            trace: The record.
+            k: A position.
+        """
+        if self.dfa is None:
+            return []
+        found: list[Packet] = []
+        for figure in stage_figures(self.dfa, self._shown(trace, k)):
+            layout = lay_out({"stage": figure})["stage"]
+            found.append({"figure": figure.to_dict(), "layout": layout.to_dict()})
+        return found
+
+    def _shown(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Sequence[int]:
+        """The tokens of the detokenizing FST: all of a small vocabulary, else those that matter."""
+        if len(self.vocabulary) <= ALL_TOKENS:
+            return [t for t, data in enumerate(self.vocabulary.tokens) if data]
+        return relevant_tokens(trace, k, also)
 
     @property
     def whole(self) -> bool:

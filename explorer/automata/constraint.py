@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from explorer.automata import operations, source
 from explorer.automata.machine import Dfa
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
+from explorer.errors import ConstraintError
 
 if TYPE_CHECKING:
     import interegular.fsm
     import pynini
+
+MAX_DEPTH: Final = 200
+"""How deep constraints may be nested. Unions and concatenations of many count once."""
 
 Labels = Literal["bytes", "codepoints", "explorer"]
 """How an acceptor from elsewhere labels its arcs; see `Constraint.from_fst`."""
@@ -30,6 +34,10 @@ class Constraint:
     Args:
         source: The tree that says what the language is.
         dfa: Its minimal byte machine, where it is at hand.
+        depth: How deep the source is nested.
+
+    Raises:
+        ConstraintError: Constraints are nested more than `MAX_DEPTH` deep.
 
     Example:
         >>> from explorer import choice, regex
@@ -38,11 +46,19 @@ class Constraint:
         (True, False)
     """
 
-    __slots__ = ("_dfa", "source")
+    __slots__ = ("_depth", "_dfa", "source")
 
-    def __init__(self, source: source.Source, dfa: Dfa | None = None) -> None:
+    def __init__(self, source: source.Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
         self.source = source
         self._dfa = dfa
+        self._depth = depth
+        if depth > MAX_DEPTH:
+            raise ConstraintError(
+                f"Constraints are nested more than {MAX_DEPTH} deep.",
+                remedy="Combine them in pairs, and the pairs in pairs; a union or a "
+                "concatenation of many counts as one level.",
+                evidence={"limit": MAX_DEPTH},
+            )
 
     def build(self, meter: Meter) -> Dfa:
         """The minimal byte machine, built now if it was not before.
@@ -56,6 +72,22 @@ class Constraint:
         if self._dfa is None:
             self._dfa = self.source.build(meter)
         return self._dfa
+
+    def within(self, budget: Budget) -> Constraint:
+        """This constraint, its machine built now and within a budget.
+
+        Everything else here that needs the machine builds it within the default budget.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+
+        Example:
+            >>> from explorer import Budget, regex
+            >>> regex("a{2,9}").within(Budget(seconds=1)).is_finite()
+            True
+        """
+        self.build(Meter(budget))
+        return self
 
     @property
     def dfa(self) -> Dfa:
@@ -73,35 +105,47 @@ class Constraint:
 
     def __or__(self, other: Constraint) -> Constraint:
         """Words of either."""
-        return Constraint(source.Union((self.source, other.source)))
+        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
+        parts = (*_alternatives(self.source), *_alternatives(other.source))
+        return Constraint(source.Union(parts), depth=_depth(self, other, source.Union))
 
     def __and__(self, other: Constraint) -> Constraint:
         """Words of both."""
-        return Constraint(source.Intersection(self.source, other.source))
+        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
+        return Constraint(source.Intersection(self.source, other.source), depth=_depth(self, other))
 
     def __sub__(self, other: Constraint) -> Constraint:
         """Words of the left one that are none of the right one."""
-        return Constraint(source.Difference(self.source, other.source))
+        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
+        return Constraint(source.Difference(self.source, other.source), depth=_depth(self, other))
 
     def __add__(self, other: Constraint) -> Constraint:
         """A word of the left one, then one of the right."""
-        return Constraint(source.Concatenation((self.source, other.source)))
+        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
+        parts = (*_sequence(self.source), *_sequence(other.source))
+        return Constraint(
+            source.Concatenation(parts), depth=_depth(self, other, source.Concatenation)
+        )
 
     def __invert__(self) -> Constraint:
         """Valid UTF-8 texts that are no word of this one."""
-        return Constraint(source.Complement(self.source))
+        return Constraint(source.Complement(self.source), depth=self._depth + 1)
 
     def star(self) -> Constraint:
         """Any number of words after each other, none included."""
-        return Constraint(source.Repetition(self.source, 0, True))
+        return Constraint(source.Repetition(self.source, 0, True), depth=self._depth + 1)
 
     def plus(self) -> Constraint:
         """At least one word, then any number after each other."""
-        return Constraint(source.Repetition(self.source, 1, True))
+        return Constraint(source.Repetition(self.source, 1, True), depth=self._depth + 1)
 
     def optional(self) -> Constraint:
         """A word, or nothing."""
-        return Constraint(source.Repetition(self.source, 0, False))
+        return Constraint(source.Repetition(self.source, 0, False), depth=self._depth + 1)
 
     def complement(self) -> Constraint:
         """Valid UTF-8 texts that are no word of this one; also ``~c``."""
@@ -114,9 +158,17 @@ class Constraint:
 
         Args:
             text: A text, or its bytes.
+
+        Raises:
+            ConstraintError: It is neither.
         """
         if isinstance(text, bytes):
             return self.dfa.accepts(text)
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConstraintError(
+                f"accepts() takes a text or its bytes, not a {type(text).__name__}.",
+                remedy="Write the value as a string.",
+            )
         try:
             return self.dfa.accepts(text.encode())
         except UnicodeEncodeError:
@@ -144,7 +196,9 @@ class Constraint:
             >>> regex("(foo)+d").examples(2)
             ['food', 'foofood']
         """
-        return [word.decode(errors="backslashreplace") for word in islice(words(self.dfa), n)]
+        return [
+            word.decode(errors="backslashreplace") for word in islice(words(self.dfa), max(n, 0))
+        ]
 
     def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:
         """Whether both have the same words.
@@ -158,21 +212,25 @@ class Constraint:
     # Machines from and for elsewhere.
 
     @classmethod
-    def from_fsm(cls, fsm: interegular.fsm.FSM) -> Constraint:
+    def from_fsm(cls, fsm: interegular.fsm.FSM, budget: Budget | None = None) -> Constraint:
         """The language of an interegular FSM over characters.
 
         Args:
             fsm: As ``interegular.parse_pattern(...).to_fsm()`` gives it.
+            budget: The limits for reading it.
 
         Raises:
-            ConstraintError: Its alphabet has symbols that are not single characters.
+            ConstraintError: It is no FSM, or has symbols that are not single characters.
+            BudgetExceeded: A limit was reached.
         """
         from explorer.automata.interegular_bridge import fsm_to_dfa
 
-        return cls(source.Imported("from_fsm", fsm_to_dfa(fsm, Meter())))
+        return cls(source.Imported("from_fsm", fsm_to_dfa(fsm, Meter(budget))))
 
     @classmethod
-    def from_fst(cls, acceptor: pynini.Fst, labels: Labels = "bytes") -> Constraint:
+    def from_fst(
+        cls, acceptor: pynini.Fst, labels: Labels = "bytes", budget: Budget | None = None
+    ) -> Constraint:
         """The language of an unweighted pynini acceptor.
 
         Args:
@@ -180,22 +238,22 @@ class Constraint:
             labels: ``"bytes"``: a byte is its own label, as pynini's strings have it (NUL
                 cannot occur: 0 is ε). ``"codepoints"``: a character's code point, as pynini's
                 ``utf8`` mode has it. ``"explorer"``: byte + 1, as `fsa` gives it.
+            budget: The limits for reading it.
 
         Raises:
-            ConstraintError: A transducer, a weighted machine, a label out of range, or words
-                that are not valid UTF-8.
+            BudgetExceeded: A limit was reached.
+            ConstraintError: No pynini machine, a transducer, a weighted machine, a label out of
+                range, or words that are not valid UTF-8.
         """
         from explorer.automata.pynini_bridge import fst_to_dfa
 
-        return cls(source.Imported("from_fst", fst_to_dfa(acceptor, labels, Meter())))
+        return cls(source.Imported("from_fst", fst_to_dfa(acceptor, labels, Meter(budget))))
 
     def to_interegular(self) -> interegular.fsm.FSM:
         """The language as an interegular FSM over characters.
 
-        Its alphabet groups the characters that the language does not tell apart.
-
-        Raises:
-            ConstraintError: The machine reads bytes that are no characters.
+        Its alphabet groups the characters that the language does not tell apart; every
+        character but those of the largest group is listed, so ``\\w`` makes a long list.
         """
         from explorer.automata.interegular_bridge import dfa_to_fsm
 
@@ -205,13 +263,32 @@ class Constraint:
         return str(self.source)
 
 
+def _alternatives(node: source.Source) -> tuple[source.Source, ...]:
+    """The parts of a union, so that a long chain of ``|`` is one union."""
+    return node.parts if isinstance(node, source.Union) else (node,)
+
+
+def _sequence(node: source.Source) -> tuple[source.Source, ...]:
+    """The parts of a concatenation, so that a long chain of ``+`` is one concatenation."""
+    return node.parts if isinstance(node, source.Concatenation) else (node,)
+
+
+def _depth(left: Constraint, right: Constraint, flat: type | None = None) -> int:
+    """How deep a combination is nested; operands of the kind ``flat`` are merged into it."""
+    return 1 + max(
+        part._depth - (flat is not None and isinstance(part.source, flat))  # pyright: ignore[reportPrivateUsage]
+        for part in (left, right)
+    )
+
+
 def regex(pattern: str) -> Constraint:
     """The texts that a pattern matches from end to end, as ``re.fullmatch`` does.
 
     Args:
         pattern: Python's ``re`` syntax for strings: classes, groups, bounded and lazy repeats,
             flags ``i s m x a`` global and scoped, anchors, ``\\b \\B``, lookahead and
-            lookbehind. Lazy and greedy repeats have the same full matches.
+            lookbehind. Lazy and greedy repeats have the same full matches. It is read here,
+            in about a microsecond per character; its machine is built on first use.
 
     Raises:
         RegexError: The pattern is no pattern, or uses what no finite automaton can do

@@ -80,7 +80,7 @@ def token_symbols(vocabulary: Vocabulary, only: Collection[int] | None = None) -
         if data is None:
             continue
         name = readable(data)
-        if name in taken:
+        while name in taken:
             name = f"{name}#{token}"
         taken.add(name)
         table.add_symbol(name, token_label(token))
@@ -146,6 +146,10 @@ def detokenizing_fst(
         >>> detokenizing_fst(vocab).num_states(), detokenizing_fst(vocab, "original").num_states()
         (5, 14)
     """
+    if form not in ("compact", "original"):
+        raise VocabularyError(
+            f"form={form!r} is not known.", remedy='Write form="compact" or form="original".'
+        )
     chosen: list[tuple[bytes, int]] = []
     for token in range(len(vocabulary)) if only is None else sorted(set(only)):
         data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None

@@ -29,8 +29,13 @@ Piece = tuple[int, int, int]
 
 def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
     """The minimal byte machine of an interegular FSM; see `Constraint.from_fsm`."""
-    from interegular.fsm import anything_else
+    from interegular.fsm import FSM, anything_else
 
+    if not isinstance(fsm, FSM):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConstraintError(
+            f"from_fsm() takes an interegular FSM, not a {type(fsm).__name__}.",
+            remedy="Convert a parsed pattern first: interegular.parse_pattern(...).to_fsm().",
+        )
     # interegular is untyped: an alphabet maps each symbol to its class.
     classes = cast("Mapping[int, list[object]]", cast(Any, fsm.alphabet).by_transition)
     listed: dict[int, list[str]] = {}

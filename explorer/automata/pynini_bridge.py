@@ -50,6 +50,13 @@ def dfa_to_fst(dfa: Dfa) -> pynini.Fst:
 def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
     """The minimal byte machine of an acceptor; see `Constraint.from_fst`."""
 
+    import pynini
+
+    if not isinstance(acceptor, pynini.Fst):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConstraintError(
+            f"from_fst() takes a pynini machine, not a {type(acceptor).__name__}.",
+            remedy="Build one with pynini, for instance pynini.accep(text).",
+        )
     if labels not in ("bytes", "codepoints", "explorer"):
         raise ConstraintError(
             f"labels={labels!r} is not known.",

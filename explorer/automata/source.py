@@ -27,6 +27,9 @@ class Regex:
 
     pattern: str
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Regex, (self.pattern,)  # The tree is read again where it is needed.
+
     @cached_property
     def tree(self) -> Tree:
         """The parsed pattern; every node knows its span in the pattern."""

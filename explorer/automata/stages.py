@@ -1,8 +1,9 @@
 """The construction as OpenFST does it: composed, ε-free, determinized, trimmed.
 
-`explorer.compile` reaches the result in one walk. These are the steps of the definition (Koo, Liu & He
-2024, section 3), by pynini, for a few tokens and a small machine: to be looked at, and to see what
-each step is for. The end of the text is left out; it is an arc from each accepting state.
+`explorer.compile` reaches the result in one walk. These are the steps of the definition (Koo, Liu
+& He 2024, section 3), by pynini, for a few tokens and a small machine: to be looked at, and to
+see what each step is for. The end of the text is left out; it is an arc from each accepting
+state.
 
 Cost: pynini's operations cannot be interrupted, so the sizes are checked before.
 """

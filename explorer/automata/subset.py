@@ -34,6 +34,7 @@ STAGE: Final = "Determinization"
 
 # Work units (arc visits) between two looks at the clock: about ten milliseconds.
 QUANTUM: Final = 2_000_000
+_SECONDS_PER_BYTE: Final = 5e-10
 
 # What a call of `_expand` came back for.
 _FINISHED: Final = 0
@@ -349,7 +350,9 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
             held += arena.nbytes + 4 * nfa.num_states
         # The old copy lives until the new one is filled.
         growing = held + (table.nbytes if reason == _NEEDS_STATES else arena.nbytes)
-        meter.check(STAGE, states=states, arcs=states * num_classes, bytes=growing)
+        # Fresh memory is paid for page by page, and nobody looks at the clock meanwhile.
+        ahead = 0.0 if reason == _PAUSED else held * _SECONDS_PER_BYTE
+        meter.check(STAGE, states=states, arcs=states * num_classes, bytes=growing, ahead=ahead)
         if reason == _NEEDS_ARENA:
             arena = _grown(arena, 2 * len(arena) + nfa.num_states)
         elif reason == _NEEDS_STATES:
@@ -370,7 +373,7 @@ def _slots_for(room: int) -> int:
 
 
 def _grown(array: NDArray[T], length: int) -> NDArray[T]:
-    """A copy with a longer first axis; the new part is uninitialised or zero."""
-    larger = np.zeros((length, *array.shape[1:]), array.dtype)
+    """A copy with a longer first axis; the new part is uninitialised."""
+    larger = np.empty((length, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

@@ -23,7 +23,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
-from typing import Final
+from typing import Final, Self
 
 from torch import Tensor
 
@@ -425,7 +425,7 @@ class Session:
         with self._lock:
             self._move(k)
 
-    def fork(self, seed: int | None = None) -> Session:
+    def fork(self, seed: int | None = None) -> Self:
         """Another session at the same place, which shares all that is known.
 
         Args:
@@ -571,8 +571,8 @@ class Session:
             if node.step is not None:
                 yield node.step
 
-    def _twin(self, line: list[Node], at: int) -> Session:
-        other = Session.__new__(Session)
+    def _twin(self, line: list[Node], at: int) -> Self:
+        other = type(self).__new__(type(self))
         other._begin(self._tree, self._seed, self._stream, self._budget)
         other._lock = self._lock
         other._line, other._at = list(line), at

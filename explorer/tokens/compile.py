@@ -18,7 +18,12 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Dfa
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
-from explorer.errors import EmptyConstraint, IncompatibleVocabulary
+from explorer.errors import (
+    ConstraintError,
+    EmptyConstraint,
+    IncompatibleVocabulary,
+    VocabularyError,
+)
 from explorer.tokens.assemble import Assembled, assemble
 from explorer.tokens.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.lost import find_lost
@@ -53,6 +58,7 @@ def compile(
         written with this vocabulary, completes a word of the constraint.
 
     Raises:
+        ConstraintError, VocabularyError: An argument is something else.
         EmptyConstraint: The constraint has no word.
         IncompatibleVocabulary: It has words, but this vocabulary can write none.
         BudgetExceeded: A limit was reached.
@@ -64,6 +70,16 @@ def compile(
         >>> dfa.allowed(dfa.start).tolist()
         [False, True, False]
     """
+    if not isinstance(constraint, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConstraintError(
+            f"compile() takes a constraint, not a {type(constraint).__name__}.",
+            remedy="Make one with regex(...), choice([...]) or literal(...).",
+        )
+    if not isinstance(vocabulary, Vocabulary):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise VocabularyError(
+            f"compile() takes a Vocabulary, not a {type(vocabulary).__name__}.",
+            remedy="Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...).",
+        )
     meter = Meter(budget)
     if width is not None:
         vocabulary = vocabulary.with_width(width)
@@ -154,11 +170,10 @@ def _cannot_write(dfa: Dfa, vocabulary: Vocabulary) -> IncompatibleVocabulary:
             for begin in range(max(0, end - longest), end)
         )
     offset = max(k for k, possible in enumerate(written) if possible)
-    missing = word[offset : offset + 1]
     return IncompatibleVocabulary(
         f"This vocabulary can write no word of the constraint. A shortest word is {word!r}; "
-        f"tokens can write its first {offset} of {len(word)} bytes, and nothing continues with "
-        f"{missing!r}.",
+        f"tokens can write its first {offset} of {len(word)} bytes, and no token goes on from "
+        f"there.",
         witness=word,
         offset=offset,
         remedy="Allow text that the tokens can write, or use a tokenizer with byte fallback.",

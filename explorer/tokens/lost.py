@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.automata.machine import Bool, Dfa, Int32
+from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.tokens.trie import UInt8, trie_of
 from explorer.vocabulary import Vocabulary
@@ -71,6 +72,9 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
         dfa: The character FSA.
         vocabulary: The tokens.
         char_state: int32[n], the character states that are token states.
+
+    Raises:
+        BudgetExceeded: It takes longer than the default budget allows.
     """
     live = dfa.table[:, dfa.symbol_class] >= 0
     bytes_at_hand = np.zeros(256, np.bool_)
@@ -83,15 +87,18 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
     kept = np.zeros(dfa.num_states, np.bool_)
     kept[char_state] = True
     used = np.zeros((dfa.num_states, 256), np.bool_)
-    _use(
-        trie.byte, trie.depth, trie.skip, trie.word, dfa.symbol_class, dfa.table, kept, char_state,
-        used, trie.max_depth,
-    )  # fmt: skip
+    meter = Meter()
+    for some in np.array_split(char_state, len(char_state) // 256 + 1):
+        meter.check_time("The search for what is lost")
+        _use(
+            trie.byte, trie.depth, trie.skip, trie.word, dfa.symbol_class, dfa.table, kept, some,
+            used, trie.max_depth,
+        )  # fmt: skip
     visited = kept.copy()
     visited[dfa.table[:, dfa.symbol_class][used]] = True
     states = np.flatnonzero(~visited)
     source, byte = np.nonzero(live & ~used)
     return Lost(
         tuple(int(s) for s in states),
-        tuple((int(s), int(b)) for s, b in zip(source, byte, strict=True)),
+        tuple(zip(source.tolist(), byte.tolist(), strict=True)),
     )

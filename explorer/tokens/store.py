@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -30,6 +31,19 @@ _KIND: Final = "explorer.TokenDFA"
 _VERSION: Final = 1
 _ARRAYS: Final = ("table", "token_class", "char_state", "accepting", "distance", "stuck")
 _FSA_ARRAYS: Final = ("fsa_symbol_class", "fsa_table", "fsa_accepting")
+
+
+# What zipfile, zlib, numpy and json raise on damaged input.
+_UNREADABLE: Final = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def save(dfa: TokenDFA, path: str | Path) -> None:
@@ -61,12 +75,13 @@ def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
             arrays = {name: file[name] for name in (*_ARRAYS, *_FSA_ARRAYS)}
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         raise DamagedFile(
             f"{path} is not a saved token DFA, or it is damaged: {error}.",
             remedy="Compile the constraint again and save it.",
             evidence={"path": str(path)},
         ) from error
+    header = cast("dict[str, Any]", header if isinstance(header, dict) else {})
     if header.get("kind") != _KIND or header.get("version") != _VERSION:
         raise DamagedFile(
             f"{path} is of kind {header.get('kind')!r}, version {header.get('version')!r}; this "
@@ -78,7 +93,8 @@ def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
             f"{path} was compiled for a vocabulary with fingerprint "
             f"{header['fingerprint'][:12]}…; this one is {vocabulary.fingerprint[:12]}…. The same "
             f"ids would mean other text.",
-            remedy="Load it with the vocabulary that it was compiled for, or compile again.",
+            remedy="Load it with the vocabulary that it was compiled for (narrowed with "
+            "with_width(...) if it was compiled for a width), or compile again.",
             evidence={"file": header["fingerprint"], "vocabulary": vocabulary.fingerprint},
         )
     try:
@@ -112,9 +128,22 @@ def _check(dfa: TokenDFA, path: str | Path) -> None:
     """Refuse arrays that would send an index out of its table."""
     states, classes = dfa.table.shape if dfa.table.ndim == 2 else (0, 0)
     machine = dfa.constraint.dfa
+    numbers = (
+        dfa.table,
+        dfa.token_class,
+        dfa.char_state,
+        dfa.distance,
+        dfa.stuck,
+        machine.table,
+        machine.symbol_class,
+    )
     fits = (
-        all(array.dtype.kind in "biu" for array in (dfa.table, dfa.token_class, dfa.char_state))
-        and all(a.dtype.kind in "biu" for a in (machine.table, machine.symbol_class))
+        all(array.dtype.kind in "iu" for array in numbers)
+        and dfa.accepting.dtype == machine.accepting.dtype == np.bool_
+        and machine.accepting.shape == (machine.num_states,)
+        and dfa.stuck.ndim == 1
+        and all(0 <= s < machine.num_states for s in (*dfa.stuck[:1], *dfa.stuck[-1:]))
+        and int(dfa.distance.min()) >= 1
         and states > 0
         and classes >= NUM_FIXED_CLASSES
         and dfa.token_class.shape == (len(dfa.vocabulary),)

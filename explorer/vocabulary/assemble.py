@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from operator import index
+from typing import Final, cast
 
 from explorer.errors import VocabularyError
 from explorer.vocabulary.configs import Beside
@@ -147,21 +148,27 @@ def _by_name(special: dict[int, str], beside: Beside) -> tuple[tuple[int, ...], 
     )
 
 
-def checked_ids(ids: Iterable[int]) -> tuple[int, ...]:
+def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
     """Ends of text as a sorted tuple of different ids.
 
     Raises:
         VocabularyError: There are none, or one of them is no id.
     """
-    listed: Sequence[object] = list(ids)
+    # One id is as good as a list of one; numpy's integers are integers.
+    listed: Sequence[object] = list(ids) if isinstance(ids, Iterable) else [ids]
+    found: set[int] = set()
     for token in listed:
-        if not isinstance(token, int) or isinstance(token, bool) or token < 0:
+        try:
+            found.add(-1 if isinstance(token, bool) else index(cast("int", token)))
+        except TypeError:
+            found.add(-1)
+        if min(found) < 0:
             raise VocabularyError(
                 f"The end of text {token!r} is no token id.", remedy=_HOW, evidence={"id": token}
             )
     if not listed:
         raise VocabularyError("eos_ids is empty, so no text could ever end.", remedy=_HOW)
-    return tuple(sorted({token for token in listed if isinstance(token, int)}))
+    return tuple(sorted(found))
 
 
 def extend_to(tokens: list[bytes | None], ends: Sequence[int], allowed: bool) -> None:

@@ -109,6 +109,11 @@ class Vocabulary:
                 )
         object.__setattr__(self, "special", MappingProxyType(dict(self.special)))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # A read-only view cannot be pickled; what it shows can.
+        parts = (self.tokens, self.eos_ids, self.notes, dict(self.special), self._encoder)
+        return type(self), parts
+
     # --- makers -------------------------------------------------------------------------------
 
     @classmethod
@@ -186,7 +191,8 @@ class Vocabulary:
         Args:
             tokens: Bytes of each id, by id; None or ``b""`` for an id that is not text. What
                 stands at an end of text is only its name.
-            eos_ids: The ids that end a text. One past the end adds an id that is not text.
+            eos_ids: The ids that end a text. One past the end lengthens the vocabulary by ids that
+                are not text.
 
         Example:
             >>> Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5]).tokens

@@ -188,3 +188,31 @@ def test_unknown_sources_are_refused() -> None:
         source_from_dict({"kind": "shell", "command": "rm"})
     with pytest.raises(DamagedFile, match="0 parts"):
         source_from_dict({"kind": "union", "parts": []})
+
+
+def test_long_chains_are_flat_and_deep_ones_are_refused() -> None:
+    names = [f"x{n}" for n in range(600)]
+    either = explorer.literal(names[0])
+    each = explorer.literal(names[0])
+    for name in names[1:]:
+        either = either | explorer.literal(name)
+        each = each + explorer.literal(name)
+    assert either.equivalent(explorer.choice(names))
+    assert each.accepts("".join(names))
+    deep = explorer.regex("a*")
+    with pytest.raises(ConstraintError, match="more than 200 deep") as caught:
+        for _ in range(300):
+            deep = deep & explorer.regex("a*")
+    assert "in pairs" in caught.value.remedy
+    assert deep.accepts("aaa") and repr(deep)
+
+
+def test_machines_within_a_budget() -> None:
+    with pytest.raises(explorer.errors.BudgetExceeded):
+        explorer.regex("(a|b)*a(a|b){20}").within(explorer.Budget(states=100))
+    with pytest.raises(ConstraintError, match="pynini machine, not a str"):
+        explorer.Constraint.from_fst("abc")  # type: ignore[arg-type]
+    with pytest.raises(ConstraintError, match="interegular FSM, not a str"):
+        explorer.Constraint.from_fsm("abc")  # type: ignore[arg-type]
+    with pytest.raises(ConstraintError, match="not a int"):
+        explorer.regex("a").accepts(3)  # type: ignore[arg-type]

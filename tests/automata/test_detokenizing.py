@@ -97,3 +97,12 @@ def test_a_real_vocabulary_is_built_whole(tekken_131k: explorer.Vocabulary) -> N
     texts = {data for data in tekken_131k.tokens if data is not None}
     prefixes = {data[:k] for data in texts for k in range(len(data))}
     assert fst.num_states() == len(prefixes)
+
+
+def test_names_never_collide() -> None:
+    tokens = [b"a", b"a#2", b"a", b"a#2", b"a#2#3"]
+    fst = explorer.detokenizing_fst(explorer.Vocabulary.from_bytes(tokens, eos_ids=[5]))
+    labels = [label for label, _ in fst.input_symbols()]
+    assert labels == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(VocabularyError, match="form='nonsense'"):
+        explorer.detokenizing_fst(explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1]), "nonsense")  # type: ignore[arg-type]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 REAL = """import explorer
 from widgets import Explorer
 lm = explorer.load_model("tiny")
-record = explorer.regex('(yes|no), [a-z ]+[.]')
-real = Explorer(lm, record, prompt="Is it far? ")
+date = explorer.regex(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
+real = Explorer(lm, date, prompt="The date is ")
 real"""
 
 
@@ -70,7 +70,7 @@ def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:
     theme(notebook, "JupyterLab Dark")
     take(toy, images / "explorer-dark.png")
     real = notebook.explorer(1)
-    for k in range(1, 6):
+    for k in range(1, 4):
         press(real, STEP)
         at(real, k)
     take(real, images / "explorer-model-dark.png")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+import random
 from pathlib import Path
 from typing import Any, cast
 
@@ -118,7 +121,7 @@ def test_a_vocabulary_that_cannot_write_it() -> None:
     with pytest.raises(IncompatibleVocabulary) as caught:
         explorer.compile(explorer.regex("abc|abcd"), vocabulary(b"a", b"ab", b"x"))
     assert caught.value.witness == b"abc" and caught.value.offset == 2
-    assert "first 2 of 3 bytes" in str(caught.value) and "b'c'" in str(caught.value)
+    assert "first 2 of 3 bytes" in str(caught.value)
 
 
 def test_nothing_is_lost_where_every_byte_is_a_token() -> None:
@@ -181,6 +184,27 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         explorer.TokenDFA.load(tmp_path / "nothing", vocab)
 
 
+def test_any_flipped_byte_is_refused_or_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "machine"
+    vocab = vocabulary(*TOY)
+    dfa = explorer.compile(explorer.regex("(foo)+d"), vocab)
+    dfa.save(path)
+    whole = path.read_bytes()
+    draw = random.Random(0)
+    refused = 0
+    for _ in range(200):
+        damaged = bytearray(whole)
+        damaged[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            loaded = explorer.TokenDFA.load(path, vocab)
+        except DamagedFile:
+            refused += 1
+        else:  # A byte that means nothing, such as a date inside the archive.
+            assert np.array_equal(loaded.table, dfa.table)
+    assert refused > 100
+
+
 def test_tables_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "machine"
     vocab = vocabulary(*TOY)
@@ -196,6 +220,13 @@ def test_tables_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         {"fsa_table": good["fsa_table"] + 50},
         {"fsa_symbol_class": good["fsa_symbol_class"] + 50},
         {"distance": good["distance"][:1]},
+        {"distance": good["distance"] - 50},
+        {"distance": good["distance"].astype(np.float64)},
+        {"accepting": good["accepting"].astype(np.float64)},
+        {"stuck": good["stuck"].astype(np.float64)},
+        {"stuck": np.array([99], np.int32)},
+        {"fsa_accepting": good["fsa_accepting"][:-1]},
+        {"header": np.frombuffer(b"[1]", np.uint8)},
         {"table": np.array([["x"]])},
         {"table": good["table"].astype(np.float64)},
     ]
@@ -204,3 +235,29 @@ def test_tables_that_do_not_fit_are_refused(tmp_path: Path) -> None:
             np.savez(out, allow_pickle=False, **cast(Any, {**good, **change}))
         with pytest.raises(DamagedFile):
             explorer.TokenDFA.load(path, vocab)
+
+
+def test_everything_travels_between_processes() -> None:
+    dfa = explorer.compile(explorer.regex("(foo)+d") | explorer.choice(["for"]), vocabulary(*TOY))
+    for again in (pickle.loads(pickle.dumps(dfa)), copy.deepcopy(dfa)):
+        assert again.vocabulary == dfa.vocabulary and repr(again) == repr(dfa)
+        assert np.array_equal(again.table, dfa.table) and not again.lost
+    with pytest.raises(explorer.errors.RegexError) as caught:
+        explorer.regex("a(b")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value) and error.start == 1
+    assert error.evidence == caught.value.evidence and type(error) is type(caught.value)
+
+
+def test_first_mistakes_are_answered() -> None:
+    vocab = vocabulary(*TOY)
+    with pytest.raises(ExplorerError, match="takes a constraint, not a str"):
+        explorer.compile("a+", vocab)  # type: ignore[arg-type]
+    with pytest.raises(ExplorerError, match="takes a Vocabulary, not a list"):
+        explorer.compile(explorer.regex("a"), TOY)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        explorer.regex("a") | "b"  # type: ignore[operator]
+    with pytest.raises(ExplorerError, match="positive number"):
+        explorer.Budget(states=None)  # type: ignore[arg-type]
+    assert explorer.Vocabulary.from_bytes([b"a", None], eos_ids=1).eos_ids == (1,)  # type: ignore[arg-type]
+    assert explorer.Vocabulary.from_bytes([b"a", None], eos_ids=np.array([1])).eos_ids == (1,)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
+from xml.etree import ElementTree
 
 import pytest
 
@@ -26,6 +28,14 @@ class Page:
         self.explorer = made
         self.answers: list[dict[str, Any]] = []
         made.send = lambda content, buffers=None: self.answers.append(content)  # type: ignore[method-assign]
+
+    @property
+    def position(self) -> dict[str, Any]:
+        return cast("dict[str, Any]", self.explorer.position)
+
+    @property
+    def line(self) -> dict[str, Any]:
+        return cast("dict[str, Any]", self.explorer.line)
 
     def ask(self, type: str, /, **content: object) -> dict[str, Any]:
         number = len(self.answers) + 1
@@ -60,8 +70,8 @@ def test_stepping_moves_the_traits(page: Page) -> None:
     page.ask("take", token=FOOD)
     assert made.session.ids == (FOO, FOOD)
     page.ask("jump", k=1)
-    assert made.position["taken"]["id"] == FOOD
-    assert len(made.line["strip"]["tokens"]) == 2
+    assert page.position["taken"]["id"] == FOOD
+    assert len(page.line["strip"]["tokens"]) == 2
     page.ask("step")  # What is ahead is taken again.
     assert made.session.ids == (FOO, FOOD)
     page.ask("step")
@@ -121,7 +131,7 @@ def test_an_edit_keeps_what_holds_and_a_line_of_what_does_not(page: Page) -> Non
     answer = page.ask("edit", kind="regex", text="foo(foo)?", prompt="")
     assert answer["ok"]
     assert page.explorer.session.text == "foofoo"
-    names = [row["name"] for row in page.explorer.line["strip"]["forks"]]
+    names = [row["name"] for row in page.line["strip"]["forks"]]
     assert len(names) == 2
     page.ask("switch", fork=0)
     assert page.explorer.session.text == "foofoofood"
@@ -217,3 +227,39 @@ def test_without_a_constraint_everything_is_allowed() -> None:
     assert page.ask("edit", kind="regex", text=PATTERN, prompt="")["ok"]
     assert written(made.session.constraint) == ("regex", PATTERN)
     made.close()
+
+
+def test_a_still_holds_the_machines_and_the_run(page: Page) -> None:
+    page.ask("step")
+    still = page.explorer.snapshot()
+    root = ElementTree.fromstring(still.svg)
+    texts = {"".join(node.itertext()).strip() for node in root.iter() if node.tag.endswith("text")}
+    assert {"foo", "food", "EOS"} <= texts
+    assert "foo" in still.text
+    bundle = page.explorer._repr_mimebundle_()
+    assert bundle is not None
+    assert {"image/svg+xml", "text/plain"} <= set(bundle[0])
+    assert any("widget-view" in kind for kind in bundle[0])
+
+
+def test_the_construction_has_four_stages(page: Page) -> None:
+    stages = page.ask("stages", k=0)["stages"]
+    captions = [stage["figure"]["caption"] for stage in stages]
+    assert [caption.split(":")[0] for caption in captions] == [
+        "composed", "ε-free", "determinized", "trimmed"
+    ]  # fmt: skip
+    assert all(stage["layout"]["nodes"] for stage in stages)
+
+
+def test_a_page_holds_the_run_and_no_address(page: Page) -> None:
+    page.ask("step")
+    answer = page.ask("export")
+    assert answer["ok"], answer
+    assert "http://www.w3.org/2000/svg" in answer["html"]
+    addresses = set(re.findall(r"https?://[^\"'\s]+", answer["html"]))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+    packed = re.search(r'id="run">([^<]+)<', answer["html"])
+    assert packed is not None
+    data = cast("dict[str, Any]", decompress(packed[1]))
+    assert [position["k"] for position in data["positions"]] == [0, 1]
+    assert set(data["walks"][1]) == {str(token) for token in range(6)}

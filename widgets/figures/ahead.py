@@ -27,7 +27,7 @@ AHEAD: Final = 12
 """How many states ahead are drawn of each machine."""
 
 STEP: Final = 96.0
-ROW: Final = 44.0
+ROW: Final = 60.0
 
 
 def ahead(

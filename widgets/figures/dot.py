@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import graphviz  # pyright: ignore[reportMissingTypeStubs] - It has none.
 
@@ -29,6 +29,12 @@ FAST: Final = 150
 
 TIMEOUT: Final = 5.0
 """Seconds after which Graphviz is stopped."""
+
+
+def _digraph(**options: object) -> Any:
+    """A `graphviz.Digraph`; its methods are typed in part only, so they are called through Any."""
+    return cast(Any, graphviz.Digraph)(**options)
+
 
 _PYGRAPHVIZ = """
 import sys, pygraphviz
@@ -62,7 +68,7 @@ def to_dot(figure: MachineFigure) -> str:
         >>> print(to_dot(detokenizing_figure(vocab, [0])).splitlines()[-2].strip())
         t61 -> t [label="ab : b"]
     """
-    graph = graphviz.Digraph(figure.name, graph_attr={"rankdir": "LR"})
+    graph = _digraph(name=figure.name, graph_attr={"rankdir": "LR"})
     for node in figure.nodes:
         shape = "doublecircle" if node.accepting else "circle"
         style = "dashed" if node.kind == "ghost" else "solid"
@@ -93,7 +99,7 @@ def positions(
     """
     place = {name: f"n{k}" for k, name in enumerate(sizes)}
     largest = 2 * max(sizes.values(), default=1.0)
-    graph = graphviz.Digraph(
+    graph = _digraph(
         graph_attr={
             "rankdir": "LR",
             "nodesep": "0.9" if len(sizes) <= 20 else "0.45",

@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -255,7 +255,7 @@ class Router:
         hit = near.any(axis=0)
         return any(
             name not in (wire.source, wire.target)
-            for name in (self._names[k] for k in np.flatnonzero(hit))
+            for name in (self._names[k] for k in cast("list[int]", np.flatnonzero(hit).tolist()))
         )
 
     def _arc(self, wire: Wire, bows: Mapping[str, float]) -> _Curve:
@@ -319,8 +319,8 @@ class Router:
     def _over_curves(self, boxes: Floats, own: str) -> Floats:
         """For each box how much of the curves it lies on; its own is the least harm."""
         # Points are in the order of x, so only those near are looked at.
-        first = int(np.searchsorted(self._points[:, 0], boxes[:, 0].min()))
-        last = int(np.searchsorted(self._points[:, 0], boxes[:, 2].max()))
+        ends = np.array([boxes[:, 0].min(), boxes[:, 2].max()], float)
+        first, last = cast("list[int]", np.searchsorted(self._points[:, 0], ends).tolist())
         x, y = self._points[None, first:last, 0], self._points[None, first:last, 1]
         inside = (x > boxes[:, 0:1]) & (x < boxes[:, 2:3])
         inside &= (y > boxes[:, 1:2] + 1) & (y < boxes[:, 3:4])

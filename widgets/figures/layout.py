@@ -8,7 +8,7 @@ to the root, with many each ends in a small root of its own, because ten arcs ac
 drawing cannot be read.
 
 Units are pixels. The same figures give the same layout. Time, on two cores: 1 ms for the toy, a
-quarter of a second for 300 states.
+third of a second for 300 states.
 """
 
 from __future__ import annotations

@@ -30,6 +30,9 @@ WHOLE: Final = 300
 WHOLE_ON_REQUEST: Final = 2_000
 """Up to so many nodes a machine is drawn whole at all."""
 
+GROUPED: Final = 100
+"""Up to so many edges, each travels with the token classes that it opens into."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -124,8 +127,12 @@ class Edge:
         """The token class, where it has exactly one."""
         return self.groups[0].token_class if self.num_groups == 1 and self.groups else None
 
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
+    def to_dict(self, *, groups: bool = True) -> dict[str, object]:
+        """As plain values.
+
+        Args:
+            groups: With the token classes that it opens into, where there are several.
+        """
         found: dict[str, object] = {
             "id": self.id,
             "source": self.source,
@@ -138,8 +145,9 @@ class Edge:
             "class": self.token_class,
         }
         if self.num_groups > 1:
-            found["groups"] = [group.to_dict() for group in self.groups]
             found["num_groups"] = self.num_groups
+            if groups:
+                found["groups"] = [group.to_dict() for group in self.groups]
         return found
 
 
@@ -181,13 +189,18 @@ class MachineFigure:
         return self.alias.get(name, name)
 
     def to_dict(self) -> dict[str, object]:
-        """As plain values for JSON, as the page reads them."""
+        """As plain values for JSON, as the page reads them.
+
+        With more than `GROUPED` edges they come without their token classes; those of one state are
+        `widgets.figures.token_dfa.state_edges`.
+        """
+        groups = len(self.edges) <= GROUPED
         return {
             "name": self.name,
             "caption": self.caption,
             "complete": self.complete,
             "nodes": [node.to_dict() for node in self.nodes],
-            "edges": [edge.to_dict() for edge in self.edges],
+            "edges": [edge.to_dict(groups=groups) for edge in self.edges],
             "alias": dict(self.alias),
         }
 

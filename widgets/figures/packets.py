@@ -101,7 +101,12 @@ def class_packet(dfa: TokenDFA) -> dict[str, object]:
 
 
 def machine_figures(
-    dfa: TokenDFA, tokens: Iterable[int] = (), form: Form = "characters", *, whole: bool = False
+    dfa: TokenDFA,
+    tokens: Iterable[int] = (),
+    form: Form = "characters",
+    *,
+    whole: bool = False,
+    sources: Iterable[int] = (),
 ) -> dict[str, MachineFigure]:
     """The three machines as figures, where they are small enough to be drawn whole.
 
@@ -110,6 +115,7 @@ def machine_figures(
         tokens: What the detokenizing FST shows.
         form: How the character FSA is drawn.
         whole: Also above 300 states.
+        sources: Token states whose arcs are drawn first, where not all arcs are.
 
     Returns:
         Without ``character_fsa`` and ``token_dfa`` where they are too large: then
@@ -123,7 +129,7 @@ def machine_figures(
         figures["character_fsa"] = character_figure(dfa, form)
     figures["detokenizing_fst"] = detokenizing_figure(dfa.vocabulary, tokens)
     if "character_fsa" in figures:
-        figures["token_dfa"] = token_figure(dfa)
+        figures["token_dfa"] = token_figure(dfa, sources=sources)
     return figures
 
 
@@ -143,6 +149,7 @@ def machine_packet(
     form: Form = "characters",
     whole: bool = False,
     layout: bool = True,
+    sources: Iterable[int] = (),
 ) -> dict[str, object]:
     """Everything a page needs of a constraint, once.
 
@@ -153,11 +160,12 @@ def machine_packet(
         form: How the character FSA is drawn.
         whole: Also draw machines of more than 300 states.
         layout: Also lay them out; ``False`` where that comes later.
+        sources: Token states whose arcs are drawn first, where not all arcs are.
 
     Returns:
         Plain values for JSON.
     """
-    figures = machine_figures(dfa, tokens, form, whole=whole)
+    figures = machine_figures(dfa, tokens, form, whole=whole, sources=sources)
     layouts = lay_out(figures, whole=whole) if layout else {}
     source = dfa.constraint.source
     return {

@@ -205,7 +205,8 @@ def _machines(
     if len(dfa.vocabulary) <= CELLS:
         every = range(len(dfa.vocabulary))
         shown = tuple(t for t in every if dfa.vocabulary.tokens[t] is not None)
-    figures = machine_figures(dfa, shown)
+    along = [p.state for p in reversed(trace.positions[: k + 1]) if p.state >= 0]
+    figures = machine_figures(dfa, shown, sources=along)
     layouts = lay_out(figures)
     if "character_fsa" not in figures:
         machine = dfa.constraint.dfa

@@ -1,7 +1,8 @@
 """The construction as four figures: composed with ε, ε-free, determinized, trimmed.
 
-The machines are pynini's (`explorer.automata.stages`), over the few tokens that are shown; the token
-DFA itself comes from one walk over all tokens. Trimming is the step that keeps decoding out of dead ends.
+The machines are pynini's (`explorer.automata.stages`), over the few tokens that are shown; the
+token DFA itself comes from one walk over all tokens. Trimming is the step that keeps decoding out
+of dead ends.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def stage_figures(dfa: TokenDFA, tokens: Iterable[int]) -> tuple[MachineFigure, 
         >>> import explorer
         >>> toy = [b"f", b"oo", b"foo", b"for", b"food"]
         >>> vocab = explorer.Vocabulary.from_bytes(toy, eos_ids=[5])
-        >>> for figure in stage_figures(explorer.compile(explorer.regex("(foo)+d"), vocab), range(5)):
+        >>> dfa = explorer.compile(explorer.regex("(foo)+d"), vocab)
+        >>> for figure in stage_figures(dfa, range(5)):
         ...     print(figure.caption)
         composed: 8 states, 10 arcs, 5 of them ε
         ε-free: 8 states, 13 arcs

@@ -46,7 +46,8 @@ def token_group(dfa: TokenDFA, token_class: int) -> TokenGroup:
     ids = dfa.tokens_of_class[token_class]
     tokens = dfa.vocabulary.tokens
     # The shortest say most; a class may have a hundred thousand, so only some are looked at.
-    first = sorted(ids[:200].tolist(), key=lambda t: (len(tokens[t] or b""), t))[:TOKENS_SHOWN]
+    some: list[int] = ids[:200].tolist()
+    first = sorted(some, key=lambda t: (len(tokens[t] or b""), t))[:TOKENS_SHOWN]
     texts = [token_text(dfa.vocabulary, token) for token in first]
     label = tokens_label(texts, len(ids)) if texts else ""
     if token_class == EOS_CLASS:
@@ -166,7 +167,7 @@ def token_figure(
                     edges[edge.id] = edge if before is None else _together(before, edge)
     caption = "same states, tokens on the arcs"
     if not complete:
-        caption = f"{len(edges):,} arcs shown: those ahead first"
+        caption = f"{len(edges):,} arcs shown, not all"
     return MachineFigure("token_dfa", caption, complete, tuple(nodes), tuple(edges.values()), alias)
 
 

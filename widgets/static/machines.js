@@ -9,7 +9,7 @@ const MACHINES = [
   ["detokenizing_fst", "Detokenizing FST", "token in : byte out"],
   ["token_dfa", "Token DFA = FSA ∘ FST", "same states, tokens on the arcs"],
 ];
-const LEAST_ZOOM = 0.7; // Smaller than this circles and labels would overlap.
+const LEAST_ZOOM = 0.8; // Smaller than this circles and labels would overlap.
 const LABEL = 12;
 const LEAST_LABEL = 11; // On the screen, however small the drawing is.
 
@@ -187,6 +187,11 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         asTable)),
       body, table, panel);
     boxes[name] = { box, body, caption, about, panel, table, open: null };
+    if (name === "token_dfa") {
+      const stage = h("select", { title: "how it is made, over the tokens shown above", "aria-label": "construction", onchange: () => construct(Number(stage.value)) },
+        ["token DFA", "1 composed, with ε", "2 ε-free", "3 determinized", "4 trimmed"].map((label, i) => h("option", { value: i }, label)));
+      box.querySelector(".tools").prepend(stage);
+    }
     tabs.append(h("button", { role: "tab", "data-tab": name, onclick: () => {
       active = name;
       update();
@@ -223,6 +228,19 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       showArc(name);
     });
   }
+
+  /** Show a stage of the construction in place of the token DFA; 0 is the token DFA itself. */
+  const construct = async (number) => {
+    stageShown = null;
+    if (number) {
+      const answer = await ui.ask("stages", { k: ui.position.k });
+      if (answer.ok) stageShown = answer.stages[number - 1] || null;
+    }
+    drawn = "";
+    delete graphs.token_dfa;
+    update();
+  };
+  let stageShown = null;
 
   const showArc = (name) => {
     const { panel, open } = boxes[name];
@@ -268,6 +286,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         figure = near.machines[name];
         layout = near.layouts[name];
       } else if (name === "detokenizing_fst") figure = null;
+      if (name === "token_dfa" && stageShown) ({ figure, layout } = stageShown);
       const { body, caption, about, table, panel } = boxes[name];
       if (!figure || !layout) {
         delete graphs[name];

@@ -45,12 +45,25 @@ class Escape:
 
 
 class BadEscape(Exception):
-    """An escape that `re` does not know: the reason and where it ends."""
+    """An escape that `re` does not know: the reason, where it ends, and what to write instead."""
 
-    def __init__(self, reason: str, end: int) -> None:
+    def __init__(self, reason: str, end: int, remedy: str) -> None:
         super().__init__(reason)
         self.reason = reason
         self.end = end
+        self.remedy = remedy
+
+
+# What people mean by letters that other dialects know.
+_MEANT = {
+    "p": r"Python's re has no Unicode properties: letters are [^\W\d_], digits \d.",
+    "P": r"Python's re has no Unicode properties: what is no letter is [\W\d_].",
+    "z": r"The end of the text is \Z.",
+    "h": r"Blanks are [ \t].",
+    "R": r"A line break is (?:\r\n|\n|\r).",
+    "K": r"Use a lookbehind: (?<=...).",
+    "G": r"Leave it out: a match always begins at the start of the text.",
+}
 
 
 def read_escape(pattern: str, offset: int, *, in_set: bool) -> Escape:
@@ -82,7 +95,10 @@ def read_escape(pattern: str, offset: int, *, in_set: bool) -> Escape:
     if "0" <= letter <= "9":
         return _digits(pattern, offset, in_set=in_set)
     if letter.isascii() and letter.isalpha():
-        raise BadEscape(f"unknown escape \\{letter}", end)
+        meant = _MEANT.get(
+            letter, f"Write {letter} for the letter, or \\\\{letter} for a backslash too."
+        )
+        raise BadEscape(f"unknown escape \\{letter}", end, meant)
     return Escape(end, char=letter)
 
 
@@ -91,24 +107,36 @@ def _hexadecimal(pattern: str, offset: int, count: int) -> Escape:
     digits = match.group() if match else ""
     end = offset + len(digits)
     if len(digits) < count:
-        raise BadEscape(f"this escape takes {count} hexadecimal digits", end)
+        raise BadEscape(
+            f"this escape takes {count} hexadecimal digits",
+            end,
+            f"Fill up with zeros in front: {digits.zfill(count)}.",
+        )
     value = int(digits, 16)
     if value > sys.maxunicode:
-        raise BadEscape("there is no such code point", end)
+        raise BadEscape("there is no such code point", end, "The last one is \\U0010FFFF.")
     return Escape(end, char=chr(value))
 
 
 def _named(pattern: str, offset: int) -> Escape:
     close = pattern.find("}", offset)
     if pattern[offset : offset + 1] != "{" or close < 0:
-        raise BadEscape(r"a named character is written \N{...}", min(offset + 1, len(pattern)))
+        raise BadEscape(
+            r"a named character is written \N{...}",
+            min(offset + 1, len(pattern)),
+            r"For example \N{BULLET}.",
+        )
     name = pattern[offset + 1 : close]
     try:
         char = unicodedata.lookup(name)
     except (KeyError, ValueError):
         char = ""
     if len(char) != 1:  # Named sequences of several characters are not characters.
-        raise BadEscape(f"there is no character named {name!r}", close + 1)
+        raise BadEscape(
+            f"there is no character named {name!r}",
+            close + 1,
+            r"Names are the Unicode Standard's, as in \N{BULLET}; or write its code, as in \u2022.",
+        )
     return Escape(close + 1, char=char)
 
 
@@ -118,7 +146,11 @@ def _digits(pattern: str, offset: int, *, in_set: bool) -> Escape:
     digits = octal.group() if octal else ""
     if in_set:
         if not digits:
-            raise BadEscape("an octal escape has digits from 0 to 7", first + 1)
+            raise BadEscape(
+                "an octal escape has digits from 0 to 7",
+                first + 1,
+                f"Write {pattern[first]} for the digit.",
+            )
         return _octal(digits, first)
     if digits.startswith("0") or len(digits) == 3:
         return _octal(digits, first)
@@ -133,5 +165,7 @@ def _octal(digits: str, first: int) -> Escape:
     end = first + len(digits)
     value = int(digits, 8)
     if value > 0o377:
-        raise BadEscape("an octal escape is at most 377", end)
+        raise BadEscape(
+            "an octal escape is at most 377", end, f"Write \\u{value:04x} for the character."
+        )
     return Escape(end, char=chr(value))

@@ -245,7 +245,8 @@ class _Parser:
                 "there is nothing to repeat",
                 start,
                 self.pos,
-                remedy=f"Write \\{self.text[start]} for the character.",
+                remedy="Put something to repeat before it, "
+                f"or write \\{self.text[start]} for the character.",
             )
         if isinstance(body, Repeat):
             written = self.text[body.start : body.end] + match.group()
@@ -318,9 +319,7 @@ class _Parser:
         try:
             return read_escape(self.text, offset, in_set=in_set)
         except BadEscape as bad:
-            raise self.error(
-                bad.reason, offset, bad.end, remedy=r"Write \\ for a backslash."
-            ) from None
+            raise self.error(bad.reason, offset, bad.end, remedy=bad.remedy) from None
 
     def escape(self, flags: int) -> Node:
         """A backslash and what belongs to it."""
@@ -350,7 +349,8 @@ class _Parser:
                 f"there is no group {group} before this place",
                 start,
                 end,
-                remedy=r"An octal escape has three digits or begins with a zero, as in \012.",
+                remedy="Count the groups from 1 in the order of their opening parentheses; for a "
+                r"character by its octal code write three digits, as in \012.",
             )
         if not self.closed[group]:
             return self.error(f"group {group} is still open here", start, end)
@@ -598,7 +598,7 @@ class _Parser:
                     f"{fewest} characters or {'any number' if most > MAX_REPEAT else most}",
                     start,
                     self.pos,
-                    remedy="Write one lookbehind for each width: (?:(?<=ab)|(?<=c)).",
+                    remedy=_lookbehind_remedy(sign == "!", most > MAX_REPEAT),
                 )
             if fewest > _MAX_LOOKBEHIND:
                 raise self.error("this lookbehind is too wide", start, self.pos)
@@ -633,3 +633,15 @@ def _readers(flags: int) -> tuple[Callable[[str], CharSet], re.Pattern[str]]:
     else:
         literal = folded
     return literal, _PLAIN_VERBOSE if flags & _VERBOSE else _PLAIN
+
+
+def _lookbehind_remedy(negated: bool, unbounded: bool) -> str:
+    """What to write instead of a lookbehind without one width."""
+    if unbounded:
+        return (
+            "Bound the repetition, or say with a lookahead at an earlier place what the text "
+            "before must be."
+        )
+    if negated:
+        return "Write one lookbehind for each width, one after the other: (?<!ab)(?<!c)."
+    return "Write one lookbehind for each width: (?:(?<=ab)|(?<=c))."

@@ -59,8 +59,8 @@ def test_no_state_overlaps_and_nothing_leaves_the_frame(pattern: str, engine: En
             assert node.r <= node.x <= layout.width - node.r
             assert node.r <= node.y <= layout.height - node.r
         for edge in layout.edges.values():
-            assert 0 <= edge.box[0] and edge.box[2] <= layout.width
-            assert 0 <= edge.box[1] and edge.box[3] <= layout.height
+            assert edge.box[0] >= 0 and edge.box[2] <= layout.width
+            assert edge.box[1] >= 0 and edge.box[3] <= layout.height
 
 
 def test_an_overlap_would_be_seen() -> None:

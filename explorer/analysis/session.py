@@ -1,0 +1,66 @@
+"""The session that users hold: it steps, and it can say why.
+
+Stepping lives in `explorer.decoding` and knows nothing of explanations, which are built on top of
+traces and machines. This class only puts the two together, so that a question can be asked where
+one stands.
+"""
+
+from __future__ import annotations
+
+from explorer.analysis.explanation import Explanation
+from explorer.analysis.groups import Reasons
+from explorer.analysis.step import explain_step, reasons_at
+from explorer.analysis.traps import Trap, session_traps
+from explorer.decoding.session import Session as Stepping
+from explorer.errors import ExplorerError
+
+
+class Session(Stepping):
+    """Constrained decoding one step at a time, forwards, backwards and sideways, with reasons.
+
+    Everything about stepping, its arguments included, is said in
+    `explorer.decoding.session.Session`; this adds the questions.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for"], eos_ids=[4])
+        >>> session = Session.from_ids(vocab, explorer.regex("(foo)+"), [2])
+        >>> session.explain(3).stage
+        'constraint'
+    """
+
+    def explain(self, token: int | str, position: int | None = None) -> Explanation:
+        """Why a token may come next, or may not, the sampler and the token budget included.
+
+        Args:
+            token: An id, or a text that the tokenizer splits.
+            position: How many tokens stand before it; default the cursor's.
+
+        Raises:
+            ExplorerError: The session has no constraint, or no such position.
+        """
+        return explain_step(self, token, position)
+
+    def reasons(self, position: int | None = None) -> Reasons:
+        """The verdict on every id at a position, in a few groups with their probability.
+
+        Args:
+            position: How many tokens stand before; default the cursor's.
+
+        Raises:
+            ExplorerError: The session has no constraint, or no such position.
+        """
+        return reasons_at(self, position)
+
+    def traps(self) -> tuple[Trap, ...]:
+        """What makes this run go wrong, or could, each with its evidence and a remedy.
+
+        Raises:
+            ExplorerError: The session has no constraint.
+        """
+        if self.dfa is None:
+            raise ExplorerError(
+                "A session without a constraint masks nothing, so it has no traps.",
+                remedy="Give the session a constraint.",
+            )
+        return tuple(session_traps(self.dfa, self.trace))

@@ -1,0 +1,311 @@
+"""What travels to a page: positions, walks, masks, runs; sizes; and hostile tokens everywhere."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, cast
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from tests.widgets.figures.cases import TOY_PROBABILITIES, hash_session, toy_dfa, toy_session
+from widgets.figures.character_fsa import character_figure
+from widgets.figures.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.labels import markup, ranges_label
+from widgets.figures.layout import lay_out
+from widgets.figures.lit import lit
+from widgets.figures.mask import pack_bits, token_order, unpack_bits
+from widgets.figures.over_time import over_time
+from widgets.figures.packets import (
+    class_packet,
+    decompress,
+    machine_packet,
+    trace_packet,
+    vocabulary_packet,
+)
+from widgets.figures.position import position_packet
+from widgets.figures.snapshot import snapshot
+from widgets.figures.strip import strip_packet
+from widgets.figures.svg import machine_svg
+from widgets.figures.token_dfa import token_figure
+from widgets.figures.walk import walk_packet
+
+HOSTILE = [
+    b"<img src=x onerror=alert(1)>",
+    b"</script><script>alert(1)</script>",
+    b"]]>&amp;\"'",
+    b"\x00\x01\x1b[31m",
+    "\u202e\u2066\u200b\ufeff".encode(),
+    b"\xff\xfe\x80",
+    "␣ \\".encode(),
+    b"\r\n\t",
+    "日本é🎉".encode(),
+    b"--><svg onload=alert(1)>",
+]
+
+
+def plain(value: object) -> Any:
+    """Through JSON and back; NaN and infinities are no JSON."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def size(value: object) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def test_the_toy_position_is_the_design_s() -> None:
+    session = toy_session()
+    packet = plain(position_packet(session.trace, 1, session.dfa))
+    assert (packet["k"], packet["state"], packet["char_state"]) == (1, 2, 3)
+    assert packet["path"] == [0, 1, 2, 3]
+    assert (packet["allowed"], packet["width"]) == (3, 6)
+    assert packet["z"] == pytest.approx(0.64)
+    assert packet["entropy_before"] == pytest.approx(
+        -sum(p * math.log2(p) for p in TOY_PROBABILITIES), rel=1e-3
+    )
+    assert [(bar["text"], bar["reason"]) for bar in packet["top"]] == [
+        ("foo", None),
+        ("food", None),
+        ("for", "r: expects o"),
+        ("EOS", "not complete"),
+        ("f", None),
+        ("oo", "expects d or f"),
+    ]
+    assert packet["top"][1]["taken"] and packet["taken"]["text"] == "food"
+    assert packet["rank"] == 2 and packet["by"] == "user"
+    assert packet["spans"] == [[1, 2], [6, 7]]
+    assert packet["expects"] == "d or f"
+
+
+def test_the_row_is_the_mask() -> None:
+    session = toy_session()
+    trace, dfa = session.trace, toy_dfa()
+    for k in range(len(trace.positions)):
+        packet = position_packet(trace, k, dfa)
+        row = unpack_bits(str(packet["row"]), trace.num_classes)
+        assert row[dfa.token_class].tolist() == trace.allowed(k).tolist()
+        assert packet["allowed"] == int(row[dfa.token_class].sum())
+
+
+def test_n_tokens_have_n_plus_one_positions_and_the_last_has_none_taken() -> None:
+    trace = toy_session().trace
+    last = plain(position_packet(trace, len(trace.steps), toy_dfa()))
+    assert last["taken"] is None and last["finished"] and last["z"] is None and last["top"] == []
+    assert last["char_state"] == -1 and last["expects"] == ""
+
+
+CONSTRAINTS = st.sampled_from(["(foo)+d", '"[^"]*"', "(ä|日本)+x|é", r"\w*!", "[a-z]{1,3}"])
+ANY_TOKENS = st.lists(
+    st.one_of(
+        st.text('foda日é"x!', min_size=1, max_size=4).map(str.encode),
+        st.binary(min_size=1, max_size=3),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=60)
+@given(CONSTRAINTS, ANY_TOKENS, st.data())
+def test_every_lit_edge_exists(pattern: str, extra: list[bytes], data: st.DataObject) -> None:
+    tokens = [bytes([b]) for b in range(256)] + extra
+    vocabulary = explorer.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens)])
+    dfa = explorer.compile(explorer.regex(pattern), vocabulary)
+    state = data.draw(st.integers(0, dfa.num_states - 1))
+    token = data.draw(st.integers(0, len(tokens)))
+    forms = {form: character_figure(dfa, form) for form in ("characters", "bytes")}
+    edges_q = {edge.id for edge in token_figure(dfa, sources=[state]).edges}
+    edges_t = {edge.id for edge in detokenizing_figure(vocabulary, [token]).edges}
+    for form, figure in forms.items():
+        edges_c = {edge.id for edge in figure.edges}
+        walk = plain(walk_packet(dfa, state, token, form=form))  # pyright: ignore[reportArgumentType]
+        for k, step in enumerate(walk["path"]):
+            assert step["edge_t"] in edges_t
+            assert step["edge_c"] is None or step["edge_c"] in edges_c
+            if form == "bytes" and k != walk["failed_at"]:
+                assert step["edge_c"] == f"c{step['from']}-c{step['to']}"
+        assert (walk["edge_q"] is not None) == (dfa.step(state, token) is not None)
+        assert walk["edge_q"] is None or walk["edge_q"] in edges_q
+        assert (walk["reason"] is None) == walk["allowed"]
+        assert walk["explanation"]["allowed"] == walk["allowed"]
+
+
+def test_slow_motion_lights_the_still() -> None:
+    session = toy_session()
+    dfa = toy_dfa()
+    found = lit(session.trace, 1, dfa, token=4, written=2)
+    figures = (character_figure(dfa), detokenizing_figure(dfa.vocabulary, range(5)))
+    known = {n.id for figure in (*figures, token_figure(dfa)) for n in figure.nodes}
+    assert set(found.nodes) <= known
+    assert {n for n, mark in found.nodes.items() if mark == "now"} == {"c2", "t666f", "q3"}
+    assert {e for e, mark in found.edges.items() if mark == "go"} == {
+        "c3-c1",
+        "c1-c2",
+        "t-t66",
+        "t66-t666f",
+        "q3-q4",
+    }
+    assert {e for e, mark in found.edges.items() if mark == "past"} == {
+        "c0-c1",
+        "c2-c3",
+        "q0-q3",
+    }
+
+
+@given(st.text())
+def test_markup_is_text_and_nothing_else(words: str) -> None:
+    shown = markup(words)
+    assert not set(shown) & set("<>\"'")
+    parsed = ElementTree.fromstring(f"<t>{shown}</t>")
+    assert len(parsed) == 0
+    assert all(c == " " or c.isprintable() for c in parsed.text or "")
+    assert "".join(c for c in words if c in "<>&") == "".join(
+        c for c in (parsed.text or "") if c in "<>&"
+    )
+
+
+def test_no_token_becomes_markup_in_a_snapshot() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(HOSTILE, eos_ids=[len(HOSTILE)])
+    session = hash_session(vocabulary, r"(?s:.)*", 4)
+    trace, dfa = session.trace, session.dfa
+    assert dfa is not None
+    for k in range(len(trace.positions)):
+        found = snapshot(trace, k, dfa)
+        root = ElementTree.fromstring(found.svg)
+        names = {item.tag.split("}")[-1] for item in root.iter()}
+        assert names <= {"svg", "title", "rect", "text", "tspan", "path", "polygon", "circle", "g"}
+        attributes = {name for item in root.iter() for name in item.attrib}
+        assert not [name for name in attributes if name.startswith("on") or "href" in name]
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", found.svg)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", found.text)
+    texts = cast("dict[str, list[str]]", decompress(str(vocabulary_packet(vocabulary)["data"])))
+    assert texts["text"][1] == "</script><script>alert(1)</script>"  # Data: the page sets text.
+    assert all(t.isprintable() and " " not in t for t in texts["text"])
+
+
+def test_hostile_tokens_in_every_machine() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(HOSTILE, eos_ids=[len(HOSTILE)])
+    dfa = explorer.compile(explorer.regex(r"(?s:.)*"), vocabulary)
+    figures = {
+        "character_fsa": character_figure(dfa),
+        "detokenizing_fst": detokenizing_figure(vocabulary, range(len(HOSTILE))),
+        "token_dfa": token_figure(dfa),
+    }
+    layouts = lay_out(figures)
+    for name, figure in figures.items():
+        root = ElementTree.fromstring(machine_svg(figure, layouts[name]))
+        assert {item.tag.split("}")[-1] for item in root.iter()} <= {
+            "svg", "title", "rect", "text", "tspan", "path", "polygon", "circle", "g",
+        }  # fmt: skip
+
+
+def test_unicode_labels() -> None:
+    assert ranges_label([(0xE4, 0xE4), (0xF6, 0xF6), (0x65E5, 0x65E5)]) == "ä ö 日"
+    assert ranges_label([(0x20, 0x20), (0x2423, 0x2423)]) == "␣ \\␣"
+    assert ranges_label([(0, 0x10FFFF)]) == "any"
+    assert ranges_label([(0, 9), (11, 0x10FFFF)]) == "all but \\n"
+    assert len(ranges_label([(2 * k, 2 * k) for k in range(30, 600)])) <= 20
+
+
+def test_a_packed_mask_comes_back() -> None:
+    bits = np.random.default_rng(1).random(1003) < 0.3
+    assert (unpack_bits(pack_bits(bits), 1003) == bits).all()
+
+
+def test_orders_are_permutations() -> None:
+    classes = np.array([0, 3, 2, 2, 0, 1, 2, 3])
+    order = token_order("class", classes)
+    assert classes[order].tolist() == [1, 2, 2, 2, 3, 3, 0, 0]
+    chances = np.array([0.1, 0.5, 0.1, 0.0])
+    assert token_order("probability", classes, chances).tolist() == [1, 0, 2, 3, 4, 5, 6, 7]
+    assert token_order("id", classes).tolist() == list(range(8))
+
+
+def test_the_strip_marks_how_each_token_came_about() -> None:
+    session = toy_session()
+    other = session.fork()
+    other.jump(1)
+    other.step("f")
+    packet = plain(strip_packet(session.trace, session.vocabulary, [other]))
+    assert [token["text"] for token in packet["tokens"]] == ["foo", "food", "EOS"]
+    assert [token["by"] for token in packet["tokens"]] == ["user", "user", "sampler"]
+    assert [token["forced"] for token in packet["tokens"]] == [False, False, True]
+    assert packet["tokens"][0]["surprisal"] == pytest.approx(-math.log2(0.34), abs=1e-3)
+    assert packet["forks"][0]["from"] == 1
+    assert [token["text"] for token in packet["forks"][0]["tokens"]] == ["f"]
+
+
+def test_over_time_has_a_value_per_position() -> None:
+    trace = toy_session().trace
+    lines = over_time(trace)
+    assert lines.allowed == (3, 3, 1, 1)
+    assert lines.z[0] == pytest.approx(0.64) and lines.z[-1] is None
+    assert lines.chosen[:2] == pytest.approx((0.34, 0.22)) and lines.chosen[-1] is None
+
+
+def test_the_plotly_figure_holds_the_same_values_and_escapes() -> None:
+    pytest.importorskip("plotly")
+    from widgets.figures.plotly_figure import trace_figure
+
+    vocabulary = explorer.Vocabulary.from_bytes(HOSTILE, eos_ids=[len(HOSTILE)])
+    trace = hash_session(vocabulary, r"(?s:.)*", 4).trace
+    figure = cast(Any, trace_figure(trace))
+    assert list(figure.data[0].y) == list(over_time(trace).z)
+    assert not [words for words in figure.data[0].text if "<" in words]
+
+
+def test_a_run_stores_each_row_once_and_names_the_same_masks() -> None:
+    session = toy_session()
+    packet = plain(trace_packet(session.trace, session.dfa))
+    assert len(packet["positions"]) == 4 and len(packet["rows"]) == 2
+    for k, position in enumerate(packet["positions"]):
+        row = unpack_bits(packet["rows"][position["row"]], packet["num_classes"])
+        assert row[session.trace.token_class].tolist() == session.trace.allowed(k).tolist()
+
+
+def test_relevant_tokens_hold_the_taken_one_and_those_asked_for() -> None:
+    trace = toy_session().trace
+    assert relevant_tokens(trace, 1, [1], most=2) == (1, 4, 2)
+    assert 5 not in relevant_tokens(trace, 1)
+
+
+def test_a_machine_packet_is_json_and_complete() -> None:
+    packet = plain(machine_packet(toy_dfa(), range(5), key="k"))
+    assert set(packet["machines"]) == {"character_fsa", "detokenizing_fst", "token_dfa"}
+    for name, machine in packet["machines"].items():
+        places = packet["layouts"][name]
+        assert {edge["id"] for edge in machine["edges"]} == set(places["edges"])
+    assert packet["pattern"] == "(foo)+d"
+
+
+def test_sizes_at_131_072_tokens(tekken_131k: explorer.Vocabulary) -> None:
+    session = hash_session(tekken_131k, r'"([^"\\\x00-\x1f]|\\["\\/bfnrt])*"', 6)
+    trace, dfa = session.trace, session.dfa
+    assert dfa is not None
+    vocabulary = vocabulary_packet(tekken_131k)
+    assert size(vocabulary) <= 1_500_000
+    texts = cast("dict[str, list[str]]", decompress(str(vocabulary["data"])))
+    assert len(texts["text"]) == len(tekken_131k)
+    assert size(class_packet(dfa)) <= 64_000
+    machine = machine_packet(dfa, relevant_tokens(trace, 2))
+    assert size(machine) <= 200_000
+    for k in range(len(trace.positions)):
+        assert size(position_packet(trace, k, dfa)) <= 64_000
+    # A thousand steps of this kind stay within 5 MB.
+    assert size(trace_packet(trace, dfa)) / len(trace.positions) * 1_000 <= 5_000_000
+    for k in range(3):
+        assert len(snapshot(trace, k, dfa).svg) <= 200_000
+
+
+def test_the_path_of_a_long_text_is_cut() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a" * 50], eos_ids=[1])
+    session = hash_session(vocabulary, "a*b?", 30)
+    packet = position_packet(session.trace, len(session.trace.steps), session.dfa)
+    path = cast("list[int]", packet["path"])
+    assert len(path) <= 256 and packet["path_from"] == len(session.trace.data) + 1 - len(path)
