@@ -12,7 +12,7 @@ WORKERS ?= auto
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-long check format bench clean
+.PHONY: help setup lab test test-browser test-long check format bench clean
 
 help: ## Say what there is.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -30,10 +30,13 @@ lab: $(STAMP) ## Set up, then show a compile and its masks on the command line.
 	@$(BIN)/explorer demo
 
 test: $(STAMP) ## Run the tests (minutes).
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not long" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not long" --ignore=tests/browser $(ARGS)
+
+test-browser: $(STAMP) ## Drive a real JupyterLab in a real browser (needs chromium).
+	$(BIN)/python -m pytest tests/browser $(ARGS)
 
 test-long: $(STAMP) ## Run every test with many more examples.
-	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-4000} $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 $(ARGS)
+	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-4000} $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 --ignore=tests/browser $(ARGS)
 
 check: $(STAMP) ## Format check, lint and types.
 	$(BIN)/ruff format --check .
