@@ -269,6 +269,8 @@ class Explorer(anywidget.AnyWidget):
         return {"machine": self._page(self.session).machine()}
 
     def _around(self, content: Message) -> dict[str, object]:
+        if content.get("seen", self.session.generation) != self.session.generation:
+            return {"around": None}  # Already elsewhere: the page asks again from there.
         k = self._checked(content)
         also = [int(token) for token in content.get("also", ())]
         return {"around": self._page(self.session).around(self.cursor.full_trace(), k, also)}

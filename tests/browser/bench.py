@@ -20,7 +20,7 @@ CELL = """import explorer
 from explorer import Sampler
 from widgets import Explorer
 lm = explorer.load_model("tiny")"""
-SHOW = """e = Explorer(lm, explorer.regex("[a-z ,.]{300,400}"), "Once ", sampler=Sampler(1.0))
+SHOW = """e = Explorer(lm, explorer.regex("[a-z ,.]{200,260}"), "Once ", sampler=Sampler(1.0))
 e"""
 CLICK = """async (root) => {
     const where = root.querySelector('.where'), button = root.querySelector('.step');

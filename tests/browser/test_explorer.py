@@ -424,3 +424,43 @@ def test_narrow_has_tabs_and_nothing_sticks_out(toy: Locator, notebook: Notebook
     assert sizes
     assert min(sizes) >= 10.95
     quiet(notebook)
+
+
+def test_a_large_machine_shows_the_way_and_what_is_ahead(notebook: Notebook, lab: Lab) -> None:
+    pattern = "(a|b|cd){900}[a-z ]{300}"
+    notebook.open(
+        lab.code(
+            "large.ipynb",
+            "import explorer\nfrom widgets import Explorer\nlm = explorer.load_model('tiny')\n"
+            f"Explorer(lm, explorer.regex({pattern!r}))",
+        )
+    )
+    assert notebook.run_all()
+    root = notebook.explorer()
+    seen: list[set[str]] = []
+    for k in range(3):
+        at(root, k)
+        for machine in ("character_fsa", "token_dfa"):
+            now = root.locator(f'[data-machine="{machine}"] .n.now')
+            now.wait_for(state="attached")
+        seen.append(classes(root, "character_fsa", ".n.now", "data-node"))
+        assert root.locator('[data-machine="character_fsa"] .n').count() < 60
+        press(root, STEP)
+    assert seen[0] == {"c0"}
+    assert seen[0].isdisjoint(seen[1]) or seen[1].isdisjoint(seen[2])
+    quiet(notebook)
+
+
+def test_forks_are_rows_and_can_be_gone_to(toy: Locator, notebook: Notebook) -> None:
+    press(toy, STEP)
+    at(toy, 1)
+    toy.get_by_role("button", name="Fork").click()
+    toy.locator(".lmx-fork").nth(1).wait_for()
+    toy.locator(f'.lmx-row[data-token="{FOOD}"]').click()
+    at(toy, 2)
+    rows = toy.locator(".lmx-fork")
+    shown = [row.locator(".lmx-tok").all_inner_texts() for row in rows.all()]
+    assert shown == [["foo"], ["foo", "food"]]
+    rows.first.click()
+    at(toy, 1)
+    quiet(notebook)

@@ -9,7 +9,7 @@ const MACHINES = [
   ["detokenizing_fst", "Detokenizing FST", "token in : byte out"],
   ["token_dfa", "Token DFA = FSA ∘ FST", "same states, tokens on the arcs"],
 ];
-const LEAST_ZOOM = 0.8; // Smaller than this circles and labels would overlap.
+const LEAST_ZOOM = 0.72; // Smaller than this circles and labels would overlap.
 const LABEL = 12;
 const LEAST_LABEL = 11; // On the screen, however small the drawing is.
 
@@ -165,7 +165,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     const widest = Math.max(1, ...same.map((one) => (graphs[one] ? graphs[one].layout.width : 1)));
     return room > 0 ? room / widest : 1;
   };
-  const factor = (name = "character_fsa") => zoom ?? Math.min(Math.max(fitting(name), LEAST_ZOOM), 1.25);
+  const factor = (name = "character_fsa") => zoom ?? Math.min(Math.max(fitting(name), LEAST_ZOOM), 1);
 
   for (const [name, title, about] of MACHINES) {
     const caption = h("span", {}, about);

@@ -162,7 +162,7 @@ function pageState(model) {
     if (ui.around && ui.around.path === key) return;
     ui.around = { ...ui.around, path: key };
     const answer = await ui.ask("around", { k: ui.position.k });
-    if (answer.ok && ui.around.path === key) {
+    if (answer.ok && answer.around && ui.around.path === key) {
       // The same figure stays the same object, so that it is not drawn again.
       const found = answer.around.key === ui.around.key ? ui.around : answer.around;
       ui.around = { ...found, path: key };
