@@ -26,8 +26,8 @@ $(STAMP): pyproject.toml .ci/constraints.txt
 
 setup: $(STAMP) ## Make the environment, and nothing else.
 
-lab: $(STAMP) ## Set up, then show a compile and its masks on the command line.
-	@$(BIN)/explorer demo
+lab: $(STAMP) ## Set up, then open the explorer in JupyterLab.
+	@$(BIN)/explorer lab
 
 test: $(STAMP) ## Run the tests (minutes).
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not long" --ignore=tests/browser $(ARGS)

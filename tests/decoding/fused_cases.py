@@ -57,7 +57,7 @@ def some_rows(dfas: list[explorer.TokenDFA], device: str, count: int | None = No
         for budget in (UNLIMITED, 2, 1, 0)
     ]
     if count is not None:
-        chosen = random.Random(count).sample(chosen, count)
+        chosen = random.Random(count).sample(chosen, min(count, len(chosen)))
     which, states, budgets = (list(column) for column in zip(*chosen, strict=True))
     rows = Rows.start(states, which, list(range(len(states))), device=device)
     rows.remaining.copy_(torch.tensor(budgets))
