@@ -29,6 +29,7 @@ from torch import Tensor
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding import reference
+from explorer.decoding.arguments import LAST_SEED, checked_sampler, whole_number
 from explorer.decoding.model import LanguageModel, Prompt, open_batch
 from explorer.decoding.reference import Rows
 from explorer.decoding.rule import Rule
@@ -207,12 +208,11 @@ def generate(
             remedy="Give one stream for each prompt, or none.",
             evidence={"streams": len(streams), "prompts": len(listed)},
         )
-    if isinstance(max_tokens, bool) or max_tokens < 1:
-        raise ExplorerError(
-            f"max_tokens is {max_tokens}, not a whole number from 1.",
-            remedy="Give a larger max_tokens.",
-            evidence={"max_tokens": max_tokens},
-        )
+    max_tokens = whole_number("max_tokens", max_tokens, 1)
+    seed = whole_number("seed", seed, 0, LAST_SEED)
+    sampler = checked_sampler(sampler)
+    if streams is not None:
+        streams = [whole_number("a stream", stream) for stream in streams]
     if not listed:
         return []
 

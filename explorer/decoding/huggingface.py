@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,7 @@ class HuggingFaceModel:
             self._empty_cache() if self._takes_cache else None,
             takes_positions=self._takes_positions,
             last_only=self._last_only,
+            check=self._check_longest,
         )
 
     def _empty_cache(self) -> Cache:
@@ -195,6 +196,9 @@ class HuggingFaceModel:
                 "The model cannot say what comes first in an empty text.",
                 remedy="Give a prompt of at least one token.",
             )
+        self._check_longest(longest)
+
+    def _check_longest(self, longest: int) -> None:
         if self.max_length is not None and longest > self.max_length:
             raise ExplorerError(
                 f"The text has {longest:,} tokens; {self._name} reads at most {self.max_length:,}.",
@@ -263,6 +267,7 @@ class HuggingFaceBatch:
         cache: An empty dynamic cache; ``None`` for a model that takes none.
         takes_positions: Whether the model is told the place of each id, which padding shifts.
         last_only: How to ask for the last logits only.
+        check: Refuses a text of too many tokens.
     """
 
     def __init__(
@@ -273,7 +278,9 @@ class HuggingFaceBatch:
         *,
         takes_positions: bool,
         last_only: dict[str, Any],
+        check: Callable[[int], None],
     ) -> None:
+        self._check = check
         self._model = model
         self._cache = cache
         self._takes_positions = takes_positions
@@ -294,6 +301,7 @@ class HuggingFaceBatch:
 
     def step(self, tokens: Tensor) -> Tensor:
         """Read one more token in each row; see `Batch.step`. Does not wait for the device."""
+        self._check(self._seen.shape[1] + 1)
         column = tokens.reshape(-1, 1)
         self._seen = torch.cat([self._seen, torch.ones_like(column)], dim=-1)
         self._positions = torch.cat([self._positions, self._positions[:, -1:] + 1], dim=-1)

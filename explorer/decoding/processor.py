@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from explorer.budget import Budget
+from explorer.decoding.arguments import LAST_SEED, checked_sampler, whole_number
 from explorer.decoding.generate import AnyConstraint, Batch, for_each
 from explorer.decoding.recorder import Recorder
 from explorer.decoding.sampler import Sampler
@@ -75,8 +76,8 @@ class ConstraintLogitsProcessor:
         budget: Budget | None = None,
     ) -> None:
         self._vocabulary = vocabulary
-        self._sampler = sampler
-        self._seed = seed
+        self._sampler = checked_sampler(sampler)
+        self._seed = whole_number("seed", seed, 0, LAST_SEED)
         self._max_tokens = max_tokens
         self._streams = streams
         self._record = record

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from torch import Tensor
@@ -57,7 +57,18 @@ class Sampler:
     min_p: float | None = None
 
     def __post_init__(self) -> None:
-        _check("temperature", self.temperature, math.isfinite(self.temperature), "a finite number")
+        for name in ("temperature", "top_p", "min_p", "top_k"):
+            given: object = getattr(self, name)
+            if given is None and name != "temperature":
+                continue
+            try:
+                plain = float(given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            except (TypeError, ValueError):
+                plain = math.nan
+            _check(name, cast("float", given), math.isfinite(plain), "a finite number")
+            # Plain Python numbers, so that a trace can be saved.
+            exact = int(plain) if name == "top_k" and plain.is_integer() else plain
+            object.__setattr__(self, name, exact)
         _check("temperature", self.temperature, self.temperature >= 0, "0 or more")
         if self.top_k is not None:
             _check("top_k", self.top_k, int(self.top_k) == self.top_k >= 1, "a whole number from 1")

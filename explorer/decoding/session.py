@@ -30,6 +30,7 @@ from torch import Tensor
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool
 from explorer.budget import Budget
+from explorer.decoding.arguments import LAST_SEED, checked_sampler, whole_number
 from explorer.decoding.logits_store import LogitsStore
 from explorer.decoding.model import LanguageModel, Message, Prompt
 from explorer.decoding.rule import Rule
@@ -130,7 +131,9 @@ class Session:
                 remedy='Give one, such as load_model("tiny").',
             )
         rule = Rule.of(constraint, lm.vocabulary, budget)
-        _check_numbers(max_tokens, top_k)
+        max_tokens = None if max_tokens is None else whole_number("max_tokens", max_tokens, 1)
+        top_k = whole_number("top_k", top_k, 1)
+        seed = whole_number("seed", seed, 0, LAST_SEED)
         if masking_budget:
             rule.check_budget(max_tokens)
         setting = Setting(
@@ -138,7 +141,7 @@ class Session:
             rule=rule,
             prompt=_kept_prompt(prompt),
             prompt_ids=tuple(lm.encode_prompt(prompt)),
-            sampler=sampler,
+            sampler=checked_sampler(sampler),
             max_tokens=max_tokens,
             masking_budget=masking_budget,
             top_k=top_k,
@@ -434,7 +437,7 @@ class Session:
         with self._lock:
             other = self._twin(self._line[: self._at + 1], self._at)
             if seed is not None:
-                other._seed = seed
+                other._seed = whole_number("seed", seed, 0, LAST_SEED)
             self._forks = (*self._forks, other)
             return other
 
@@ -677,16 +680,6 @@ def _kept_prompt(prompt: Prompt) -> str | tuple[Message, ...]:
     if isinstance(prompt, str):
         return prompt
     return tuple({str(key): str(value) for key, value in turn.items()} for turn in prompt)
-
-
-def _check_numbers(max_tokens: int | None, top_k: int) -> None:
-    for name, value in (("max_tokens", max_tokens), ("top_k", top_k)):
-        if value is not None and (isinstance(value, bool) or value < 1):
-            raise ExplorerError(
-                f"{name} is {value}, not a whole number from 1.",
-                remedy=f"Give a larger {name}.",
-                evidence={name: value},
-            )
 
 
 def _count(n: int) -> int:

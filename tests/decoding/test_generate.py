@@ -198,7 +198,7 @@ def test_numbers_that_do_not_fit() -> None:
         generate(model, "x", None)
     with pytest.raises(ConstraintError, match="could be a pattern or a text"):
         generate(model, ["x"], "foo")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ExplorerError, match="64-bit"):
+    with pytest.raises(ExplorerError, match="seed is -1"):
         generate(model, ["x"], None, Sampler(1.0), seed=-1)
 
 
