@@ -196,5 +196,9 @@ class MissingDependency(ExplorerError, AttributeError):
     """
 
 
+class ContextFull(ExplorerError):
+    """The text has more tokens than the model can read, so nothing more can be drawn."""
+
+
 class DamagedFile(ExplorerError):
     """A saved file that cannot be read back: wrong kind, version, fingerprint or content."""

@@ -26,7 +26,6 @@ from explorer.analysis.explanation import (
 from explorer.analysis.groups import Reasons, explain_all
 from explorer.analysis.verdict import judge_recorded
 from explorer.errors import ExplorerError
-from explorer.tokens.states import DONE
 from explorer.tokens.token_dfa import TokenDFA
 
 if TYPE_CHECKING:
@@ -75,8 +74,9 @@ def explain_step(
     dfa = _machine(session)
     trace = session.trace
     k = _position(trace, position)
-    ended = trace.positions[k].state == DONE
-    logits = None if session.lm is None or ended else session.logits(k)
+    # Without a distribution the text has ended, or fills all that the model can read.
+    unread = trace.positions[k].distribution is None
+    logits = None if session.lm is None or unread else session.logits(k)
     return explain_trace(dfa, trace, token, k, logits=logits)
 
 
@@ -138,7 +138,7 @@ def reasons_at(session: SteppedSession, position: int | None = None) -> Reasons:
     k = _position(trace, position)
     here = trace.positions[k]
     probabilities = None
-    if session.lm is not None and here.state != DONE:
+    if session.lm is not None and here.distribution is not None:
         probabilities = _softmax(session.logits(k))
     return explain_all(dfa, here.state, probabilities, text=here.data)
 

@@ -32,7 +32,7 @@ from transformers.utils import logging
 
 from explorer.decoding.key_values import KeyValues
 from explorer.decoding.model import Prompt, Reading
-from explorer.errors import ExplorerError
+from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary
 
 
@@ -200,7 +200,7 @@ class HuggingFaceModel:
 
     def _check_longest(self, longest: int) -> None:
         if self.max_length is not None and longest > self.max_length:
-            raise ExplorerError(
+            raise ContextFull(
                 f"The text has {longest:,} tokens; {self._name} reads at most {self.max_length:,}.",
                 remedy="Shorten the prompt, or set max_tokens so that the text ends before.",
                 evidence={"tokens": longest, "limit": self.max_length},

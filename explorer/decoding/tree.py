@@ -26,7 +26,7 @@ from explorer.decoding.randomness import uniform
 from explorer.decoding.rule import Mask, Rule
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.step_record import ChosenBy, Position, Step, Timing, added
-from explorer.errors import ExplorerError
+from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.states import DONE
 
 _MEASURED_KEPT: Final = 4
@@ -138,7 +138,12 @@ class Tree:
             spent = _milliseconds(began)
             distribution = None
             if self.logits is not None and node.state != DONE:
-                distribution = self._measure(node, mask, spent).distribution
+                try:
+                    distribution = self._measure(node, mask, spent).distribution
+                except ContextFull:
+                    # The text stands; only what would come next cannot be said.
+                    if node.parent is None:
+                        raise
             node.position = Position(
                 index=node.index,
                 state=node.state,

@@ -61,3 +61,20 @@ def test_a_batch_does_not_run_past_the_context() -> None:
     ):
         with pytest.raises(ExplorerError, match="reads at most 256"):
             run()
+
+
+def test_a_full_context_loses_nothing(tmp_path: Path) -> None:
+    session = explorer.Session(
+        explorer.load_model("tiny"), explorer.regex("[0-9]{300,}"), "x " * 240
+    )
+    with pytest.raises(explorer.errors.ContextFull, match="reads at most 256"):
+        session.run()
+    trace = session.trace
+    assert len(trace.steps) == session.index > 0 and trace.positions[-1].distribution is None
+    assert trace.positions[-2].distribution is not None
+    trace.save(tmp_path / "trace.json")
+    assert explorer.Trace.load(tmp_path / "trace.json").text == session.text
+    with pytest.raises(explorer.errors.ContextFull):
+        session.step()
+    session.back(2)
+    session.step(token=session.trace.steps[-1].token)
