@@ -34,7 +34,7 @@ STAGE: Final = "Determinization"
 
 # Work units (arc visits) between two looks at the clock: about ten milliseconds.
 QUANTUM: Final = 2_000_000
-_SECONDS_PER_BYTE: Final = 5e-10
+_SECONDS_PER_BYTE: Final = 1e-9
 
 # What a call of `_expand` came back for.
 _FINISHED: Final = 0
