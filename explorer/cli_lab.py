@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -93,6 +94,10 @@ def command(folder: Path, port: int | None, browser: bool) -> list[str]:
         words.append(f"--ServerApp.port={port}")
     if not browser:
         words.append("--no-browser")
+    # In containers everybody is root, and Jupyter refuses without being told. The server still
+    # listens on the loopback address only and asks for its token.
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        words.append("--allow-root")
     return words
 
 

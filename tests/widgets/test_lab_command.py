@@ -70,3 +70,11 @@ def test_doctor_reports_what_is_there(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["numpy"]["level"] == "ok"
     assert "4,000 tokens" in found["embedded model"]["found"]
     assert all(one["remedy"] for one in found.values() if one["level"] != "ok")
+
+
+@pytest.mark.parametrize(("user", "told"), [(0, True), (1000, False)])
+def test_root_is_let_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, user: int, told: bool
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    assert ("--allow-root" in cli_lab.command(tmp_path, None, False)) == told
