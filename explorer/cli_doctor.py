@@ -1,7 +1,11 @@
 """``explorer doctor``: what of the toolkit works here, and what to do about what does not.
 
 Each check is a finding with a remedy, or none. Checks import libraries one at a time in this
-process, so the command takes as long as importing torch does; nothing is downloaded.
+process, so the command takes as long as importing torch does; nothing is downloaded. The versions
+asked for are those of the installed package's own metadata.
+
+Beyond imports it looks at what fails silently in a notebook: a kernel of another Python, and
+widgets whose page side JupyterLab does not find.
 """
 
 from __future__ import annotations
@@ -11,11 +15,14 @@ import importlib
 import importlib.metadata
 import importlib.util
 import json
+import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Final, Literal
+from pathlib import Path
+from typing import Any, Final, Literal, cast
 
 Level = Literal["ok", "note", "missing"]
 
@@ -34,6 +41,12 @@ _LIBRARIES: Final = (
     ("jupyterlab", "jupyterlab", "explorer lab", "lab", False),
     ("plotly", "plotly", "figures of a finished run", "lab", False),
 )
+
+_PACKAGE: Final = "constraint-explorer"
+_PAGE_SIDES: Final = ("anywidget", "@jupyter-widgets/jupyterlab-manager")
+"""The JupyterLab extensions that draw our widgets, by folder."""
+
+_GRAPH: Final = "digraph { a -> b [label=x] }"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +108,9 @@ def findings() -> list[Finding]:
     found = [_python()]
     found += [_library(*entry) for entry in _LIBRARIES]
     checks: tuple[tuple[str, Callable[[], Finding]], ...] = (
+        ("widgets", _page_sides),
+        ("kernel", _kernel),
+        ("notebooks", _notebooks),
         ("Graphviz", _graphviz),
         ("embedded model", _model),
         ("GPU", _gpu),
@@ -115,29 +131,123 @@ def _python() -> Finding:
 
 
 def _library(module: str, distribution: str, use: str, extra: str, engine: bool) -> Finding:
+    package = _PACKAGE + (f"[{extra}]" if extra else "")
+    level: Level = "missing" if engine else "note"
     try:
         importlib.import_module(module)
-        return Finding(module, "ok", importlib.metadata.version(distribution))
+    except ImportError as error:
+        remedy = f"pip install '{package}'"
+        if module == "pynini" and not sys.platform.startswith("linux"):
+            remedy = "conda install -c conda-forge pynini; its wheels are for Linux only"
+        return Finding(module, level, f"{error}; needed for {use}", remedy)
+    try:
+        version = importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return Finding(module, "ok", "version not known")
-    except ImportError as error:
-        package = "constraint-explorer" + (f"[{extra}]" if extra else "")
-        level: Level = "missing" if engine else "note"
-        return Finding(module, level, f"{error}; needed for {use}", f"pip install '{package}'")
+    least = _least(distribution)
+    if _numbers(version) < _numbers(least):
+        found = f"{version}, older than {least}, which {use} needs"
+        return Finding(module, level, found, f"pip install --upgrade '{package}'")
+    return Finding(module, "ok", version)
+
+
+def _least(distribution: str) -> str:
+    """The lowest version that our own metadata allows; empty where none is named."""
+    try:
+        wanted = importlib.metadata.requires(_PACKAGE) or []
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    for line in wanted:
+        found = re.match(rf"{re.escape(distribution)}\s*>=\s*([0-9.]+)", line)
+        if found is not None:
+            return found[1]
+    return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The release part of a version, for comparing."""
+    found = re.match(r"[0-9.]*[0-9]", version)
+    return tuple(int(part) for part in found[0].split(".") if part) if found else ()
+
+
+def _page_sides() -> Finding:
+    """Whether JupyterLab finds what draws the widgets; without it a cell shows only text."""
+    paths = cast("Any", importlib.import_module("jupyter_core.paths"))
+    folders = [Path(folder) for folder in paths.jupyter_path("labextensions")]
+    lost = [
+        name
+        for name in _PAGE_SIDES
+        if not any((f / name / "package.json").exists() for f in folders)
+    ]
+    if not lost:
+        return Finding("widgets", "ok", "JupyterLab finds what draws them")
+    return Finding(
+        "widgets",
+        "note",
+        f"JupyterLab does not find {' and '.join(lost)}",
+        f"Start JupyterLab with {sys.executable}, or install anywidget where JupyterLab runs.",
+    )
+
+
+def _kernel() -> Finding:
+    """Whether a notebook's default kernel is this Python."""
+    specs = cast("Any", importlib.import_module("jupyter_client.kernelspec"))
+    try:
+        words: list[str] = list(specs.KernelSpecManager().get_kernel_spec("python3").argv)
+    except specs.NoSuchKernel:
+        words = []
+    program = shutil.which(words[0]) if words else None
+    # Not resolved: two environments may link to the same program, and differ all the same.
+    if program is not None and Path(program).parent == Path(sys.executable).parent:
+        return Finding("kernel", "ok", "notebooks run in this Python")
+    return Finding(
+        "kernel",
+        "note",
+        f"notebooks run {program}" if words else "there is no kernel named python3",
+        f"{sys.executable} -m ipykernel install --sys-prefix",
+    )
+
+
+def _notebooks() -> Finding:
+    from explorer.cli_lab import notebooks
+
+    return Finding("notebooks", "ok", f"{len(notebooks())}; `explorer lab` opens them")
 
 
 def _graphviz() -> Finding:
+    """Whether one of the two ways to lay a graph out works, by laying one out."""
     dot = shutil.which("dot")
+    broken = ""
     if dot is not None:
-        return Finding("Graphviz", "ok", f"dot at {dot}")
+        broken = _fails([dot, "-Tplain"])
+        if not broken:
+            return Finding("Graphviz", "ok", f"dot at {dot}")
     if importlib.util.find_spec("pygraphviz") is not None:
-        return Finding("Graphviz", "ok", "no dot; the pygraphviz wheel brings its own")
+        code = "import sys, pygraphviz; pygraphviz.AGraph(sys.stdin.read()).layout('dot')"
+        wheel = _fails([sys.executable, "-c", code])
+        if not wheel:
+            found = f"dot at {dot} fails" if broken else "no dot"
+            return Finding("Graphviz", "ok", f"{found}; the pygraphviz wheel brings its own")
+        broken = broken or wheel
     return Finding(
         "Graphviz",
         "note",
-        "neither dot nor pygraphviz: graphs are laid out more plainly",
+        (broken or "neither dot nor pygraphviz") + ": graphs are laid out more plainly",
         "pip install pygraphviz, or install Graphviz",
     )
+
+
+def _fails(command: list[str]) -> str:
+    """Why a command cannot lay a graph out; empty if it can."""
+    try:
+        done = subprocess.run(
+            command, input=_GRAPH, capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{command[0]}: {error}"
+    if done.returncode == 0:
+        return ""
+    return (done.stderr.strip().splitlines() or [f"{command[0]} ended with {done.returncode}"])[-1]
 
 
 def _model() -> Finding:
@@ -150,6 +260,24 @@ def _model() -> Finding:
 def _gpu() -> Finding:
     import torch
 
+    built = cast("Any", torch.version).cuda
     if torch.cuda.is_available():
-        return Finding("GPU", "ok", torch.cuda.get_device_name(0))
+        name = torch.cuda.get_device_name(0)
+        try:
+            torch.ones(1, device="cuda").add_(1).item()
+        except RuntimeError as error:
+            return Finding(
+                "GPU",
+                "note",
+                f"{name} is there and cannot be used: {str(error).splitlines()[0]}",
+                "Install a torch built for this GPU, or pass device='cpu'.",
+            )
+        return Finding("GPU", "ok", f"{name}, CUDA {built}")
+    if built is not None and shutil.which("nvidia-smi") is not None:
+        return Finding(
+            "GPU",
+            "note",
+            f"torch was built for CUDA {built} and finds no GPU; everything runs on the CPU",
+            "If there is one, `nvidia-smi` says whether its driver works.",
+        )
     return Finding("GPU", "ok", "none; everything runs on the CPU")

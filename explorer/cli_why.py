@@ -87,7 +87,16 @@ def run(arguments: argparse.Namespace) -> int:
             "No token is asked about.", remedy="Give --token TEXT or --token-id N, or --all."
         )
     if arguments.trace is not None:
+        if arguments.prefix is not None or arguments.prefix_ids is not None:
+            raise ExplorerError(
+                "A trace has its own text.", remedy="Give --step K in place of a prefix."
+            )
         return _of_trace(arguments, token)
+    if arguments.step is not None:
+        raise ExplorerError(
+            "--step asks about a saved trace, and there is none.",
+            remedy="Name the trace first (explorer why trace.json --step 7 ...), or give --prefix.",
+        )
     constraint = _constraint(arguments)
     vocabulary = _vocabulary(arguments)
     if constraint is None or vocabulary is None:
@@ -145,7 +154,7 @@ def _place(dfa: TokenDFA, arguments: argparse.Namespace) -> tuple[int, bytes]:
         if following is None:
             why = explain(dfa, state, token, text=data)
             raise ExplorerError(
-                f"The prefix itself is masked. {why.message}",
+                f"The prefix cannot be written. {why.message}",
                 remedy="Ask about that token, or give a prefix that the constraint allows.",
                 evidence={"token": token, "state": state},
             )
@@ -179,7 +188,7 @@ def _check_prefix(constraint: Constraint, prefix: bytes) -> None:
     why = explain_text(constraint, prefix)
     if why.stage == "constraint":
         raise ExplorerError(
-            f"The prefix itself is rejected by the constraint. {why.paragraph}",
+            f"The constraint rejects the prefix. {why.message}",
             remedy="Give a prefix that some text of the constraint begins with.",
             evidence={"offset": why.byte_offset},
         )

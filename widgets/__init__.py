@@ -14,15 +14,51 @@ from typing import TYPE_CHECKING
 from explorer.errors import MissingDependency
 
 if TYPE_CHECKING:
+    from widgets.compare import Compare
     from widgets.cursor import Cursor
     from widgets.explorer import Explorer
     from widgets.kinds import register_kind
+    from widgets.parts import (
+        ConstraintEditor,
+        Distribution,
+        Machines,
+        Mask,
+        OverTime,
+        Reasons,
+        SamplerControls,
+        Stepper,
+        TokenStrip,
+    )
 
-__all__ = ["Cursor", "Explorer", "register_kind"]
+__all__ = [
+    "Compare",
+    "ConstraintEditor",
+    "Cursor",
+    "Distribution",
+    "Explorer",
+    "Machines",
+    "Mask",
+    "OverTime",
+    "Reasons",
+    "SamplerControls",
+    "Stepper",
+    "TokenStrip",
+    "register_kind",
+]
 
 _LATER = {
+    "Compare": "widgets.compare",
+    "ConstraintEditor": "widgets.parts",
     "Cursor": "widgets.cursor",
+    "Distribution": "widgets.parts",
     "Explorer": "widgets.explorer",
+    "Machines": "widgets.parts",
+    "Mask": "widgets.parts",
+    "OverTime": "widgets.parts",
+    "Reasons": "widgets.parts",
+    "SamplerControls": "widgets.parts",
+    "Stepper": "widgets.parts",
+    "TokenStrip": "widgets.parts",
     "register_kind": "widgets.kinds",
 }
 

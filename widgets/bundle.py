@@ -9,22 +9,48 @@ Whole-line comments are left out, because every widget sends its module over the
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, NamedTuple
+
+
+class Part(NamedTuple):
+    """A view that stands alone, or in another one.
+
+    Args:
+        render: The name of its renderer.
+        wants: What its page asks for unasked, see ``pageState``: the classes of the tokens, their
+            texts, the figures around the position.
+        keys: Whether it takes keys.
+        needs: Files that it is made of besides its own.
+    """
+
+    render: str
+    wants: tuple[str, ...] = ()
+    keys: bool = False
+    needs: tuple[str, ...] = ()
+
 
 VIEWS: Final = {
-    "machines": ("renderMachines", ("machines.js",)),
-    "stepper": ("renderStepper", ("stepper.js",)),
-    "strip": ("renderStrip", ("strip.js",)),
-    "distribution": ("renderDistribution", ("distribution.js",)),
-    "mask": ("renderMask", ("mask.js",)),
-    "editor": ("renderEditor", ("distribution.js", "editor.js")),
-    "sampler": ("renderSampler", ("sampler.js",)),
-    "over_time": ("renderOverTime", ("over_time.js",)),
+    "machines": Part("renderMachines", ("machine", "words", "around")),
+    "stepper": Part("renderStepper", ("words",), keys=True),
+    "strip": Part("renderStrip", ("words",), needs=("traps",)),
+    "distribution": Part("renderDistribution", ("machine", "words"), keys=True, needs=("why",)),
+    "mask": Part("renderMask", ("machine", "words"), needs=("bitmap", "history")),
+    "reasons": Part("renderReasons", ("words",), needs=("traps",)),
+    "editor": Part("renderEditor"),
+    "sampler": Part("renderSampler"),
+    "over_time": Part("renderOverTime"),
 }
-"""Each view's renderer, and the files that it needs besides `shared.js`."""
+"""The parts; each is declared in the file of its name."""
+
+WHOLES: Final = {
+    "explorer": ("renderExplorer", tuple(VIEWS)),
+    "compare": ("renderCompare", ("stepper", "strip", "distribution", "mask")),
+}
+"""What is made of parts: the renderer, and the parts."""
 
 _COMMENTS: Final = re.compile(r"^[ \t]*(/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 
@@ -43,20 +69,31 @@ def script(view: str = "explorer") -> str:
     """The joined declarations of a view, without an export.
 
     Args:
-        view: A name of `VIEWS`, or ``"explorer"`` for all of them.
+        view: A name of `VIEWS` or of `WHOLES`.
     """
-    if view == "explorer":
-        parts = list(dict.fromkeys(part for _, needs in VIEWS.values() for part in needs))
-        parts.append("explorer.js")
-    else:
-        parts = list(VIEWS[view][1])
-    joined = "\n".join(source(part) for part in ("shared.js", *parts))
+    names = ["shared", "frame"]
+    for part in WHOLES[view][1] if view in WHOLES else (view,):
+        names += [*VIEWS[part].needs, part]
+    if view in WHOLES:
+        names.append(view)
+    joined = "\n".join(source(f"{name}.js") for name in dict.fromkeys(names))
     return _COMMENTS.sub("", joined).replace("\nexport function ", "\nfunction ")
 
 
 def renderer(view: str = "explorer") -> str:
-    """The name of a view's renderer in `script`."""
-    return "renderExplorer" if view == "explorer" else VIEWS[view][0]
+    """A view's renderer, as an expression over `script`: for a part, in a frame of its own.
+
+    Args:
+        view: A name of `VIEWS` or of `WHOLES`.
+
+    Example:
+        >>> renderer("mask")
+        'standalone("mask", renderMask, ["machine", "words"], false)'
+    """
+    if view in WHOLES:
+        return WHOLES[view][0]
+    part = VIEWS[view]
+    return f'standalone("{view}", {part.render}, {json.dumps(part.wants)}, {json.dumps(part.keys)})'
 
 
 @cache
@@ -64,11 +101,11 @@ def module(view: str = "explorer") -> str:
     """The ES module of a view, as a widget loads it.
 
     Args:
-        view: A name of `VIEWS`, or ``"explorer"``.
+        view: A name of `VIEWS` or of `WHOLES`.
 
     Example:
-        >>> module("mask").splitlines()[-1]
-        'export default { render: renderMask };'
+        >>> module("explorer").splitlines()[-1]
+        'export default { render: renderExplorer };'
     """
     return f"{script(view)}\nexport default {{ render: {renderer(view)} }};\n"
 

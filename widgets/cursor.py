@@ -46,11 +46,14 @@ class Cursor:
 
     def __init__(self, session: Session) -> None:
         self.lock = threading.RLock()
+        self.playing = False
+        """Whether a page plays, as it last said; what is done in quiet moments waits."""
         self._lines: list[tuple[str, Session]] = [("line 1", session)]
         self._current = 0
         self._made = 1
         self._selected: int | None = None
         self._listeners: list[Callable[[], None]] = []
+        self._whole: tuple[Session, int, Trace] | None = None
 
     @property
     def session(self) -> Session:
@@ -161,7 +164,7 @@ class Cursor:
             ahead = min(session.length - session.index, tokens)
             session.forward(ahead)
             before = session.index
-            if ahead < tokens:
+            if ahead < tokens and session.lm is not None:
                 session.run(tokens - ahead)
             self._tell()
             return not session.finished and session.index - before == tokens - ahead
@@ -250,10 +253,14 @@ class Cursor:
             k = session.index
             if k == session.length:
                 return session.trace
-            session.jump(session.length)
-            trace = session.trace
-            session.jump(k)
-            return trace
+            known = self._whole
+            if known is None or known[0] is not session or known[1] != session.generation:
+                session.jump(session.length)
+                trace = session.trace
+                session.jump(k)
+                # Looking ahead is a move to the session: only the first look is to count as one.
+                known = self._whole = (session, session.generation, trace)
+            return known[2]
 
     @property
     def lm(self) -> LanguageModel | None:

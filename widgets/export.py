@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Final, cast
 from widgets import bundle
 from widgets.figures.packets import compress, trace_packet
 from widgets.page import ALL_TOKENS, Packet
+from widgets.why import groups_at, traps_of
 
 if TYPE_CHECKING:
     from widgets.explorer import Explorer
 
 MOST_HINTS: Final = 200
+MOST_SUMMARIES: Final = 100
+"""For how many positions the groups of reasons are stored."""
 
 _PAGE: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Explorer</title>
@@ -111,4 +114,11 @@ def recorded(explorer: Explorer) -> Packet:
             "around": [data.around(trace, k) for k in range(len(trace) + 1)],
             "walks": walks,
             "reasons": reasons,
+            "summaries": []
+            if data.dfa is None
+            else [
+                groups_at(explorer.session, trace, k).packet
+                for k in range(min(len(trace) + 1, MOST_SUMMARIES))
+            ],
+            "traps": traps_of(explorer.session, trace),
         }

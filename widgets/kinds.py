@@ -61,6 +61,21 @@ def _choices(text: str) -> Constraint:
 register_kind("regex", regex)
 register_kind("choices", _choices)
 
+_BUILT_IN: Final = dict(_KINDS)
+
+
+def is_built_in(kind: str) -> bool:
+    """Whether a kind is ours, so that another process knows it too.
+
+    Args:
+        kind: A name.
+
+    Example:
+        >>> is_built_in("regex"), is_built_in("sonnet")
+        (True, False)
+    """
+    return kind in _BUILT_IN and _KINDS[kind] is _BUILT_IN[kind]
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:

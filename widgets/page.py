@@ -8,27 +8,47 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.analysis.step import explain_trace
+from explorer.automata.source import Regex
 from explorer.decoding.measure import measure
 from explorer.decoding.session import Session
+from explorer.decoding.step_record import Step
 from explorer.decoding.trace import Trace
+from explorer.tokens.failing import run
 from explorer.tokens.states import DONE
 from widgets.figures.ahead import ahead
 from widgets.figures.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.distribution import reason_at
 from widgets.figures.labels import token_text
 from widgets.figures.layout import lay_out
 from widgets.figures.over_time import over_time
-from widgets.figures.packets import drawn_states, machine_packet, vocabulary_packet
+from widgets.figures.packets import (
+    class_packet,
+    drawn_states,
+    machine_packet,
+    vocabulary_packet,
+)
 from widgets.figures.position import position_packet
-from widgets.figures.reasons import short_reason
 from widgets.figures.stages import stage_figures
-from widgets.figures.strip import strip_packet
+from widgets.figures.strip import rejected_token, strip_packet, strip_token
 from widgets.figures.walk import walk_packet
+from widgets.figures.why import more_packet, verdict_packet
 from widgets.toy import ToyModel
+
+MOST_BOXES: Final = 8_192
+"""Of how many steps the token's box is kept."""
+
+FST_BYTES: Final = 72
+"""How many bytes the tokens of the detokenizing FST may have together, which goes out per step."""
+
+FST_TOKENS: Final = 3
+"""So many it shows however long they are."""
 
 MOST_FOUND: Final = 12
 """How many tokens a search lists."""
@@ -51,6 +71,9 @@ class PageData:
         self.lm = session.lm
         self.vocabulary = session.vocabulary
         self._machine: Packet | None = None
+        self._prompt: tuple[tuple[int, ...], Packet] | None = None
+        self._boxes: dict[int, tuple[Step, Packet]] = {}
+        self._past: tuple[Trace | None, dict[str, list[object]]] = (None, {})
 
     @property
     def about(self) -> str:
@@ -93,6 +116,19 @@ class PageData:
             self._machine = machine_packet(self.dfa, key=self.key())
         return self._machine
 
+    def classes(self) -> Packet:
+        """The classes of the tokens alone, for a page that draws no machine."""
+        if self.dfa is None:
+            return {"key": ""}
+        return {"key": self.key(), "pattern": self.pattern(), **class_packet(self.dfa)}
+
+    def pattern(self) -> str:
+        """The constraint as it is written out; empty if there is none."""
+        if self.dfa is None:
+            return ""
+        source = self.dfa.constraint.source
+        return source.pattern if isinstance(source, Regex) else str(source)
+
     def around(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Packet:
         """What is drawn anew at a position: T_V for the tokens that matter, and large machines.
 
@@ -107,29 +143,29 @@ class PageData:
         layouts = lay_out(figures)
         if self.dfa is not None and not self.whole:
             machine = self.dfa.constraint.dfa
-            states = [machine.start]
-            for byte in trace.positions[k].data:
-                states.append(int(machine.table[states[-1], machine.symbol_class[byte]]))
-            near, places = ahead(self.dfa, states)
+            states = run(machine, machine.start, trace.positions[k].data).tolist()
+            stops = [position.char_state for position in trace.positions[: k + 1]]
+            near, places = ahead(self.dfa, states, stops)
             figures |= near
             layouts |= places
         return {
             "key": f"{k if len(figures) > 1 else ''}:{','.join(map(str, tokens))}",
-            "machines": {name: found.to_dict() for name, found in figures.items()},
+            "machines": {name: _lean(found.to_dict()) for name, found in figures.items()},
             "layouts": {name: found.to_dict() for name, found in layouts.items()},
         }
 
-    def stages(self, trace: Trace, k: int) -> list[Packet]:
+    def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:
         """The construction over the tokens that are shown, stage by stage.
 
         Args:
             trace: The record.
             k: A position.
+            also: Tokens that the user wants to see.
         """
         if self.dfa is None:
             return []
         found: list[Packet] = []
-        for figure in stage_figures(self.dfa, self._shown(trace, k)):
+        for figure in stage_figures(self.dfa, self._shown(trace, k, also)):
             layout = lay_out({"stage": figure})["stage"]
             found.append({"figure": figure.to_dict(), "layout": layout.to_dict()})
         return found
@@ -138,7 +174,16 @@ class PageData:
         """The tokens of the detokenizing FST: all of a small vocabulary, else those that matter."""
         if len(self.vocabulary) <= ALL_TOKENS:
             return [t for t, data in enumerate(self.vocabulary.tokens) if data]
-        return relevant_tokens(trace, k, also)
+        asked = tuple(also)
+        found = relevant_tokens(trace, k, asked)
+        # The first matter most. A byte is a state of the drawing, and some tokens are long.
+        room = FST_BYTES
+        shown: list[int] = []
+        for token in found:
+            room -= len(trace.tokens.data.get(token) or b"")
+            if room >= 0 or token in asked or len(shown) < FST_TOKENS:
+                shown.append(token)
+        return shown
 
     @property
     def whole(self) -> bool:
@@ -171,14 +216,17 @@ class PageData:
             lines: All lines.
             current: Which of them this is.
         """
-        strip = strip_packet(trace, self.vocabulary)
+        strip = self._strip(trace)
         rows: list[Packet] = []
         if len(lines) > 1:
             for number, (name, session) in enumerate(lines):
                 own = trace if number == current else session.trace
-                packet = strip_packet(own, self.vocabulary)
                 rows.append(
-                    {"name": name, "current": number == current, "tokens": packet["tokens"]}
+                    {
+                        "name": name,
+                        "current": number == current,
+                        "tokens": self._tokens(own),
+                    }
                 )
         strip["forks"] = rows
         return {
@@ -186,9 +234,53 @@ class PageData:
             "length": len(trace),
             "generation": generation,
             "strip": strip,
+            "model": self.lm is not None,
             "states": [position.char_state for position in trace.positions],
-            "history": over_time(trace).to_dict(),
+            "history": self._history(trace),
         }
+
+    def _strip(self, trace: Trace) -> Packet:
+        """`strip_packet`, of which only what is new is worked out."""
+        empty = replace(trace, positions=trace.positions[:1], steps=())
+        if self._prompt is None or self._prompt[0] != trace.prompt_ids:
+            prompt = strip_packet(empty, self.vocabulary)
+            self._prompt = (trace.prompt_ids, prompt)
+        return {
+            **self._prompt[1],
+            "tokens": self._tokens(trace),
+            "rejected": rejected_token(trace, self.dfa),
+            "finished": trace.finished,
+        }
+
+    def _tokens(self, trace: Trace) -> list[Packet]:
+        """The output tokens of the strip. A step's is made once, and is the same object after."""
+        found: list[Packet] = []
+        for k, step in enumerate(trace.steps):
+            known = self._boxes.get(id(step))
+            if known is None or known[0] is not step:
+                if len(self._boxes) >= MOST_BOXES:
+                    self._boxes.clear()
+                # The step is kept with it, so that its id stays its own.
+                known = self._boxes[id(step)] = (step, strip_token(trace, k))
+            found.append(known[1])
+        return found
+
+    def _history(self, trace: Trace) -> Packet:
+        """`over_time`, of which only what is new is worked out."""
+        old, known = self._past
+        same = 0
+        for one, other in zip(old.steps if old else (), trace.steps, strict=False):
+            if one is not other:
+                break
+            same += 1
+        # What was taken at a position is known once there is a step, so that place is made anew.
+        tail = replace(trace, positions=trace.positions[same:], steps=trace.steps[same:])
+        made: dict[str, list[object]] = {
+            name: [*known.get(name, [])[:same], *cast("list[object]", values)]
+            for name, values in over_time(tail).to_dict().items()
+        }
+        self._past = (trace, made)
+        return cast(Packet, made)
 
     def walk(self, trace: Trace, k: int, token: int) -> Packet:
         """What a token does in all three machines, byte by byte.
@@ -205,7 +297,7 @@ class PageData:
         return walk_packet(self.dfa, position.state, token, text=position.data, explanation=False)
 
     def explanation(
-        self, session: Session, trace: Trace, k: int, token: int, *, hints: bool = True
+        self, session: Session, trace: Trace, k: int, token: int, *, hints: bool = False
     ) -> Packet:
         """Why a token is allowed or masked at a position.
 
@@ -214,24 +306,25 @@ class PageData:
             trace: The record.
             k: A position.
             token: An id.
-            hints: Also what must be searched for.
+            hints: Also what must be searched for, which the page otherwise asks for afterwards.
         """
         if self.dfa is None:
-            return {"allowed": True, "message": "There is no constraint.", "hints": []}
-        ended = trace.positions[k].state == DONE
+            said = "There is no constraint, so every token is allowed."
+            return {"allowed": True, "message": said, "sentence": said}
+        ended = trace.positions[k].distribution is None
         logits = None if session.lm is None or ended else session.logits(k)
         found = explain_trace(self.dfa, trace, token, k, logits=logits)
-        return {
-            "allowed": found.allowed,
-            "stage": found.stage,
-            "message": found.message,
-            # The nearest tokens are shown as tokens, not in words.
-            "hints": [h for h in found.hints if not h.startswith("Near it")] if hints else [],
-            "spans": [list(span) for span in found.spans],
-            "nearest": list(found.nearest) if hints else [],
-        }
+        packet = verdict_packet(found)
+        return {**packet, "more": more_packet(found)} if hints else packet
 
-    def search(self, session: Session, trace: Trace, k: int, query: str) -> list[Packet]:
+    def search(
+        self,
+        session: Session,
+        trace: Trace,
+        k: int,
+        query: str,
+        among: NDArray[np.bool_] | None = None,
+    ) -> list[Packet]:
         """Tokens by text, bytes or id, the likeliest first.
 
         Args:
@@ -239,8 +332,22 @@ class PageData:
             trace: The record.
             k: A position.
             query: Part of a token's readable text, an id, or bytes in hexadecimal (``0x66``).
+            among: bool[ids], the tokens to look through; default all.
         """
         found = self._matching(query)
+        if among is not None:
+            found = [token for token in found if among[token]]
+        return self.rows(session, trace, k, found)
+
+    def rows(self, session: Session, trace: Trace, k: int, found: Sequence[int]) -> list[Packet]:
+        """The likeliest of some tokens, as the bars show them.
+
+        Args:
+            session: For the model's logits.
+            trace: The record.
+            k: A position.
+            found: Ids.
+        """
         position = trace.positions[k]
         allowed = trace.allowed(k)
         weights = np.zeros((3, len(self.vocabulary)))
@@ -249,12 +356,13 @@ class PageData:
             for row, logs in enumerate((measured.model, measured.filtered, measured.constrained)):
                 known = np.exp(logs[: weights.shape[1]])
                 weights[row, : len(known)] = known
-        best = sorted(found, key=lambda token: (-weights[0, token], token))[:MOST_FOUND]
+        ids = np.asarray(found, np.int64)
+        best: list[int] = ids[np.lexsort((ids, -weights[0, ids]))][:MOST_FOUND].tolist()
         rows: list[Packet] = []
         for token in best:
             reason = None
-            if not allowed[token] and self.dfa is not None:
-                reason = short_reason(self.dfa, position.state, token, position.data)
+            if not allowed[token]:
+                reason = reason_at(position, token, self.dfa)
             rows.append(
                 {
                     "id": token,
@@ -284,3 +392,18 @@ class PageData:
             elif wanted in token_text(self.vocabulary, token):
                 found.append(token)
         return list(dict.fromkeys(found))
+
+
+def _lean(figure: Packet) -> Packet:
+    """A figure without what says nothing, because this one travels with a step."""
+
+    def said(part: Packet) -> Packet:
+        return {
+            name: value for name, value in part.items() if value is not None and value is not False
+        }
+
+    return {
+        **figure,
+        "nodes": [said(node) for node in cast("list[Packet]", figure["nodes"])],
+        "edges": [said(edge) for edge in cast("list[Packet]", figure["edges"])],
+    }

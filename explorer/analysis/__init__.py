@@ -1,9 +1,11 @@
 """Pure functions of machines and traces: why a token is masked, and what may go wrong.
 
-Read in this order: `characters` (bytes as characters), `verdict` (stage, offset, evidence),
-`machine` and `paths` (what is shared, and ways through a token DFA), `positions` and `spans`
-(which part of the source), `wording`, `widening`, `explanation` (all of it together), `markup` (as
-HTML), `kinds` and `groups` (a whole mask), `step` (sessions and traces), `traps`.
+Read in this order: `characters` and `character_view` (bytes as characters), `machine` and `paths`
+(what is shared, and ways through a token DFA), `verdict` (stage, offset, evidence), `positions` and
+`spans` (which part of the source), `wording`, `message` and `prose` (in words), `markup` (as HTML),
+`answer` (all of that together), `text` (without a tokenizer), `asked` and `widening`, `explanation`
+(with everything that is searched for), `kinds` and `groups` (a whole mask), `step` (sessions and
+traces), `traps`.
 
 Nothing here needs torch until a session's logits come in.
 """

@@ -4,18 +4,14 @@ Machines read bytes; people read characters. A token that fails in the second by
 fail "at B6": it wrote ö where ä was expected. So a failure is looked at from the first byte of the
 character it lies in, and what was expected there is a set of characters.
 
-Cost: microseconds for ordinary classes, a millisecond for ``\\w`` the first time a state is asked.
+Cost: microseconds; for the words of a large class a millisecond, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
-import numpy as np
-
-from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.regex.charset import (
     ANY,
     NOT_NEWLINE,
@@ -29,7 +25,7 @@ from explorer.automata.regex.unicode_sets import category
 NOTHING: Final = char_set([])
 
 # First and last lead byte of each length, and the bits of the code point that the lead holds.
-_LEADS: Final = ((0xC2, 0xDF, 1, 0x1F), (0xE0, 0xEF, 2, 0x0F), (0xF0, 0xF4, 3, 0x07))
+LEADS: Final = ((0xC2, 0xDF, 1, 0x1F), (0xE0, 0xEF, 2, 0x0F), (0xF0, 0xF4, 3, 0x07))
 
 MOST_SHOWN: Final = 8
 """How many characters or ranges of a set are written out."""
@@ -62,7 +58,7 @@ def character_start(data: bytes, index: int) -> int:
 
 def remaining_bytes(lead: int) -> int:
     """How many bytes a lead byte asks for after itself; 0 for any other byte."""
-    return next((count for low, high, count, _ in _LEADS if low <= lead <= high), 0)
+    return next((count for low, high, count, _ in LEADS if low <= lead <= high), 0)
 
 
 def characters_of(tail: bytes) -> CharSet:
@@ -75,7 +71,7 @@ def characters_of(tail: bytes) -> CharSet:
         >>> show_characters(characters_of(b"\\xc3"))
         'À-ÿ'
     """
-    for low, high, count, mask in _LEADS:
+    for low, high, count, mask in LEADS:
         if low <= tail[0] <= high and len(tail) <= count:
             code = tail[0] & mask
             for byte in tail[1:]:
@@ -85,109 +81,6 @@ def characters_of(tail: bytes) -> CharSet:
             first = max(code << bits, least)
             return char_set([(first, min((code + 1 << bits) - 1, 0x10FFFF))])
     return NOTHING
-
-
-class Characters:
-    """A byte machine seen by characters; remembers what it worked out.
-
-    Args:
-        dfa: A machine over valid UTF-8.
-    """
-
-    def __init__(self, dfa: Dfa) -> None:
-        self._dfa = dfa
-        self._rows: dict[int, list[tuple[int, int, int]]] = {}
-        self._rests: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
-        self._sets: dict[tuple[int, bytes], CharSet] = {}
-
-    def expected(self, state: int, tail: bytes = b"") -> CharSet:
-        """The characters that the machine can read.
-
-        Args:
-            state: A state between two characters; `NO_ARC` reads nothing.
-            tail: The first bytes of the character, where they are settled already.
-
-        Example:
-            >>> from explorer.automata.constraint import regex
-            >>> show_characters(Characters(regex("[äö]x").dfa).expected(0))
-            'ä or ö'
-        """
-        if state == NO_ARC:
-            return NOTHING
-        known = self._sets.get((state, tail))
-        if known is None:
-            known = self._sets[state, tail] = char_set(self._expected(state, tail))
-        return known
-
-    def _expected(self, state: int, tail: bytes) -> Iterable[tuple[int, int]]:
-        if tail:
-            for byte in tail:
-                if state != NO_ARC:
-                    state = int(self._dfa.table[state, self._dfa.symbol_class[byte]])
-            count = remaining_bytes(tail[0]) + 1 - len(tail)
-            mask = {1: 0x1F, 2: 0x0F, 3: 0x07}.get(remaining_bytes(tail[0]), 0)
-            code = tail[0] & mask
-            for byte in tail[1:]:
-                code = code << 6 | byte & 0x3F
-            base = code << 6 * count
-            return [(base + low, base + high) for low, high in self._rest(state, count)]
-        ranges: list[tuple[int, int]] = []
-        for low, high, target in self._row(state):
-            if low < 0x80:
-                ranges.append((low, min(high, 0x7F)))
-            for first, last, count, mask in _LEADS:
-                size = 1 << 6 * count
-                for lead in range(max(low, first), min(high, last) + 1):
-                    base = (lead & mask) * size
-                    ranges += [(base + a, base + b) for a, b in self._rest(target, count)]
-        return ranges
-
-    def _row(self, state: int) -> list[tuple[int, int, int]]:
-        """The arcs of a state as byte intervals."""
-        row = self._rows.get(state)
-        if row is None:
-            targets = self._dfa.table[state][self._dfa.symbol_class[:256]]
-            first = np.flatnonzero(np.diff(targets, prepend=NO_ARC - 1))
-            last = np.append(first[1:], 256) - 1
-            row = self._rows[state] = [
-                (low, high, target)
-                for low, high, target in zip(
-                    first.tolist(), last.tolist(), targets[first].tolist(), strict=True
-                )
-                if target != NO_ARC
-            ]
-        return row
-
-    def _rest(self, state: int, count: int) -> tuple[tuple[int, int], ...]:
-        """The last ``6 * count`` bits of the characters whose remaining bytes can be read."""
-        if state == NO_ARC:
-            return ()
-        if count == 0:
-            return ((0, 0),)
-        known = self._rests.get((state, count))
-        if known is not None:
-            return known
-        size = 1 << 6 * (count - 1)
-        ranges: list[tuple[int, int]] = []
-        for low, high, target in self._row(state):
-            low, high = max(low, 0x80) - 0x80, min(high, 0xBF) - 0x80
-            if low > high:
-                continue
-            below = self._rest(target, count - 1)
-            if below == ((0, size - 1),):
-                ranges.append((low * size, (high + 1) * size - 1))
-            else:
-                ranges += [
-                    (d * size + a, d * size + b) for d in range(low, high + 1) for a, b in below
-                ]
-        merged: list[tuple[int, int]] = []
-        for first, last in sorted(ranges):
-            if merged and first <= merged[-1][1] + 1:
-                merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-            else:
-                merged.append((first, last))
-        result = self._rests[state, count] = tuple(merged)
-        return result
 
 
 # Words
@@ -226,6 +119,7 @@ def show_character(code: int) -> str:
     return chr(code)
 
 
+@lru_cache(maxsize=1024)
 def show_characters(chars: CharSet) -> str:
     """A set of characters in few words.
 

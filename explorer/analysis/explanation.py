@@ -10,7 +10,6 @@ milliseconds, `widening` up to four compilations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -18,18 +17,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.analysis.characters import half_characters, show_characters, show_text
+from explorer.analysis.answer import Answer
+from explorer.analysis.asked import as_bytes, ids_of_text, token_or_text, whole_number
+from explorer.analysis.characters import half_characters, show_text
 from explorer.analysis.machine import Machine, machine_of
-from explorer.analysis.spans import Part, parts
-from explorer.analysis.verdict import Move, Stage, Verdict, judge, judge_text
+from explorer.analysis.spans import parts_of
+from explorer.analysis.text import TextExplanation, explain_text
+from explorer.analysis.verdict import Move, judge
 from explorer.analysis.widening import Widening, widen
-from explorer.analysis.wording import headline, show_token, underlined
-from explorer.automata.constraint import Constraint
+from explorer.analysis.wording import Names, show_token
 from explorer.automata.machine import NO_ARC
 from explorer.errors import ExplorerError
 from explorer.tokens.failing import run
 from explorer.tokens.states import DEAD
 from explorer.tokens.token_dfa import TokenDFA
+
+__all__ = [
+    "Completion", "Earlier", "Explanation", "History", "OverBudget", "TextExplanation", "explain",
+    "explain_text", "ids_of_text", "sampler_sentence", "with_limits",
+]  # fmt: skip
 
 if TYPE_CHECKING:  # It comes with torch, which an explanation does not need.
     from explorer.decoding.sampler import SampledOut
@@ -96,16 +102,14 @@ class Completion:
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Answer):
     """Why a token may come next, or may not.
 
     Made by `explain`. The fields of `verdict` are also at hand by their own names.
 
     Args:
         dfa: The token DFA.
-        verdict: The stage and the evidence.
-        parts: What of the constraint's source decides.
-        assumed_prefix: Whether the text before the token was not given: a shortest one is shown.
+        assumed: Whether the text before the token was not given: a shortest one is shown.
         same_bytes: Other ids that write the same bytes.
         asked: The ids of the text that was asked about, by the tokenizer; one id for an id.
         index: Which of them this explains: the first that is masked, or the last.
@@ -123,14 +127,12 @@ class Explanation:
         >>> why = explain(compile(regex("[ä]"), vocab), 0, 1)
         >>> why.stage, why.byte_offset, why.expected
         ('constraint', 1, b'\\xa4')
-        >>> print(why.message.split(";")[0])
-        'ö' (id 1) is masked at the start: expects ä
+        >>> print(why.message)
+        'ö' (id 1) is masked at the start: expects ä; this token writes ö. Expected by [ä] at 0.
     """
 
     dfa: TokenDFA = field(repr=False)
-    verdict: Verdict
-    parts: tuple[Part, ...]
-    assumed_prefix: bool = False
+    assumed: bool = False
     same_bytes: tuple[int, ...] = ()
     asked: tuple[int, ...] = ()
     index: int = 0
@@ -143,16 +145,6 @@ class Explanation:
     # What the verdict says.
 
     @property
-    def allowed(self) -> bool:
-        """Whether the constraint allows the token; equals ``dfa.allowed(state)[token]``."""
-        return self.verdict.allowed
-
-    @property
-    def stage(self) -> Stage:
-        """What decided; see `explorer.analysis.verdict.STAGES`."""
-        return self.verdict.stage
-
-    @property
     def token(self) -> int:
         """The id that is explained."""
         return self.verdict.token if self.verdict.token is not None else -1
@@ -163,34 +155,24 @@ class Explanation:
         return self.verdict.state
 
     @property
-    def byte_offset(self) -> int | None:
-        """The failing offset in the token's bytes; ``None`` where no byte fails."""
-        return self.verdict.byte_offset
+    def names(self) -> Names:
+        """The vocabulary."""
+        return self.dfa.vocabulary
 
     @property
-    def char_offset(self) -> int | None:
-        """How many whole characters of the token stand before the one that fails."""
-        return self.verdict.char_offset
-
-    @property
-    def expected(self) -> bytes:
-        """The bytes that may stand where the token fails, or after it."""
-        return self.verdict.expected
+    def assumed_prefix(self) -> bool:
+        """Whether the text before the token was not given, and a shortest one is shown."""
+        return self.assumed
 
     @property
     def writable(self) -> bytes:
-        """Those of them that this vocabulary can write and still finish."""
+        """Those of `expected` that this vocabulary can write and still finish."""
         return self.verdict.writable or b""
 
     @property
     def walk(self) -> tuple[Move, ...]:
         """The token's bytes through the character FSA, up to the one that fails."""
         return self.verdict.walk
-
-    @property
-    def spans(self) -> tuple[tuple[int, int], ...]:
-        """The live spans where the constraint is one pattern; see `parts` for the others."""
-        return tuple(span for part in self.parts if not part.path for span in part.spans)
 
     # What is searched for when it is asked for.
 
@@ -274,26 +256,19 @@ class Explanation:
 
     # In words.
 
-    @cached_property
-    def message(self) -> str:
-        """One line for a log."""
-        line = headline(self.verdict, self.parts, self.dfa.vocabulary, assumed=self.assumed_prefix)
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the token budget and the sampler have against it."""
+        found: list[str] = []
         if self.over_budget is not None:
-            line += (
-                f" It does not fit into the token budget: it needs {self.over_budget.needs} tokens "
-                f"to the end, and {self.over_budget.remain} remain."
+            needs, remain = self.over_budget.needs, self.over_budget.remain
+            found.append(
+                f"It does not fit into the token budget: it needs {needs:,} tokens to the end, "
+                f"and {remain:,} {'remains' if remain == 1 else 'remain'}."
             )
         if self.sampled_out is not None:
-            line += f" {_sampler_clause(self.sampled_out)}"
-        return line
-
-    @cached_property
-    def paragraph(self) -> str:
-        """Some lines for a person: the message, the pattern, and what could be done."""
-        lines = [self.message]
-        lines += [text for part in self.parts if (text := underlined(part))]
-        lines += self.hints
-        return "\n".join(lines)
+            found.append(sampler_sentence(self.sampled_out))
+        return tuple(found)
 
     @cached_property
     def hints(self) -> tuple[str, ...]:
@@ -304,34 +279,38 @@ class Explanation:
             hints.append(self.note)
         if len(self.asked) > 1:
             pieces = " ".join(show(token) for token in self.asked)
-            hints.append(f"The text is the tokens {pieces}; this is number {self.index + 1}.")
+            last = "the last" if self.allowed else "the first that is masked"
+            hints.append(f"Of the tokens {pieces} this is number {self.index + 1}, {last}.")
         data = self.verdict.data
-        if data and (half := half_characters(data)):
-            hints.append(f"Of the token: {half}.")
+        if data and (half := half_characters(data)) and ", which " not in self.prose:
+            hints.append(f"{half[0].upper()}{half[1:]}.")
         if self.same_bytes:
             ids = ", ".join(map(str, self.same_bytes[:8]))
-            hints.append(f"The same bytes are also the ids {ids}.")
+            one = len(self.same_bytes) == 1
+            hints.append(f"The {'id' if one else 'ids'} {ids} write{'s' * one} the same bytes.")
         if self.allowed:
             if (found := self.completion) is not None:
                 if found.forced:
-                    hints.append(f"After it the text must go on with {show_text(found.forced)}.")
+                    hints.append(f"After it, the text must go on with {show_text(found.forced)}.")
                 hints.append(f"The shortest complete text through it is {show_text(found.text)}.")
             return tuple(hints)
         if self.after:
-            hints.append(f"It is allowed after {' '.join(map(show, self.after))}.")
-        elif self.after is None and self.stage in ("constraint", "dead_end"):
-            hints.append("It is allowed nowhere from here.")
+            hints.append(f"It would be allowed after {' '.join(map(show, self.after))}.")
+        elif self.after is None and self.stage in ("constraint", "dead_end") and self.nearest:
+            hints.append("However the text goes on, this token stays masked.")
         if self.earlier is not None:
             hints.append(
                 f"It was allowed at position {self.earlier.position}, where "
                 f"{show(self.earlier.chosen)} was chosen."
             )
-        if self.nearest:
-            hints.append(f"Near it and allowed: {' '.join(map(show, self.nearest))}.")
+        if self.stage in ("constraint", "dead_end", "end_of_text") and self.nearest:
+            what = "Allowed here" if self.stage == "end_of_text" else "Near it and allowed"
+            hints.append(f"{what}: {' '.join(map(show, self.nearest))}.")
         if self.stage == "constraint" and self.widening is not None:
+            was = self.widening.pattern[self.widening.start : self.widening.end]
             hints.append(
-                f"Allowed if {self.widening.pattern[self.widening.start : self.widening.end]} "
-                f"becomes {self.widening.replacement}: {self.widening.changed}"
+                f"With {self.widening.replacement} in place of {was} it would be allowed: "
+                f"{self.widening.changed}"
             )
         return tuple(hints)
 
@@ -341,9 +320,6 @@ class Explanation:
         data = self.dfa.vocabulary.tokens[token]
         return show_token(self.dfa.vocabulary, token, data) if data is None else show_text(data)
 
-    def __str__(self) -> str:
-        return self.paragraph
-
     def to_dict(self, *, lazy: bool = True) -> dict[str, object]:
         """Everything as plain values for JSON.
 
@@ -351,14 +327,13 @@ class Explanation:
             lazy: Also what must be searched for; without it the answer takes no longer than the
                 verdict did.
         """
-        found = verdict_dict(self.verdict, self.parts)
+        found = super().to_dict()
         found |= {
             "assumed_prefix": self.assumed_prefix,
             "same_bytes": list(self.same_bytes),
             "asked": list(self.asked),
             "index": self.index,
             "note": self.note,
-            "message": self.message,
             "sampled_out": None if self.sampled_out is None else {
                 "by": self.sampled_out.by, "rank": self.sampled_out.rank,
                 "probability": self.sampled_out.probability,
@@ -389,74 +364,6 @@ class Explanation:
         }  # fmt: skip
         return found
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from explorer.analysis.markup import explanation_html
-
-        return {"text/plain": self.paragraph, "text/html": explanation_html(self)}
-
-
-@dataclass(frozen=True, eq=False)
-class TextExplanation:
-    """Whether a constraint accepts a text, and where it stops if not; no tokenizer takes part.
-
-    Args:
-        constraint: The constraint.
-        verdict: `allowed` for a word, `end_of_text` for the beginning of one, else `constraint`.
-        parts: What of the source decides.
-    """
-
-    constraint: Constraint
-    verdict: Verdict
-    parts: tuple[Part, ...]
-
-    @property
-    def allowed(self) -> bool:
-        """Whether the text is a word."""
-        return self.verdict.allowed
-
-    @property
-    def stage(self) -> Stage:
-        """What decided."""
-        return self.verdict.stage
-
-    @property
-    def byte_offset(self) -> int | None:
-        """The first byte that no word has there."""
-        return self.verdict.byte_offset
-
-    @property
-    def char_offset(self) -> int | None:
-        """The character that it lies in."""
-        return self.verdict.char_offset
-
-    @property
-    def expected(self) -> bytes:
-        """The bytes that may stand there, or after the text."""
-        return self.verdict.expected
-
-    @cached_property
-    def message(self) -> str:
-        """One line for a log."""
-        return headline(self.verdict, self.parts, None)
-
-    @cached_property
-    def paragraph(self) -> str:
-        """The message and the pattern."""
-        marked = [text for part in self.parts if (text := underlined(part))]
-        return "\n".join([self.message, *marked])
-
-    def __str__(self) -> str:
-        return self.paragraph
-
-    def to_dict(self) -> dict[str, object]:
-        """Everything as plain values for JSON."""
-        return verdict_dict(self.verdict, self.parts) | {"message": self.message}
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from explorer.analysis.markup import text_html
-
-        return {"text/plain": self.paragraph, "text/html": text_html(self)}
-
 
 def explain(
     dfa: TokenDFA,
@@ -479,15 +386,13 @@ def explain(
         history: The path to the state, for `Explanation.earlier`.
 
     Raises:
-        ExplorerError: There is no such state, the text does not lead to it, or nothing was asked.
+        ExplorerError: There is no such state, the text does not lead to it, nothing was asked, or
+            an argument is of another type.
     """
     machine = machine_of(dfa)
+    state, wanted = whole_number(state, "a state"), token_or_text(token)
     prefix, assumed = _prefix(dfa, machine, state, text)
-    if isinstance(token, int):
-        asked: tuple[int, ...] = (token,)
-        note = ""
-    else:
-        asked, note = ids_of_text(dfa, token)
+    asked, note = ((wanted,), "") if isinstance(wanted, int) else ids_of_text(dfa, wanted)
     index = 0
     here = state
     while index < len(asked) - 1:
@@ -499,14 +404,14 @@ def explain(
         index += 1
     verdict = judge(dfa, machine, here, asked[index], prefix)
     data = verdict.data
-    same = () if data is None else dfa.vocabulary.ids_of(data)
+    same = () if data is None else machine.ids_of(asked[index])
     if history is not None and index:
         steps = dfa.walk(asked[:index], state)
         history = History((*history.states, *steps[1:]), (*history.tokens, *asked[:index]))
     return Explanation(
-        dfa,
         verdict,
-        parts_of(dfa.constraint, verdict),
+        parts_of(dfa.constraint.source, dfa.constraint.dfa, verdict),
+        dfa,
         assumed,
         tuple(other for other in same if other != asked[index]),
         asked,
@@ -517,79 +422,6 @@ def explain(
     )
 
 
-def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
-    """Whether a constraint accepts a text, and where it stops if not.
-
-    Args:
-        constraint: The constraint.
-        text: Any text, or bytes.
-
-    Example:
-        >>> from explorer.automata.constraint import regex
-        >>> why = explain_text(regex("[0-9]+-[0-9]+"), "12x")
-        >>> print(why.message.split("; expected")[0])
-        '12x' is not accepted: reads '12', then expects - or 0-9; the text then writes x
-        >>> why.parts[0].spans
-        ((0, 5), (6, 7))
-    """
-    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-    verdict = judge_text(constraint.dfa, data)
-    return TextExplanation(constraint, verdict, parts_of(constraint, verdict))
-
-
-def ids_of_text(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
-    """The ids that a text is asked about with, and a note on how it became them.
-
-    The tokenizer's own, where it writes just this text. Where it adds to it (a leading space, say),
-    or where there is no tokenizer, the id with just these bytes, else the fewest tokens.
-
-    Raises:
-        ExplorerError: The text is empty, or no tokens write it.
-    """
-    vocabulary = dfa.vocabulary
-    if not text:
-        raise ExplorerError("An empty text is no token.", remedy="Give at least one character.")
-    data = text.encode(errors="surrogatepass")
-    ids = vocabulary.encode(text)
-    written = None
-    if ids is not None:
-        written = b"".join(vocabulary.tokens[token] or b"" for token in ids)
-        if ids and written == data:
-            return ids, ""
-    note = (
-        "No tokenizer is at hand to split the text; "
-        if ids is None
-        else f"The tokenizer would write {show_text(written or b'')} for it; "
-    )
-    if same := vocabulary.ids_of(data):
-        return same[:1], "" if ids is None else f"{note}this is the id with just these bytes."
-    fewest = _fewest(dfa, data)
-    if fewest is None:
-        raise ExplorerError(
-            f"No tokens of this vocabulary write {text!r}.",
-            remedy="Ask about a text that the tokenizer can write, or about an id.",
-            evidence={"text": text},
-        )
-    return fewest, f"{note}these are the fewest tokens that write it."
-
-
-def _fewest(dfa: TokenDFA, data: bytes) -> tuple[int, ...] | None:
-    """The fewest tokens that write some bytes; longer ones first where there is a choice."""
-    longest = machine_of(dfa).trie.max_depth
-    best: list[tuple[int, tuple[int, ...]] | None] = [None] * (len(data) + 1)
-    best[len(data)] = (0, ())
-    for begin in range(len(data) - 1, -1, -1):
-        for end in range(min(len(data), begin + longest), begin, -1):
-            rest = best[end]
-            known = best[begin]
-            if rest is None or (known is not None and known[0] <= rest[0] + 1):
-                continue
-            if ids := dfa.vocabulary.ids_of(data[begin:end]):
-                best[begin] = (rest[0] + 1, (ids[0], *rest[1]))
-    found = best[0]
-    return None if found is None else found[1]
-
-
 def _prefix(
     dfa: TokenDFA, machine: Machine, state: int, text: str | bytes | None
 ) -> tuple[bytes, bool]:
@@ -597,7 +429,7 @@ def _prefix(
     dfa.is_final(state)  # Raises where there is no such state.
     if text is None:
         return (machine.text_to(dfa, state), True) if state > 0 else (b"", state < DEAD)
-    given = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    given = as_bytes(text)
     if state >= 0:
         reached = int(run(machine.char_dfa, machine.char_dfa.start, given)[-1])
         wanted = int(dfa.char_state[state])
@@ -615,74 +447,24 @@ def _prefix(
     return given, False
 
 
-def parts_of(constraint: Constraint, verdict: Verdict) -> tuple[Part, ...]:
-    """What of the source decides; nothing where the constraint has no say."""
-    if verdict.char_state == NO_ARC or verdict.stage not in (
-        "constraint", "end_of_text", "dead_end", "allowed",
-    ):  # fmt: skip
-        return ()
-    byte = verdict.failing_byte
-    if byte is None and verdict.stage in ("allowed", "dead_end"):
-        # What comes next, not what forbids: only the positions.
-        begin = verdict.char_begin
-        found = parts(constraint.source, constraint.dfa, verdict.read, None, begin)
-        return tuple(part for part in found if part.role == "expects")
-    return parts(constraint.source, constraint.dfa, verdict.read, byte, verdict.char_begin)
-
-
-def _sampler_clause(found: SampledOut) -> str:
+def sampler_sentence(found: SampledOut) -> str:
+    """Why the sampler never draws an allowed token."""
     match found.by:
         case "greedy":
-            what = f"greedy decoding takes the likeliest, and it is number {found.rank}"
+            what = f"greedy decoding takes the likeliest, and it is number {found.rank:,}"
         case "min_p":
             what = (
                 f"min-p keeps a probability of {found.threshold:.3g} or more, and it has "
                 f"{found.probability:.3g}"
             )
         case _:
+            kept = int(found.threshold)
             what = (
-                f"{found.by.replace('_', '-')} keeps {int(found.threshold):,} tokens here, and "
-                f"it is number {found.rank:,} with a probability of {found.probability:.3g}"
+                f"{found.by.replace('_', '-')} keeps {kept:,} token{'' if kept == 1 else 's'} "
+                f"here, and it is number {found.rank:,} with a probability of "
+                f"{found.probability:.3g}"
             )
     return f"The sampler removes it: {what}."
-
-
-def verdict_dict(verdict: Verdict, found: Sequence[Part]) -> dict[str, object]:
-    """A verdict and its parts as plain values."""
-    return {
-        "stage": verdict.stage,
-        "allowed": verdict.allowed,
-        "token": verdict.token,
-        "data": None if verdict.data is None else verdict.data.hex(),
-        "prefix": verdict.prefix.hex(),
-        "text": verdict.prefix.decode(errors="replace"),
-        "state": verdict.state,
-        "char_state": verdict.char_state,
-        "byte_offset": verdict.byte_offset,
-        "char_offset": verdict.char_offset,
-        "expected": list(verdict.expected),
-        "writable": None if verdict.writable is None else list(verdict.writable),
-        "expected_characters": show_characters(verdict.expected_chars),
-        "mid_character": verdict.mid_character,
-        "walk": [[move.byte, move.before, move.after] for move in verdict.walk],
-        "dead_end": None if verdict.dead_end is None else {
-            "witness": show_text(verdict.dead_end.witness), "offset": verdict.dead_end.offset,
-        },
-        "parts": [
-            {
-                "role": part.role,
-                "source": str(part.source),
-                "path": list(part.path),
-                "positions": [
-                    {"start": p.start, "end": p.end, "text": p.text} for p in part.positions
-                ],
-                "words": [show_text(word) for word in part.words],
-                "state": part.state,
-                "assertion": part.assertion,
-            }
-            for part in found
-        ],
-    }  # fmt: skip
 
 
 def with_limits(

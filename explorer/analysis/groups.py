@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.analysis.asked import as_bytes, whole_number
 from explorer.analysis.characters import (
     character_start,
     remaining_bytes,
@@ -82,9 +83,9 @@ class Group:
             case "end_of_text":
                 return "would end a text that is not complete"
             case "not_text":
-                return "special or control ids, which write no text"
+                return "special, control or unused ids, which write no text"
             case "empty_token":
-                return "reserved or empty ids, which write nothing"
+                return "empty tokens, which write nothing"
             case "beyond_vocabulary":
                 return "ids beyond the vocabulary"
             case _:
@@ -173,21 +174,41 @@ def explain_all(
         1 id: expects a digit 0-9, offered punctuation
     """
     machine = machine_of(dfa)
+    state = whole_number(state, "a state")
     dfa.is_final(state)  # Raises where there is no such state.
     size = len(dfa.vocabulary)
     weights = _weights(probabilities, size)
-    width = size if weights is None else len(weights)
-    stage = np.full(width, _STAGE["beyond_vocabulary"], np.uint8)
-    offset = np.full(width, READ, np.int32)
-    # What is expected and the kind that is offered, as one number per id; -1: does not apply.
-    key = np.full(width, -1, np.int64)
-    begun = np.empty(0, np.int32)
     tail = _tail(dfa, machine, state, text)
     if state == FREE:
-        stage[:size] = _STAGE["allowed"]
+        codes = _Codes(np.full(size, _STAGE["allowed"], np.int32), np.full(size, READ, np.int32))
     else:
-        begun = _judge_all(dfa, machine, state, tail[1], stage, offset, key)
-    return _grouped(stage, offset, key, begun, weights, _Names(machine, tail))
+        codes = _judge_all(dfa, machine, state, tail[1])
+    if weights is not None and len(weights) > size:
+        more = len(weights) - size
+        codes = _Codes(
+            np.append(codes.code, np.full(more, _STAGE["beyond_vocabulary"], np.int32)),
+            np.append(codes.offset, np.full(more, READ, np.int32)),
+            codes.begun,
+        )
+    return _grouped(codes, weights, _Names(machine, tail))
+
+
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """The reason for every id as one small number, so that counting is one pass.
+
+    A stage has its own number. Where the constraint decides, the number says more: past the stages,
+    the place of the state in ``begun`` times the number of kinds, plus the kind.
+
+    Args:
+        code: int32[width].
+        offset: int32[width], the failing offset.
+        begun: The character states at which failing characters begin, ascending.
+    """
+
+    code: Int32
+    offset: Int32
+    begun: tuple[int, ...] = ()
 
 
 def _weights(probabilities: NDArray[np.floating] | None, size: int) -> NDArray[np.float64] | None:
@@ -203,20 +224,9 @@ def _weights(probabilities: NDArray[np.floating] | None, size: int) -> NDArray[n
     return weights
 
 
-def _judge_all(
-    dfa: TokenDFA, machine: Machine, state: int, tail: bytes, stage: NDArray[np.uint8],
-    offset: Int32, key: NDArray[np.int64],
-) -> Int32:  # fmt: skip
-    """Fill in stage, offset and key of the ids of the vocabulary.
-
-    Returns:
-        The character states at which failing characters begin; a key is its place in them times
-        the number of kinds, plus the kind.
-    """
+def _judge_all(dfa: TokenDFA, machine: Machine, state: int, tail: bytes) -> _Codes:
+    """The reasons for the ids of the vocabulary, worked out word by word."""
     vocabulary, trie = dfa.vocabulary, machine.trie
-    size = len(vocabulary)
-    stage[:size] = _STAGE["empty_token"]
-    stage[[token for token in vocabulary.special if token < size]] = _STAGE["not_text"]
     if state >= 0:
         owed = remaining_bytes(tail[0]) + 1 - len(tail) if tail else 0
         here = int(dfa.char_state[state])
@@ -225,24 +235,25 @@ def _judge_all(
         # The text has ended: everything fails at once, and nothing is expected.
         fails = np.zeros(trie.num_words, np.int32)
         reached = begin = np.full(trie.num_words, NO_ARC, np.int32)
-    word_stage = np.full(trie.num_words, _STAGE["constraint"], np.uint8)
-    read = fails == READ
-    finishes = np.zeros(trie.num_words, np.bool_)
-    finishes[read] = machine.kept[reached[read]]
-    word_stage[read] = _STAGE["dead_end"]
-    word_stage[finishes] = _STAGE["allowed"]
-    words = np.flatnonzero(~read).astype(np.int32)
-    kinds = kinds_of(vocabulary).at(words, fails[words])
-    origins, place = np.unique(begin[words], return_inverse=True)
-    word_key = np.full(trie.num_words, -1, np.int64)
-    word_key[words] = place.reshape(-1) * len(KINDS) + kinds
-    text = machine.word_of >= 0
-    stage[:size][text] = word_stage[machine.word_of[text]]
-    offset[:size][text] = fails[machine.word_of[text]]
-    key[:size][text] = word_key[machine.word_of[text]]
-    ends = list(vocabulary.eos_ids)
-    stage[ends] = _STAGE["allowed" if dfa.is_final(state) else "end_of_text"]
-    return origins.astype(np.int32)
+    read = np.flatnonzero(fails == READ)
+    # The states at which characters begin are numbered; `BEFORE` and `NO_ARC` lie below zero.
+    met = np.zeros(machine.char_dfa.num_states - BEFORE, np.bool_)
+    met[begin - BEFORE] = True
+    met_states = np.flatnonzero(met)
+    place = np.zeros(len(met), np.int32)
+    place[met_states] = np.arange(len(met_states), dtype=np.int32)
+    # One number more than there are words: ids of no word have the last.
+    code = np.empty(trie.num_words + 1, np.int32)
+    kinds = kinds_of(vocabulary).at(np.arange(trie.num_words, dtype=np.int32), np.maximum(fails, 0))
+    code[:-1] = len(STAGES) + place[begin - BEFORE] * len(KINDS) + kinds
+    finishes = machine.kept[reached[read]]
+    code[read] = np.where(finishes, _STAGE["allowed"], _STAGE["dead_end"])
+    code[-1] = _STAGE["not_text"]
+    of_id = code[machine.word_of]
+    of_id[list(vocabulary.empty_ids)] = _STAGE["empty_token"]
+    of_id[list(vocabulary.eos_ids)] = _STAGE["allowed" if dfa.is_final(state) else "end_of_text"]
+    offset = np.append(fails, np.int32(READ))[machine.word_of]
+    return _Codes(of_id, offset, tuple((met_states + BEFORE).tolist()))
 
 
 def _tail(
@@ -253,7 +264,7 @@ def _tail(
         return NO_ARC, b""
     if text is None:
         text = machine.text_to(dfa, state)
-    data = text.encode() if isinstance(text, str) else text
+    data = as_bytes(text)
     begin = character_start(data, len(data))
     return int(run(machine.char_dfa, machine.char_dfa.start, data[:begin])[-1]), data[begin:]
 
@@ -283,46 +294,50 @@ class _Names:
         return show_characters(chars) if chars.ranges else "only the end of text"
 
 
-def _grouped(
-    stage: NDArray[np.uint8], offset: Int32, key: NDArray[np.int64], begun: Int32,
-    weights: NDArray[np.float64] | None, names: _Names,
-) -> Reasons:  # fmt: skip
-    masked = np.flatnonzero(stage != _STAGE["allowed"])
-    keys, member = np.unique(
-        stage[masked].astype(np.int64) << 48 | key[masked] + 1, return_inverse=True
-    )
-    member = member.reshape(-1)
+def _grouped(codes: _Codes, weights: NDArray[np.float64] | None, names: _Names) -> Reasons:
+    code = codes.code
+    size = len(STAGES) + len(codes.begun) * len(KINDS)
+    counts = np.bincount(code, minlength=size)
+    present: list[int] = np.flatnonzero(counts).tolist()
     # Different states may expect the same, in words: those are one group.
     number: dict[tuple[Stage, str, str], int] = {}
-    merged = np.empty(len(keys), np.int64)
-    numbers: list[int] = keys.tolist()
-    for k, packed in enumerate(numbers):
-        name: Stage = STAGES[packed >> 48]
-        inner = (packed & (1 << 48) - 1) - 1
+    allowed = _STAGE["allowed"]
+    member = np.full(size, ALLOWED, np.int64)
+    for packed in present:
+        if packed == allowed:
+            continue
+        name: Stage = "constraint"
         expected = offered = ""
-        if name == "constraint" and inner >= 0:
-            expected = names(int(begun[inner // len(KINDS)]))
-            offered = KINDS[inner % len(KINDS)]
-        merged[k] = number.setdefault((name, expected, offered), len(number))
-    member = merged[member] if len(keys) else member
-    counts = np.bincount(member, minlength=len(number))
-    mass = None if weights is None else np.bincount(member, weights[masked], len(number))
-    order = np.lexsort((np.arange(len(number)), -counts, -(counts if mass is None else mass)))
+        if packed < len(STAGES):
+            name = STAGES[packed]
+        else:
+            state, kind = divmod(packed - len(STAGES), len(KINDS))
+            expected, offered = names(codes.begun[state]), KINDS[kind]
+        member[packed] = number.setdefault((name, expected, offered), len(number))
+    masked = member >= 0
+    count = np.zeros(len(number), np.int64)
+    np.add.at(count, member[masked], counts[masked])
+    mass = z = None
+    if weights is not None:
+        masses = np.bincount(code, weights, size)
+        mass = np.zeros(len(number))
+        np.add.at(mass, member[masked], masses[masked])
+        z = float(masses[allowed])
+    order = np.lexsort((np.arange(len(number)), -count, -(count if mass is None else mass)))
     rank = np.empty(len(number), np.int64)
     rank[order] = np.minimum(np.arange(len(number)), MOST_GROUPS)
-    group = np.full(len(stage), ALLOWED, np.int16)
-    if len(masked):
-        group[masked] = rank[member]
+    rank_of_code = np.full(size, ALLOWED, np.int16)
+    rank_of_code[masked] = rank[member[masked]]
+    group = rank_of_code[code]
     labels = list(number)
-    groups = [
-        _group(labels[int(k)], np.flatnonzero(group == n), weights)
-        for n, k in enumerate(order[:MOST_GROUPS])
-    ]
+    listed: list[tuple[Stage, str, str] | None] = [labels[int(k)] for k in order[:MOST_GROUPS]]
     if len(number) > MOST_GROUPS:
-        groups.append(_group(None, np.flatnonzero(group == MOST_GROUPS), weights))
-    allowed = stage == _STAGE["allowed"]
-    z = None if weights is None else float(weights[allowed].sum())
-    return Reasons(stage, offset, group, tuple(groups), int(allowed.sum()), z)
+        listed.append(None)
+    groups = [_group(label, np.flatnonzero(group == n), weights) for n, label in enumerate(listed)]
+    stage_of_code = np.full(size, _STAGE["constraint"], np.uint8)
+    stage_of_code[: len(STAGES)] = np.arange(len(STAGES))
+    num_allowed = int(counts[allowed])
+    return Reasons(stage_of_code[code], codes.offset, group, tuple(groups), num_allowed, z)
 
 
 def _group(
@@ -331,9 +346,10 @@ def _group(
     mass = None
     first = ids[:EXAMPLES]
     if weights is not None:
-        mass = float(weights[ids].sum())
-        best = np.argpartition(-weights[ids], min(EXAMPLES, len(ids)) - 1)[:EXAMPLES]
-        first = ids[best[np.lexsort((ids[best], -weights[ids[best]]))]]
+        of_ids = weights[ids]
+        mass = float(of_ids.sum())
+        best = np.argpartition(-of_ids, min(EXAMPLES, len(ids)) - 1)[:EXAMPLES]
+        first = ids[best[np.lexsort((ids[best], -of_ids[best]))]]
     stage, expected, offered = label if label is not None else (None, "", "")
     return Group(stage, expected, offered, len(ids), mass, tuple(int(k) for k in first))
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from explorer.analysis.characters import Characters
+from explorer.analysis.character_view import Characters
 from explorer.analysis.paths import Paths, Words
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.tokens.token_dfa import TokenDFA
@@ -47,6 +47,30 @@ class Machine:
         word_of[self.trie.first_id] = np.arange(self.trie.num_words, dtype=np.int32)
         word_of[self.trie.further_id] = self.trie.further_word
         return word_of
+
+    def ids_of(self, token: int) -> tuple[int, ...]:
+        """All ids that write the same bytes as a token of text, in order."""
+        word = self.word_of[token]
+        further = self.trie.further_id[self.trie.further_word == word]
+        return tuple(sorted([int(self.trie.first_id[word]), *further.tolist()]))
+
+    def word_ends(self, data: bytes) -> list[int]:
+        """The lengths at which the beginning of some bytes is a token, ascending.
+
+        The trie is walked: a dictionary of 131,072 tokens would cost more than the answer.
+        """
+        trie = self.trie
+        node, end = 0, len(trie.byte)
+        found: list[int] = []
+        for length, byte in enumerate(data[: trie.max_depth], 1):
+            while node < end and trie.byte[node] != byte:
+                node = int(trie.skip[node])
+            if node >= end:
+                break
+            if trie.word[node] >= 0:
+                found.append(length)
+            node, end = node + 1, int(trie.skip[node])
+        return found
 
     def paths(self, dfa: TokenDFA) -> Paths:
         """The searches of the machine this belongs to."""

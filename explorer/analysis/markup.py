@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from explorer.analysis.characters import show_character
 from explorer.analysis.spans import Part
 from explorer.analysis.verdict import Verdict
 from explorer.automata.source import Regex
-
-if TYPE_CHECKING:
-    from explorer.analysis.explanation import Explanation, TextExplanation
 
 _BLUE: Final = "#0072B2"
 _RED: Final = "#D55E00"
@@ -84,18 +81,18 @@ def _byte(verdict: Verdict, at: int, byte: int) -> str:
     return f'<span style="{_BOX}{style}">{byte:02X}{mark}</span>'
 
 
-def _page(lines: Sequence[str], parts: Sequence[Part], verdict: Verdict) -> str:
-    words = "".join(f"<div>{escape(line)}</div>" for line in lines)
-    patterns = "".join(pattern_html(part) for part in parts)
-    return f'<div style="line-height:1.6">{boxes_html(verdict)}{words}{patterns}</div>'
+def answer_html(
+    verdict: Verdict, lines: Sequence[str], parts: Sequence[Part], hints: Sequence[str]
+) -> str:
+    """The rich display of an answer.
 
-
-def explanation_html(explanation: Explanation) -> str:
-    """The rich display of an `Explanation`."""
-    lines = [explanation.message, *explanation.hints]
-    return _page(lines, explanation.parts, explanation.verdict)
-
-
-def text_html(explanation: TextExplanation) -> str:
-    """The rich display of a `TextExplanation`."""
-    return _page([explanation.message], explanation.parts, explanation.verdict)
+    Args:
+        verdict: For the boxes.
+        lines: What is said above them.
+        parts: For the pattern.
+        hints: What is said below.
+    """
+    said = "".join(f"<div>{escape(line)}</div>" for line in lines)
+    patterns = "".join(dict.fromkeys(pattern_html(part) for part in parts))
+    more = "".join(f"<div>{escape(line)}</div>" for line in hints)
+    return f'<div style="line-height:1.6">{said}{boxes_html(verdict)}{patterns}{more}</div>'

@@ -8,9 +8,14 @@ has a word of its own that shows so;
 *a difference, a complement*  the excluder, with a word of it that would otherwise do;
 *a regex with assertions*  if the pattern without one assertion would read on, that assertion
 excludes;
+*a sequence or repetition that holds one of those*  its own parts, each asked with the rest of the
+text that it would read;
 *an imported machine*  its state, because it has nothing else.
 
-An alternative that the text has left already says nothing. Cost: a look-up per byte of text and
+An alternative that the text has left already says nothing. What is named is exact with one
+exception: in a pattern with assertions the positions are those of the pattern without them, as far
+as they read what the exact machine expects, so that a position may be among them which an assertion
+keeps from ever being finished. Cost: a look-up per byte of text and
 part; the machines of the parts are built once.
 """
 
@@ -22,6 +27,7 @@ from typing import Literal
 
 from explorer.analysis.machine import expected_bytes
 from explorer.analysis.positions import LIMITS, Position, positions_of
+from explorer.analysis.verdict import Verdict
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.regex import compile_tree
 from explorer.automata.regex.lookaround import without_edge_anchors
@@ -140,6 +146,27 @@ def parts(
     return tuple(_find(source, dfa, place, ()))
 
 
+def parts_of(source: Source, dfa: Dfa, verdict: Verdict) -> tuple[Part, ...]:
+    """What of a source decides a verdict; nothing where the constraint has no say.
+
+    Args:
+        source: The constraint's tree.
+        dfa: Its machine.
+        verdict: The verdict.
+    """
+    if verdict.char_state == NO_ARC or verdict.stage not in (
+        "constraint", "end_of_text", "dead_end", "allowed",
+    ):  # fmt: skip
+        return ()
+    byte = verdict.failing_byte
+    if byte is None and verdict.stage in ("allowed", "dead_end"):
+        # What comes next, not what forbids: only the positions.
+        begin = verdict.char_begin
+        found = parts(source, dfa, verdict.read, None, begin)
+        return tuple(part for part in found if part.role == "expects")
+    return parts(source, dfa, verdict.read, byte, verdict.char_begin)
+
+
 def children_of(source: Source) -> tuple[Source, ...]:
     """The parts of a node, as `Part.path` counts them."""
     match source:
@@ -174,6 +201,8 @@ def _find(source: Source, dfa: Dfa | None, place: _Place, path: tuple[int, ...])
                 return _excluded(source, None, source.part, place, path)
             case Imported():
                 return [Part("state", source, path, state=here)]
+            case Concatenation() | Repetition() if _holds_others(source):
+                return _nested(source, place, path)
             case _:
                 return _positions(source, machine, here, place, path)
     except BudgetExceeded:
@@ -204,6 +233,11 @@ def _operands(source: Source, path: tuple[int, ...]) -> list[tuple[Source, tuple
     if isinstance(source, Intersection):
         return [*_operands(source.left, (*path, 0)), *_operands(source.right, (*path, 1))]
     return [(source, path)]
+
+
+def operands_of(source: Intersection) -> tuple[Source, ...]:
+    """The operands of an intersection of any number, in the order of `Part.words`."""
+    return tuple(operand for operand, _ in _operands(source, ()))
 
 
 def _intersection(source: Intersection, place: _Place, path: tuple[int, ...]) -> list[Part]:
@@ -238,6 +272,49 @@ def _excluded(
     automaton = positions_of(right)
     found = automaton.positions(automaton.live(place.text), bytes([place.byte]))
     return [Part("excludes", right, at, found, words)]
+
+
+def _holds_others(source: Source) -> bool:
+    """Whether a part has no positions of its own, so that it must be asked itself."""
+    if isinstance(source, Imported | Intersection | Difference | Complement):
+        return True
+    return any(map(_holds_others, children_of(source)))
+
+
+def _nested(source: Concatenation | Repetition, place: _Place, path: tuple[int, ...]) -> list[Part]:
+    """The parts of a sequence, each asked from every offset at which it can begin."""
+    found: dict[tuple[tuple[int, ...], str, tuple[Position, ...]], Part] = {}
+    begins = {0}
+    following = source.parts if isinstance(source, Concatenation) else (source.part,)
+    for k, below in enumerate(following):
+        waiting = sorted(begins)
+        ends: set[int] = set()
+        machine = machine_of_source(below)
+        for begin in waiting:
+            # A repetition begins again where it ended; its list grows while it is read.
+            rest = place.text[begin:]
+            states = run(machine, machine.start, rest) if machine.start != NO_ARC else None
+            if states is None:
+                continue
+            stops = {
+                begin + n for n, q in enumerate(states.tolist()) if q >= 0 and _ends(machine, q)
+            }
+            if isinstance(source, Repetition) and source.unbounded:
+                waiting += sorted(stops - set(waiting))
+            ends |= stops
+            # Where it may end itself, what must come before the end is in the parts after it.
+            done = place.byte is None and len(place.text) in stops
+            if states[-1] == NO_ARC or (done and _holds_others(below)):
+                continue
+            shifted = _Place(rest, place.byte, max(place.begin - begin, 0))
+            for part in _find(below, None, shifted, (*path, k)):
+                found.setdefault((part.path, part.role, part.positions), part)
+        begins = ends
+    return list(found.values())
+
+
+def _ends(dfa: Dfa, state: int) -> bool:
+    return bool(dfa.accepting[state])
 
 
 def _positions(

@@ -9,21 +9,24 @@ Everything here is a pure function: nothing is stepped, and logits come from the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.analysis.asked import whole_number
 from explorer.analysis.explanation import (
     Explanation,
     History,
     OverBudget,
     TextExplanation,
     explain,
-    parts_of,
     with_limits,
 )
 from explorer.analysis.groups import Reasons, explain_all
+from explorer.analysis.spans import parts_of
 from explorer.analysis.verdict import judge_recorded
 from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
@@ -146,9 +149,9 @@ def reasons_at(session: SteppedSession, position: int | None = None) -> Reasons:
 def explain_recorded(trace: Trace, token: int, position: int | None = None) -> TextExplanation:
     """Why a token was masked, from a saved trace alone: no tokenizer, no compilation for it.
 
-    It knows the constraint and the tokens that the trace mentions. It does not know what the
-    vocabulary can write, so a token that the constraint reads and the mask does not allow is said
-    to be a dead end.
+    It knows the constraint, the masks and the tokens that the trace mentions. The stage, the
+    failing offset and what was expected are exact. What the vocabulary could write instead, a dead
+    end's witness, `Explanation.after` and all else that needs the other tokens is not known.
 
     Args:
         trace: The trace.
@@ -171,12 +174,31 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
             remedy="Give its tokenizer too (--tokenizer, --model), or ask for a token it mentions.",
             evidence={"token": token},
         )
+    over_budget = False
     allowed = inside and bool(trace.allowed(k)[token])
+    if inside and not allowed:
+        # The mask that was used also holds the token budget; the verdict is the constraint's.
+        over_budget = bool(trace.row(k, with_budget=False)[trace.token_class[token]])
+        allowed = over_budget
     verdict = judge_recorded(
         constraint.dfa, here.data, here.state, token, trace.tokens.data.get(token),
         inside=inside, ends=token in trace.tokens.eos_ids, allowed=allowed,
     )  # fmt: skip
-    return TextExplanation(constraint, verdict, parts_of(constraint, verdict))
+    names = _Recorded(trace.tokens.size, trace.tokens.eos_ids, trace.tokens.special)
+    found = parts_of(constraint.source, constraint.dfa, verdict)
+    return TextExplanation(verdict, found, constraint, names, over_budget)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """What a record knows of its vocabulary."""
+
+    size: int
+    eos_ids: tuple[int, ...]
+    special: Mapping[int, str]
+
+    def __len__(self) -> int:
+        return self.size
 
 
 def _machine(session: SteppedSession) -> TokenDFA:
@@ -194,7 +216,7 @@ def _unconstrained() -> ExplorerError:
 
 def _position(trace: Trace, position: int | None) -> int:
     last = len(trace.positions) - 1
-    k = last if position is None else position
+    k = last if position is None else whole_number(position, "a position")
     if not 0 <= k <= last:
         raise ExplorerError(
             f"The trace has no position {k}; it has the positions 0 to {last}.",

@@ -26,7 +26,7 @@ import numpy as np
 
 from explorer.analysis.characters import show_bytes, show_text, split_tail
 from explorer.analysis.machine import Machine, machine_of
-from explorer.automata.machine import Bool
+from explorer.automata.machine import Bool, Dfa
 from explorer.automata.source import Choice
 from explorer.tokens.states import NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA
@@ -230,7 +230,7 @@ def _endless(dfa: TokenDFA, machine: Machine, members: list[int]) -> Trap:
     text = machine.text_to(dfa, state)
     return Trap(
         "endless",
-        f"From after {show_text(text)} the text can go on for ever"
+        f"After {show_text(text)} the text can go on for ever"
         + (", though it may also end." if may_end else " without being complete."),
         "Bound the repeat, such as `{1,40}` for `+`, or give max_tokens, which ends it in time.",
         state,
@@ -394,7 +394,12 @@ def _tiny_mass(trace: Trace) -> Iterator[Trap]:
 
 
 def _greedy_traps(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
-    """A token that the model liked, and right after it nothing of what it liked it for."""
+    """A token that the model liked, and right after it nothing of what it liked it for.
+
+    Only where something was lost: if every text goes on through the state that the token led to,
+    as within a fixed piece of JSON, another token would have come to the same place. And only where
+    the model wished for text: that it wants to end is no reason for the token before.
+    """
     for step, after in zip(trace.steps, trace.positions[1:], strict=True):
         liked = step.log_prob_model is not None and math.exp(step.log_prob_model) >= LIKED
         found = after.distribution
@@ -405,10 +410,13 @@ def _greedy_traps(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
             continue
         tokens = dfa.vocabulary.tokens
         wished = tokens[found.first_choice] if found.first_choice < len(tokens) else None
+        here, there = (int(dfa.char_state[q]) for q in (step.before.state, after.state))
+        if wished is None or not _avoidable(dfa.constraint.dfa, here, there):
+            continue
         yield Trap(
             "greedy_trap",
             f"{show_text(step.data or b'')} was likely for the sake of a continuation that is "
-            f"masked: after it the model wants {show_text(wished or b'')}, and the allowed tokens "
+            f"masked: after it the model wants {show_text(wished)}, and the allowed tokens "
             f"have {100 * found.z:.2g}% of its probability.",
             "Compare whole alternatives by their total probability, or choose words for them that "
             "the model does not begin for another reason.",
@@ -419,6 +427,25 @@ def _greedy_traps(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
                 "wished": found.first_choice,
             },
         )  # fmt: skip
+
+
+def _avoidable(dfa: Dfa, begin: int, state: int) -> bool:
+    """Whether a text can be finished from one character state without passing another."""
+    if begin == state:
+        return False
+    seen = np.zeros(dfa.num_states, np.bool_)
+    seen[[begin, state]] = True
+    waiting = [begin]
+    while waiting:
+        here = waiting.pop()
+        if dfa.accepting[here]:
+            return True
+        targets = np.unique(dfa.table[here])
+        targets = targets[targets >= 0]
+        fresh = targets[~seen[targets]]
+        seen[fresh] = True
+        waiting += fresh.tolist()
+    return False
 
 
 def _unlikely_ends(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:

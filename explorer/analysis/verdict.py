@@ -20,7 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from explorer.analysis.characters import Characters, character_start, split_tail
+from explorer.analysis.character_view import Characters
+from explorer.analysis.characters import character_start, split_tail
 from explorer.analysis.machine import Machine, expected_bytes
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.regex.charset import CharSet
@@ -158,7 +159,7 @@ def judge(dfa: TokenDFA, machine: Machine, state: int, token: int, prefix: bytes
     elif state == FREE:
         stage = "allowed"
     elif data is None and not ends:
-        stage = "not_text" if token in vocabulary.special else "empty_token"
+        stage = "empty_token" if token in vocabulary.empty_ids else "not_text"
     elif ends:
         stage = "allowed" if dfa.is_final(state) else "end_of_text"
     # Free text is read by no machine: nothing can fail.
@@ -176,7 +177,7 @@ def judge(dfa: TokenDFA, machine: Machine, state: int, token: int, prefix: bytes
         writable = writable_bytes(machine.trie, machine.char_dfa, machine.kept, char_state, read)
     dead_end = None
     if stage == "dead_end":
-        dead_end = _dead_end(dfa, machine, found.walk[-1].after, prefix + (data or b""))
+        dead_end = _dead_end(machine, found.walk[-1].after, prefix + (data or b""))
     return Verdict(
         stage, token, data, prefix, state, char_state, found.byte_offset, found.char_offset,
         found.expected, writable, found.may_end, found.begin, found.chars, found.mid_character,
@@ -215,7 +216,7 @@ def judge_recorded(
         prefix: The text read so far.
         state: The token state that was recorded, or a sentinel.
         token: The id.
-        data: Its bytes; ``None`` if it writes none.
+        data: Its bytes; ``b""`` for an empty token, ``None`` for an id that is not text.
         inside: Whether the id is in the vocabulary.
         ends: Whether it ends a text.
         allowed: Whether the recorded mask allows it.
@@ -230,12 +231,12 @@ def judge_recorded(
         stage = "allowed"
     elif ends:
         stage = "end_of_text"
-    elif data is None:
-        stage = "not_text"
+    elif not data:
+        stage = "not_text" if data is None else "empty_token"
     else:
         stage = "dead_end" if found.byte_offset is None else "constraint"
     return Verdict(
-        stage, token, data, prefix, state, char_state, found.byte_offset, found.char_offset,
+        stage, token, data or None, prefix, state, char_state, found.byte_offset, found.char_offset,
         found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
         found.walk,
     )  # fmt: skip
@@ -293,14 +294,11 @@ def _read(
     )
 
 
-def _dead_end(dfa: TokenDFA, machine: Machine, state: int, text: bytes) -> DeadEnd:
+def _dead_end(machine: Machine, state: int, text: bytes) -> DeadEnd:
     """A shortest word through a character state, and the furthest byte that tokens can write."""
     rest = shortest_word(machine.char_dfa, state)
-    longest = machine.trie.max_depth
     written = {0}
-    for end in range(1, len(rest) + 1):
-        for begin in range(max(0, end - longest), end):
-            if begin in written and dfa.vocabulary.ids_of(rest[begin:end]):
-                written.add(end)
-                break
+    for begin in range(len(rest)):
+        if begin in written:
+            written.update(begin + length for length in machine.word_ends(rest[begin:]))
     return DeadEnd(text + rest, len(text) + max(written))

@@ -1,17 +1,19 @@
-"""A verdict in words: one line for a log, and the pieces of a paragraph.
+"""The words that every form of an answer is made of: names of tokens, places, characters.
 
 Pure functions of a verdict and the parts that decided. Characters come before bytes; bytes are
 shown where there is no character. Text is always quoted or escaped, because tokens can hold
-anything.
+anything. `explorer.analysis.message` makes a line for a log of them, `explorer.analysis.prose` a
+paragraph for a person.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Protocol
 
 from explorer.analysis.characters import (
     characters_of,
-    half_characters,
+    is_continuation,
     show_bytes,
     show_character,
     show_characters,
@@ -22,8 +24,7 @@ from explorer.analysis.characters import (
 from explorer.analysis.spans import Part
 from explorer.analysis.verdict import Verdict
 from explorer.automata.regex.charset import char_set
-from explorer.automata.source import Choice, Regex
-from explorer.vocabulary import Vocabulary
+from explorer.automata.source import Regex
 
 LONGEST_PIECE = 48
 """How many characters of a piece of a pattern a sentence holds."""
@@ -31,12 +32,34 @@ LONGEST_PIECE = 48
 TAIL = 24
 """How many characters of the text before a token are shown."""
 
+FAMILIAR = 0x250
+"""Up to here characters are Latin; what comes later is told by its code point too, because many
+look like others."""
 
-def show_token(vocabulary: Vocabulary | None, token: int | None, data: bytes | None) -> str:
+
+class Names(Protocol):
+    """What is known of a vocabulary beside its bytes; `Vocabulary` is one."""
+
+    @property
+    def special(self) -> Mapping[int, str]:
+        """Names of ids that are not text."""
+        ...
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        """The ids that end a text."""
+        ...
+
+    def __len__(self) -> int:
+        """The number of ids."""
+        ...
+
+
+def show_token(names: Names | None, token: int | None, data: bytes | None) -> str:
     """A token as one would write it, with its id.
 
     Args:
-        vocabulary: For names of ids that are not text.
+        names: For names of ids that are not text.
         token: The id; ``None`` for text without a tokenizer.
         data: Its bytes.
     """
@@ -44,9 +67,9 @@ def show_token(vocabulary: Vocabulary | None, token: int | None, data: bytes | N
         return show_text(data or b"")
     if data is not None:
         return f"{show_text(data)} (id {token})"
-    if vocabulary is None or not 0 <= token < len(vocabulary):
+    if names is None or not 0 <= token < len(names):
         return f"id {token}"
-    name = inline(vocabulary.special.get(token, ""))
+    name = inline(names.special.get(token, ""))
     return f"{name} (id {token})" if name else f"id {token}"
 
 
@@ -71,7 +94,7 @@ def show_place(verdict: Verdict, assumed: bool) -> str:
     cut = ""
     if len(text) > 4 * TAIL:
         text = text[-4 * TAIL :]
-        while text and 0x80 <= text[0] < 0xC0:
+        while text and is_continuation(text[0]):
             text = text[1:]
     words, rest = split_tail(text)
     shown = words.decode(errors="replace")
@@ -82,92 +105,66 @@ def show_place(verdict: Verdict, assumed: bool) -> str:
     return f"{'for example ' if assumed else ''}after {quoted}"
 
 
-def headline(
-    verdict: Verdict,
-    parts: Sequence[Part],
-    vocabulary: Vocabulary | None,
-    *,
-    assumed: bool = False,
-) -> str:
-    """The verdict in one line, without a line break."""
-    name = show_token(vocabulary, verdict.token, verdict.data)
-    where = show_place(verdict, assumed)
-    if vocabulary is not None and verdict.token in vocabulary.eos_ids:
-        name = f"the end of text {name}"
+def title(verdict: Verdict, names: Names | None, *, assumed: bool = False) -> str:
+    """What was asked and how it was decided, without the reason and without a full stop.
+
+    Args:
+        verdict: The verdict.
+        names: The vocabulary; ``None`` for text without a tokenizer.
+        assumed: Whether the text before the token is only an example.
+    """
+    name = show_token(names, verdict.token, verdict.data)
     if verdict.token is None:
-        line = f"{name} {_judgement(verdict)}"
-    else:
-        line = f"{name} {_judgement(verdict)} {where}"
-    why = "; ".join(
-        piece for piece in (reason(verdict, vocabulary), source_clause(verdict, parts)) if piece
-    )
-    line = f"{line}: {why}." if why else f"{line}."
+        match verdict.stage:
+            case "allowed":
+                return f"{name} is accepted"
+            case "end_of_text":
+                return f"{name} is accepted so far, but not complete"
+            case _:
+                return f"{name} is not accepted"
+    if names is not None and verdict.token in names.eos_ids:
+        name = f"the end of text {name}"
+    judged = "is allowed" if verdict.allowed else "is masked"
+    line = f"{name} {judged} {show_place(verdict, assumed)}"
     return line[0].upper() + line[1:]
 
 
-def _judgement(verdict: Verdict) -> str:
-    if verdict.token is None:
-        if verdict.stage == "allowed":
-            return "is a word of the constraint"
-        if verdict.stage == "end_of_text":
-            return "is the beginning of a word, and not a whole one"
-        return "is not accepted"
-    return "is allowed" if verdict.allowed else "is masked"
+# What was expected, and what was offered
 
 
-def reason(verdict: Verdict, vocabulary: Vocabulary | None) -> str:
-    """Why, without where; empty for an allowed token."""
-    match verdict.stage:
-        case "beyond_vocabulary":
-            count = 0 if vocabulary is None else len(vocabulary)
-            return f"the vocabulary has the ids 0 to {count - 1:,} only"
-        case "not_text":
-            return "it is a special or control id, which writes no text"
-        case "empty_token":
-            return (
-                "it is a reserved or empty id: it writes no bytes, and could be repeated for ever"
-            )
-        case "end_of_text":
-            return f"the text is not complete; {_expects(verdict)}"
-        case "constraint":
-            return _constraint(verdict)
-        case "dead_end":
-            return _dead_end(verdict)
-        case "allowed":
-            return ""
+def begun(verdict: Verdict) -> bytes:
+    """The bytes of a character that the text before the token has begun, where it is this one."""
+    return verdict.prefix[verdict.char_begin :]
 
 
-def _expects(verdict: Verdict) -> str:
-    """What may stand at the place that was reached."""
-    if not verdict.expected:
-        return "nothing more may follow" if verdict.may_end else "nothing may follow"
-    at = verdict.char_begin
-    tail = verdict.read[at:]
-    chars = verdict.expected_chars
-    clause = f"expects {show_characters(chars)}"
-    if verdict.may_end and not verdict.byte_offset and verdict.token is not None:
-        clause += " (or the end of text)"
-    if tail and at < len(verdict.prefix):
-        begun = tail[: len(verdict.prefix) - at]
-        clause = (
-            f"in the middle of a character: {show_bytes(begun)} has begun one of "
-            f"{show_span(characters_of(begun))}; {clause}"
-        )
-    if verdict.writable is not None and verdict.writable != verdict.expected:
-        clause += f", of which this vocabulary can write and finish {_written(verdict)}"
-    return clause
+def show_begun(verdict: Verdict) -> str:
+    """Those bytes, and the characters that they can become."""
+    half = begun(verdict)
+    return f"{show_bytes(half)} begins one of {show_span(characters_of(half))}"
 
 
-def _written(verdict: Verdict) -> str:
-    if not verdict.writable:
+def show_expected(verdict: Verdict) -> str:
+    """The characters that may stand at the place that was reached."""
+    words = show_characters(verdict.expected_chars)
+    may_end = verdict.may_end and not verdict.byte_offset and verdict.token is not None
+    # Within a character nothing can end, and a token that is read in part has left the place.
+    at_place = verdict.char_begin == len(verdict.prefix)
+    return f"{words}, or the end of text" if may_end and at_place else words
+
+
+def show_writable(verdict: Verdict) -> str:
+    """What this vocabulary can write of what is expected; empty where it can write all of it."""
+    writable = verdict.writable
+    if writable is None or writable == verdict.expected:
+        return ""
+    if not writable:
         return "nothing"
-    ascii_only = all(byte < 0x80 for byte in verdict.writable)
-    if ascii_only:
-        return show_characters(char_set((byte, byte) for byte in verdict.writable))
-    missing = bytes(sorted(set(verdict.expected) - set(verdict.writable)))
+    if all(byte < 0x80 for byte in writable):
+        return show_characters(char_set((byte, byte) for byte in writable))
+    missing = bytes(sorted(set(verdict.expected) - set(writable)))
     if len(missing) <= 4:
         return f"all but {_first_bytes(missing)}"
-    return f"{_first_bytes(verdict.writable[:12])}{' and others' if verdict.writable[12:] else ''}"
+    return f"{_first_bytes(writable[:12])}{' and others' if writable[12:] else ''}"
 
 
 def _first_bytes(data: bytes) -> str:
@@ -177,112 +174,49 @@ def _first_bytes(data: bytes) -> str:
     return ", ".join([*plain, f"what has the byte {show_bytes(leads)}"] if leads else plain)
 
 
-def _constraint(verdict: Verdict) -> str:
-    data = verdict.data or b""
-    offset = verdict.byte_offset or 0
-    begin = verdict.char_begin - len(verdict.prefix)
-    clause = ""
-    if begin > 0:
-        clause = f"reads {show_text(data[:begin])}, then "
-    subject = "the text" if verdict.token is None else "this token"
-    if not verdict.expected and offset == 0:
-        if not verdict.may_end:
-            return "no text of the constraint begins like this"
-        return "the text is complete, and only the end of text may follow"
-    if not verdict.expected:
-        return (
-            f"{clause}the text is complete and must end; {subject} goes on with {_offered(verdict)}"
-        )
-    then = "then " if clause else ""
-    return f"{clause}{_expects(verdict)}; {subject} {then}writes {_offered(verdict)}"
-
-
-def _offered(verdict: Verdict) -> str:
+def show_offered(verdict: Verdict) -> str:
     """The character that fails, as far as the token writes it."""
     data = verdict.data or b""
     whole = verdict.prefix + data
     begin = verdict.char_begin
     at = len(verdict.prefix) + (verdict.byte_offset or 0)
     end = at + 1
-    while end < len(whole) and 0x80 <= whole[end] < 0xC0 and end - begin < 4:
+    while end < len(whole) and is_continuation(whole[end]) and end - begin < 4:
         end += 1
-    if not 0x80 <= whole[at] < 0xC0:
+    if not is_continuation(whole[at]):
         begin = at  # It begins a character where another should have gone on.
-    written = whole[begin:end]
     try:
-        character = written.decode()
-    except UnicodeDecodeError:
-        character = ""
-    if len(character) == 1:
-        shown = show_character(ord(character))
-        return f"{shown} ({show_bytes(written)[1:-1]})" if not character.isascii() else shown
-    offset = verdict.byte_offset or 0
-    half = half_characters(data[offset : end - len(verdict.prefix)] or data[offset : offset + 1])
-    return f"{show_bytes(data[offset : max(offset + 1, end - len(verdict.prefix))])}" + (
-        f" ({half})" if half else ""
-    )
+        (character,) = whole[begin:end].decode()
+    except (UnicodeDecodeError, ValueError):
+        offset = verdict.byte_offset or 0
+        return _half(data[max(begin - len(verdict.prefix), 0) :], data[offset : offset + 1])
+    if character in " \n":
+        return "a space" if character == " " else "a newline"
+    shown = show_character(ord(character))
+    code = f"U+{ord(character):04X}"
+    return shown if ord(character) < FAMILIAR or shown == code else f"{shown} ({code})"
 
 
-def _dead_end(verdict: Verdict) -> str:
-    found = verdict.dead_end
-    if found is None:
-        return "no tokens of this vocabulary can finish after it"
-    missing = found.witness[found.offset : found.offset + 1]
-    return (
-        f"the constraint goes on, for example to {show_text(found.witness)}, but no tokens of this "
-        f"vocabulary finish after it; of that text, tokens end at byte {found.offset} and nothing "
-        f"goes on from there with {_first_bytes(missing)}"
-    )
+def _half(rest: bytes, failing: bytes) -> str:
+    """Bytes that are no whole character, and what they can be."""
+    half, _ = _first_piece(rest or failing)
+    if is_continuation(half[0]):
+        return f"{show_bytes(half)}, which can only end a character that begins before it"
+    chars = characters_of(half)
+    if not chars.ranges:
+        return f"{show_bytes(half)}, which begins no character"
+    return f"{show_bytes(half)}, which begins one of {show_span(chars)}"
+
+
+def _first_piece(data: bytes) -> tuple[bytes, bytes]:
+    """A byte with the continuation bytes that follow it, and the rest."""
+    end = 1
+    while end < min(4, len(data)) and is_continuation(data[end]):
+        end += 1
+    return data[:end], data[end:]
 
 
 # The source
-
-
-def source_clause(verdict: Verdict, parts: Sequence[Part]) -> str:
-    """Which part of the source decides, as a clause; empty if none is to be named."""
-    if verdict.stage not in ("constraint", "end_of_text"):
-        return ""
-    clauses = [_part(part) for part in parts]
-    return "; ".join(dict.fromkeys(clause for clause in clauses if clause))
-
-
-def _part(part: Part) -> str:
-    match part.role:
-        case "expects":
-            if isinstance(part.source, Regex):
-                places = [f"{inline(p.text)} at {p.start}" for p in part.positions[:4]]
-                more = len(part.positions) - len(places)
-                shown = ", ".join(places) + (f" and {more} more" if more else "")
-                return (
-                    f"expected by {shown} of {part.source.pattern!r}"
-                    if part.path
-                    else (f"expected by {shown} of the pattern")
-                )
-            if isinstance(part.source, Choice):
-                return f"still open: {', '.join(p.text for p in part.positions[:4])}"
-            texts = dict.fromkeys(p.text for p in part.positions[:4])
-            return f"expected by {', '.join(texts)}"
-        case "excludes":
-            if part.assertion:
-                where = part.positions[0]
-                return (
-                    f"excluded by the {part.assertion} {inline(where.text)} at {where.start}: "
-                    f"without it {show_text(part.words[0])} would do"
-                )
-            return f"excluded by {part.source}, for example {show_text(part.words[0])}"
-        case "combination":
-            if part.words:
-                words = ", ".join(map(show_text, part.words))
-                return (
-                    f"no single part: the combination {part.source}; each has a word of its own "
-                    f"({words}), none has both"
-                )
-            texts = ", ".join(inline(p.text) for p in part.positions)
-            return f"no single part: the combination of {texts}"
-        case "state":
-            return f"state {part.state} of {part.source}"
-        case "too_large":
-            return "the source is too large to say which part of it"
 
 
 def underlined(part: Part) -> str:
@@ -297,4 +231,5 @@ def underlined(part: Part) -> str:
     marks = [" "] * len(pattern)
     for start, end in part.spans:
         marks[start:end] = "^" * (end - start)
-    return f"{pattern}\n{''.join(marks).rstrip()}"
+    said = " forbids it" if part.role == "excludes" else ""
+    return f"{pattern}\n{''.join(marks).rstrip()}{said}"

@@ -48,7 +48,8 @@ class TokenTable:
         fingerprint: Of the whole vocabulary (`Vocabulary.fingerprint`).
         size: How many ids it has.
         eos_ids: The ids that end a text.
-        data: Bytes of each id that is mentioned; ``None`` for one that is not text.
+        data: Bytes of each id that is mentioned; ``None`` for one that is not text, ``b""`` for an
+            empty one.
         special: Names of ids that are not text, where they are mentioned and have one.
     """
 
@@ -68,11 +69,13 @@ class TokenTable:
         """
         size = len(vocabulary)
         ids = range(size) if mentioned is None else sorted(set(mentioned))
+        data = {token: vocabulary.tokens[token] if token < size else None for token in ids}
+        data |= {token: b"" for token in vocabulary.empty_ids if token in data}
         return cls(
             fingerprint=vocabulary.fingerprint,
             size=size,
             eos_ids=vocabulary.eos_ids,
-            data={token: vocabulary.tokens[token] if token < size else None for token in ids},
+            data=data,
             special={t: vocabulary.special[t] for t in ids if t in vocabulary.special},
         )
 
@@ -89,7 +92,7 @@ class TokenTable:
             ["' the'", '<F0 9F>', '<2>', '</s>']
         """
         data = self.data.get(token)
-        if data is None:
+        if not data:
             return self.special.get(token) or f"<{token}>"
         try:
             return repr(data.decode())

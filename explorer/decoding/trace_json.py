@@ -267,13 +267,12 @@ def _tokens_in(place: Place) -> TokenTable:
         if entry.is_null:
             return None
         if isinstance(entry.value, str):
-            data = entry.text().encode()
-        else:
-            digits = entry.fields("hex")["hex"]
-            try:
-                data = bytes.fromhex(digits.text())
-            except ValueError:
-                raise digits.fault("hexadecimal bytes") from None
+            return entry.text().encode()  # No text at all: an empty token.
+        digits = entry.fields("hex")["hex"]
+        try:
+            data = bytes.fromhex(digits.text())
+        except ValueError:
+            raise digits.fault("hexadecimal bytes") from None
         if not data:
             raise entry.fault("the bytes of a token")
         return data
@@ -477,7 +476,7 @@ def _step_in(place: Place, before: Position, machine: _Machine, tokens: TokenTab
 
     return Step(
         token=token,
-        data=tokens.data[token],
+        data=tokens.data[token] or None,
         chosen_by=matching[0],
         before=before,
         log_prob_model=log_prob("model"),

@@ -61,6 +61,7 @@ class Parts:
     eos_ids: tuple[int, ...]
     notes: tuple[str, ...]
     special: dict[int, str]
+    empty_ids: frozenset[int]
     encoder: Encoder | None
 
 
@@ -98,11 +99,13 @@ def assemble(reading: Reading, beside: Beside, eos_ids: Iterable[int] | None) ->
                 f"nothing."
             )
     empty = [token for token, data in enumerate(tokens) if data == b""]
+    # What is declared special is that first, whatever it would write.
+    silent = frozenset(empty) - set(special) - set(ends)
     unnamed = {*ends, *empty} - set(special)
     special.update({token: name for name, token in reading.pieces.items() if token in unnamed})
     for token in ends:
         special.setdefault(token, "<eos>")
-    for token in special:
+    for token in (*special, *empty):
         tokens[token] = None
     if empty:
         notes.append(
@@ -112,7 +115,8 @@ def assemble(reading: Reading, beside: Beside, eos_ids: Iterable[int] | None) ->
 
     if reading.encoder is not None:
         prove(tokens, reading.encoder, bank(tokens, reading.probes))
-    return Parts(tuple(tokens), ends, tuple(notes), dict(sorted(special.items())), reading.encoder)
+    special = dict(sorted(special.items()))
+    return Parts(tuple(tokens), ends, tuple(notes), special, silent, reading.encoder)
 
 
 def _add_declared(

@@ -47,11 +47,12 @@ def build(
     """The machine and the oracle of a bounded pattern; ``None`` where nothing can be written."""
     tokens = [*tokens, *slices(language(pattern, ALPHABET, LONGEST), count, seed)]
     eos = len(tokens)
-    listed = [*tokens, None, None]
-    vocabulary = explorer.Vocabulary(tuple(listed), (eos,), special={eos: "</s>", eos + 1: SPECIAL})
-    oracle = ReasonOracle(
-        language(pattern, ALPHABET, LONGEST), listed, {eos: "</s>", eos + 1: SPECIAL}, [eos]
-    )
+    listed = [*tokens, None, None, b"", None]
+    vocabulary = explorer.Vocabulary(
+        (*tokens, None, None, None, None), (eos,), special={eos: "</s>", eos + 1: SPECIAL},
+        empty_ids=frozenset([eos + 2]),
+    )  # fmt: skip
+    oracle = ReasonOracle(language(pattern, ALPHABET, LONGEST), listed, [eos])
     bounded = explorer.regex(pattern) & explorer.regex(BOUND)
     try:
         return explorer.compile(bounded, vocabulary), oracle
@@ -114,6 +115,10 @@ def compared(
             None if offset is None else oracle.char_offset(prefix, data, offset),
         ),
     ]
+    if (dead := found.verdict.dead_end) is not None:
+        rest = dead.witness[len(prefix + data) :]
+        far = max(n for n in range(len(rest) + 1) if oracle.spells(rest[:n]))
+        facts.append(("furthest", dead.offset, len(prefix + data) + far))
     if inside:
         facts.append(("allowed", found.allowed, bool(found.dfa.allowed(found.state)[token])))
     return facts

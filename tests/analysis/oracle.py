@@ -7,7 +7,7 @@ automaton takes part, and nothing is imported from the engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 
 
@@ -16,8 +16,7 @@ class ReasonOracle:
 
     Args:
         words: The language as bytes.
-        tokens: Token bytes by id; ``None`` writes nothing.
-        special: Names of ids that are not text.
+        tokens: Token bytes by id; ``None`` is not text, ``b""`` a token that writes nothing.
         eos_ids: Ids that end the text.
     """
 
@@ -25,12 +24,10 @@ class ReasonOracle:
         self,
         words: Iterable[bytes],
         tokens: Sequence[bytes | None],
-        special: Mapping[int, str],
         eos_ids: Sequence[int],
     ) -> None:
         self.words = sorted(set(words))
         self.tokens = tokens
-        self.special = special
         self.eos_ids = frozenset(eos_ids)
         self.pieces = {token for token in tokens if token}
         self.after_prefix: dict[bytes, set[int]] = {}
@@ -92,8 +89,8 @@ class ReasonOracle:
         data = self.tokens[token]
         if token in self.eos_ids:
             return "allowed" if prefix in self.complete else "end_of_text"
-        if data is None:
-            return "not_text" if token in self.special else "empty_token"
+        if not data:
+            return "not_text" if data is None else "empty_token"
         if self.failing_offset(prefix, data) is not None:
             return "constraint"
         return "allowed" if prefix + data in self.finishable else "dead_end"

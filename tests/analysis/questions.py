@@ -158,7 +158,7 @@ def questions() -> list[Question]:
             "The token was rejected at its second byte, and the first one looked right.",
             regex("K[ä]se"), tekken, "K", "ö",
             "Nothing is half right: the lead byte C3 is common to all of À to ÿ.",
-            "expects ä", "writes ö (C3 B6)",
+            "expects ä", "writes ö",
         ),
         why(
             "Why is a token allowed that is no character at all?",
@@ -180,7 +180,7 @@ def questions() -> list[Question]:
             "Two ids decode to the same space, and the mask treats them alike.",
             regex("[a-z]+ [a-z]+"), sentencepiece, "cat", b" ",
             "Count by id, not by text: the model gives them different probabilities.",
-            "The same bytes are also the ids", "is allowed",
+            "writes the same bytes", "is allowed",
         ),
         why(
             "Why is ` Paris` masked when `Paris` is a choice?",
@@ -188,7 +188,7 @@ def questions() -> list[Question]:
             choice(["Paris", "London"]), tekken, "", " Paris",
             "The space belongs to the text. Put it into the choices, or end the prompt with it "
             "only if the model has seen that.",
-            "writes space",
+            "writes a space",
         ),
         why(
             "The tokenizer itself would begin with `▁P`. Why may the model not?",
@@ -203,7 +203,7 @@ def questions() -> list[Question]:
             "The model wants to stop, and the only thing that it may not do is stop.",
             regex("[0-9]{4}"), tekken, "202", 2,
             "The pattern asks for one more digit. Write `{3,4}` if three will do.",
-            "the text is not complete", "expects a digit 0-9",
+            "The text is not complete", "needs a digit 0-9",
             name="EOS",
         ),
         why(
@@ -211,7 +211,7 @@ def questions() -> list[Question]:
             "Everything that was asked for is there, as it seems.",
             regex(r"[a-z ]+\."), tekken, "hello there", 2,
             "The final full stop is not optional. Write `\\.?` if it should be.",
-            "the text is not complete",
+            "The text is not complete",
             name="EOS",
         ),
         Question(
@@ -271,14 +271,14 @@ def questions() -> list[Question]:
             regex("[0-9]{2}"), sentencepiece, "", "1234",
             "A token is allowed as a whole or not at all; this text has several tokens, and the "
             "one that goes too far is named.",
-            "the text is complete",
+            "The text is complete",
         ),
         why(
             "An id above the vocabulary was drawn. How can that be?",
             "The model's logits are padded to a round number, and nobody masked the rest.",
             regex("[a-z]+"), tekken, "", 131_080,
             "Such ids mean nothing. Our masks cover the padding too.",
-            "the vocabulary has the ids 0 to 131,071",
+            "has only the ids 0 to 131,071",
             name="131080",
         ),
         why(
@@ -286,7 +286,7 @@ def questions() -> list[Question]:
             "The dot allows any character, and `[INST]` is made of characters.",
             regex(".*"), tekken, "", 3,
             "A control id writes no text. The letters of its name are text, and are allowed.",
-            "special or control id",
+            "special or control token",
             name="3",
         ),
         why(
@@ -294,14 +294,14 @@ def questions() -> list[Question]:
             "The stop token appears in the answer, letter by letter.",
             regex("[^\\n]*"), tekken, "", "</s>",
             "Those are ordinary letters. Exclude them in the pattern if they do harm.",
-            "The text is the tokens",
+            "Of the tokens",
         ),
         why(
             "The pattern ends in `</s>`, so why does it never stop?",
             "Someone wrote the stop token into the pattern.",
             regex("[a-z]+</s>"), tekken, "done", 2,
             "Leave it out: EOS is allowed where the pattern is complete, and is no text.",
-            "the text is not complete", "<",
+            "The text is not complete", "<",
             name="EOS",
         ),
         why(
@@ -316,7 +316,7 @@ def questions() -> list[Question]:
             "Everything should be allowed.",
             regex(".*"), tekken, "one line", "\n",
             "The dot leaves out the newline. Write `(?s).*` for any text.",
-            "any character but a newline", "writes \\n",
+            "any character but a newline", "writes a newline",
         ),
         why(
             "Why does `\\d` let strange digits through?",
@@ -337,7 +337,7 @@ def questions() -> list[Question]:
             "The class allows it, and still it is masked.",
             regex("(?!foo)[a-z]{3,8}"), tekken, "fo", "o",
             "A lookahead at the front decides three letters later.",
-            "excluded by the negative lookahead (?!foo) at 0",
+            "The negative lookahead (?!foo) at 0 forbids it",
         ),
         why(
             "I subtracted some words. Why is EOS masked now?",
@@ -352,7 +352,7 @@ def questions() -> list[Question]:
             "Each works alone.",
             regex("a(bx|c)") & regex("a(by|c)"), tekken, "a", b"b",
             "No single part is to blame: after `ab` one wants x and the other y.",
-            "no single part: the combination", "'abx', 'aby'",
+            "No single part forbids it, only their combination", "has 'abx'", "has 'aby'",
         ),
         why(
             "The pattern allows it and the tokenizer has it. Why is it masked?",
@@ -360,7 +360,7 @@ def questions() -> list[Question]:
             regex("a*d|b"), lambda: toy(b"a", b"b", b"c"), "", b"a",
             "It would lead where these tokens can never finish. A mask without that check walks "
             "into the dead end.",
-            "no tokens of this vocabulary finish",
+            "no tokens of this vocabulary can finish",
         ),
         Question(
             "The constraint compiles to nothing. What is missing?",
@@ -422,7 +422,7 @@ def questions() -> list[Question]:
                 for text in ("2024-5", "2024/05")
             ),
             "`explain_text` says how far a text gets.",
-            ("is the beginning of a word", "is not accepted"),
+            ("is accepted so far", "is not accepted"),
         ),
     ]  # fmt: skip
 

@@ -51,16 +51,19 @@ def test_a_choice_and_groups_in_words(capsys: pytest.CaptureFixture[str]) -> Non
     words = ("--model", "tiny", "--choice", "yes", "--choice", "no", "--token", "maybe", "--all")
     assert why(*words) == 1
     shown = capsys.readouterr().out
-    assert "still open: 'no', 'yes'" in shown and "ids are allowed" in shown
+    assert "Still open: 'no', 'yes'" in shown and "ids are allowed" in shown
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((*DIGITS, "--prefix", "1x", "--token", "1"), "The prefix itself is rejected"),
+        ((*DIGITS, "--prefix", "1x", "--token", "1"), "The constraint rejects the prefix"),
         ((*DIGITS, "--prefix-ids", "1,nine", "--token", "1"), "is no list of ids"),
-        ((*DIGITS, "--prefix-ids", "0", "--token", "1"), "The prefix itself is masked"),
+        ((*DIGITS, "--prefix-ids", "0", "--token", "1"), "The prefix cannot be written"),
         (DIGITS, "No token is asked about"),
+        ((*DIGITS, "--step", "3", "--token", "1"), "--step asks about a saved trace"),
+        (("t.json", "--prefix", "a", "--token", "1"), "A trace has its own text"),
+        ((*DIGITS, "--token", ""), "An empty text is no token"),
         (("--regex", "a", "--token", "a"), "A tokenizer and a constraint are needed"),
         (("--model", "tiny", "--token", "a"), "A tokenizer and a constraint are needed"),
         (("--tokenizer", "/nowhere/at/all", "--regex", "a", "--token", "a"), "nowhere"),
@@ -72,7 +75,7 @@ def test_what_cannot_be_asked_is_an_error(words: tuple[str, ...], message: str) 
 
 
 def test_a_rejected_prefix_is_explained() -> None:
-    with pytest.raises(ExplorerError, match=r"expects - or 0-9; the text then writes x"):
+    with pytest.raises(ExplorerError, match=r"expects - or 0-9; the text writes x"):
         why(*DIGITS, "--prefix", "1x", "--token", "1")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import explorer
 from explorer.analysis.characters import half_characters, show_text
 from explorer.analysis.explanation import Explanation, History, explain, explain_text
+from explorer.analysis.machine import machine_of
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DEAD, FREE
 
@@ -36,7 +38,7 @@ def test_a_shared_lead_byte_is_neutral(dfa: explorer.TokenDFA) -> None:
 
 
 def test_half_a_character_says_what_it_can_begin(dfa: explorer.TokenDFA) -> None:
-    assert half_characters(b"\xf0\x9f") in explain(dfa, 0, 11).paragraph
+    assert "<F0 9F>, which begins one of U+1F000 to U+1FFFF" in explain(dfa, 0, 11).prose
     assert "U+1F000 to U+1FFFF" in half_characters(b"\xf0\x9f")
     whole = explorer.compile(
         explorer.regex("ä"), explorer.Vocabulary.from_bytes([b"\xc3", b"\xa4", b"a"], eos_ids=[3])
@@ -45,7 +47,8 @@ def test_half_a_character_says_what_it_can_begin(dfa: explorer.TokenDFA) -> None
     assert state is not None
     why = explain(whole, state, 2)
     assert why.verdict.mid_character
-    assert "in the middle of a character: <C3> has begun one of À to ÿ; expects ä" in why.message
+    assert "expects ä in the middle of a character (<C3> begins one of À to ÿ)" in why.message
+    assert "ends in the middle of a character: <C3> begins one of À to ÿ. The" in why.prose
 
 
 def test_a_dead_end_has_a_word_and_the_place_where_tokens_stop(dfa: explorer.TokenDFA) -> None:
@@ -53,6 +56,25 @@ def test_a_dead_end_has_a_word_and_the_place_where_tokens_stop(dfa: explorer.Tok
     assert why.stage == "dead_end" and why.verdict.dead_end is not None
     assert why.verdict.dead_end.witness == "ä".encode() and why.verdict.dead_end.offset == 1
     assert why.writable == b"\xa4"  # As one token, though not after this one.
+
+
+def test_the_ends_of_tokens_are_found_in_the_trie(tekken_131k: explorer.Vocabulary) -> None:
+    machine = machine_of(explorer.compile(explorer.regex("[a-z ]+"), tekken_131k))
+    for data in (b"the cat sat", "ünter".encode(), b"\xf0\x9f\x99\x82", b"\xff\xff", b""):
+        wanted = [n for n in range(1, len(data) + 1) if tekken_131k.ids_of(data[:n])]
+        assert machine.word_ends(data) == wanted
+
+
+def test_ids_of_the_same_bytes_are_those_of_the_vocabulary(
+    sentencepiece_32k: explorer.Vocabulary,
+) -> None:
+    machine = machine_of(explorer.compile(explorer.regex("[a-z ]+"), sentencepiece_32k))
+    shared = 0
+    for token, data in enumerate(sentencepiece_32k.tokens[:1500]):
+        if data is not None:
+            assert machine.ids_of(token) == sentencepiece_32k.ids_of(data)
+            shared += len(machine.ids_of(token)) > 1
+    assert shared > 50
 
 
 def test_without_a_text_a_shortest_one_is_assumed(dfa: explorer.TokenDFA) -> None:
@@ -105,7 +127,7 @@ def test_a_dummy_prefix_is_not_taken_for_the_text(sentencepiece_32k: explorer.Vo
     ("state", "token", "stage"),
     [
         (explorer.DONE, 4, "constraint"), (explorer.DONE, END, "allowed"),
-        (explorer.DONE, 6, "empty_token"), (DEAD, 4, "constraint"), (DEAD, END, "end_of_text"),
+        (explorer.DONE, 6, "not_text"), (DEAD, 4, "constraint"), (DEAD, END, "end_of_text"),
         (FREE, 4, "allowed"), (FREE, 6, "allowed"), (FREE, 99, "beyond_vocabulary"),
         (0, -1, "beyond_vocabulary"), (0, END + 1, "beyond_vocabulary"),
     ],
@@ -121,11 +143,27 @@ def test_sentinels_and_strange_ids(
 
 
 def test_a_named_id_is_special_and_an_unnamed_one_writes_nothing() -> None:
-    vocabulary = explorer.Vocabulary((b"a", None, None, None), (3,), special={1: "<pad>"})
+    vocabulary = explorer.Vocabulary(
+        (b"a", None, None, None, None), (3,), special={1: "<pad>", 4: "##"},
+        empty_ids=frozenset([4]),
+    )  # fmt: skip
     dfa = explorer.compile(explorer.regex("a"), vocabulary)
-    assert explain(dfa, 0, 1).stage == "not_text"
+    assert [explain(dfa, 0, token).stage for token in (1, 2, 4)] == [
+        "not_text", "not_text", "empty_token",
+    ]  # fmt: skip
     assert "<pad> (id 1) is masked" in explain(dfa, 0, 1).message
-    assert explain(dfa, 0, 2).stage == "empty_token"
+    assert "## (id 4) is masked" in explain(dfa, 0, 4).message
+    assert not dfa.allowed(0)[4]
+
+
+def test_a_stored_machine_still_knows_its_empty_tokens(tmp_path: Path) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"", None], eos_ids=[3])
+    explorer.compile(explorer.regex("a"), vocabulary).save(tmp_path / "a.dfa")
+    dfa = explorer.TokenDFA.load(tmp_path / "a.dfa", vocabulary)
+    assert [explain(dfa, 0, token).stage for token in (1, 2)] == ["empty_token", "not_text"]
+    other = explorer.Vocabulary.from_bytes([b"a", None, b""], eos_ids=[3])
+    with pytest.raises(ExplorerError, match="fingerprint"):
+        explorer.TokenDFA.load(tmp_path / "a.dfa", other)
 
 
 def test_earlier_is_the_last_position_where_it_was_allowed(dfa: explorer.TokenDFA) -> None:

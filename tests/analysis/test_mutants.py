@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ CASES: list[tuple[str, list[bytes | None]]] = [
     ("(?!ab)[ab]{2,3}", [b"a", b"b", b"ab", b"aa", b"1"]),
     ("a1|b ?", [b"a", b"b", b"b ", b" ", b"a1", b"a1a"]),
     ("(🙂|ab)1", ["🙂".encode(), b"a", b"b", b"1"]),
+    ("ab1|b", [b"a", b"b"]),
     ("a.*1", [b"a", b"1", b" ", "ä".encode(), b"\xc3", b"a\xc3", b"\xa41"]),
 ]
 
@@ -122,7 +124,21 @@ def _every_assertion_excludes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _no_part_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explanation, "parts", lambda *_: ())
+    monkeypatch.setattr(explanation, "parts_of", lambda *_: ())
+
+
+def _empty_tokens_are_special(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = verdict.judge
+
+    def without_empty(*arguments: Any) -> verdict.Verdict:
+        found = right(*arguments)
+        return replace(found, stage="not_text") if found.stage == "empty_token" else found
+
+    monkeypatch.setattr(explanation, "judge", without_empty)
+
+
+def _only_whole_tokens_of_the_witness(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine.Machine, "word_ends", lambda self, data: [])
 
 
 MUTANTS: list[Callable[[pytest.MonkeyPatch], None]] = [
@@ -138,6 +154,8 @@ MUTANTS: list[Callable[[pytest.MonkeyPatch], None]] = [
     _widening_without_a_proof,
     _every_assertion_excludes,
     _no_part_is_found,
+    _empty_tokens_are_special,
+    _only_whole_tokens_of_the_witness,
 ]
 
 

@@ -127,6 +127,32 @@ def test_two_assertions_can_exclude_together() -> None:
     )  # fmt: skip
 
 
+def test_parts_inside_a_sequence_are_named_themselves() -> None:
+    word = regex("[a-z]{3}") - choice(["cat", "cow"])
+    tagged = literal("<") + word + literal(">")
+    (found,) = parts(tagged.source, tagged.dfa, b"<ca", ord("t"))
+    assert (found.role, found.path, found.words) == ("excludes", (1, 1), (b"cat",))
+    assert decided(tagged, "<ca", "1") == [("expects", (1, 0), ["[a-z]"])]
+    # Where the part may end, what must come before the end is in the parts after it.
+    assert decided(tagged, "<dog", None) == [("expects", (2,), ["'>'"])]
+    assert decided(tagged, "<d", None) == [("expects", (1, 0), ["[a-z]"])]
+    both = literal("a") + (regex("bx|c") & regex("by|c"))
+    (found,) = parts(both.source, both.dfa, b"a", ord("b"))
+    assert (found.role, found.path, found.words) == ("combination", (1,), (b"bx", b"by"))
+
+
+def test_parts_inside_a_repetition_are_asked_from_where_it_began_again() -> None:
+    word = regex("[a-z]{3}") - choice(["cat", "cow"])
+    listed = (word + literal(";")).plus()
+    for before in ("", "dog;", "dog;ape;"):
+        (found,) = parts(listed.source, listed.dfa, f"{before}ca".encode(), ord("t"))
+        assert (found.role, found.path, found.words) == ("excludes", (0, 0, 1), (b"cat",))
+    # A part that can begin at several offsets is asked at each, and says each thing once.
+    runs = (regex("a+") - literal("aa")).star() + literal("b")
+    found = parts(runs.source, runs.dfa, b"aaa", ord("x"))
+    assert [(part.role, part.path) for part in found] == [("expects", (0, 0, 0)), ("expects", (1,))]
+
+
 def test_an_imported_machine_has_states_only() -> None:
     constraint = Constraint.from_fsm(regex("ab").to_interegular())
     (found,) = parts(constraint.source, constraint.dfa, b"a", ord("x"))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import explorer
+from explorer.analysis.explanation import explain
 from explorer.analysis.step import (
     explain_recorded,
     explain_step,
@@ -106,6 +108,40 @@ def test_a_saved_trace_explains_with_and_without_the_vocabulary(tmp_path: Path) 
     )
     with pytest.raises(ExplorerError, match="another vocabulary"):
         explain_trace(other, trace, 0)
+
+
+def test_a_record_keeps_empty_tokens_and_what_the_budget_removed(tmp_path: Path) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b", b"", None], eos_ids=[4])
+    model = TableModel(vocabulary, lambda _: {"a": 0.6, "b": 0.3, "": 0.05})
+    run = explorer.Session(model, explorer.regex("a(aaaa|b)?"), max_tokens=3)
+    run.step(token=0)
+    path = tmp_path / "trace.json"
+    run.trace.save(path)
+    trace = explorer.Trace.load(path)
+    assert trace.tokens.data[2] == b"" and trace.tokens.data[3] is None
+    stages = [explain_recorded(trace, token, 1).stage for token in range(5)]
+    assert stages == [explain_step(run, token).stage for token in range(5)]
+    assert stages == ["allowed", "allowed", "empty_token", "not_text", "allowed"]
+    assert not trace.allowed(1)[0] and explain_step(run, 0).over_budget is not None
+    assert "token budget" in explain_recorded(trace, 0, 1).message
+    assert "token budget" not in explain_recorded(trace, 1, 1).message
+
+
+@pytest.mark.parametrize("token", [None, 1.5, [1], b"a", True])
+def test_a_token_of_another_type_is_our_own_error(token: object) -> None:
+    run: Any = explorer.Session.from_ids(VOCABULARY, explorer.regex(PATTERN), [0])
+    with pytest.raises(ExplorerError, match="Give"):
+        run.explain(token)
+    for position in ("1", 0.5, True):
+        with pytest.raises(ExplorerError, match="a position is an integer"):
+            run.explain(0, position)
+        with pytest.raises(ExplorerError, match="a position is an integer"):
+            run.reasons(position)
+    with pytest.raises(ExplorerError, match="no text"):
+        explain(run.dfa, 0, 0, text=cast("str", 7))
+    with pytest.raises(ExplorerError, match="a state is an integer"):
+        explain(run.dfa, cast("int", "0"), 0)
+    assert run.explain(np.int64(1), np.int32(0)).allowed
 
 
 def test_a_run_from_elsewhere_explains_its_finding() -> None:

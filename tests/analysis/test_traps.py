@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 import explorer
 from explorer.analysis.traps import (
     Trap,
+    _avoidable,
     _components,
     machine_traps,
     prompt_traps,
     session_traps,
 )
+from explorer.tokens.failing import run as failing_run
 from tests.analysis.table_model import Rule, TableModel
 
 VOCABULARY = explorer.Vocabulary.from_bytes(
@@ -113,6 +115,21 @@ def test_a_token_liked_for_another_reason() -> None:
     assert (trap.kind, trap.position) == ("greedy_trap", 0)
     assert trap.evidence["wished"] == 4
     assert run(r"\{[1}]|x", rule) == []
+    # Every text begins so: nothing else could have been chosen.
+    assert run(r"\{1", rule) == []
+    # It wants to end, which is no reason for the token before.
+    assert (
+        run(r"\{1|x", lambda text: {"{": 0.9} if not text else {"": 0.98, "1": 0.01, "x": 0.001})
+        == []
+    )
+
+
+def test_whether_a_state_can_be_avoided() -> None:
+    dfa = explorer.regex("ab(c|d)|x").dfa
+    after = [int(q) for q in failing_run(dfa, dfa.start, b"abc")]
+    assert _avoidable(dfa, after[0], after[1]) and _avoidable(dfa, after[0], after[2])
+    assert not _avoidable(dfa, after[1], after[2]) and not _avoidable(dfa, after[1], after[1])
+    assert not _avoidable(dfa, after[2], after[3])
 
 
 def test_complete_texts_that_never_end() -> None:
@@ -133,6 +150,23 @@ def test_the_tiny_model_falls_into_its_greedy_trap() -> None:
     traps = session_traps(dfa, session.trace)
     (trap,) = [trap for trap in traps if trap.kind == "greedy_trap"]
     assert "' New' was likely" in trap.message and trap.position == 0
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_constraint_that_fits_its_prompt_raises_no_alarm(temperature: float) -> None:
+    model = explorer.load_model("tiny")
+    for prompt, pattern in (
+        ("The capital of France is", r" (Paris|London|Rome)\."),
+        ("The capital of France is", r" [A-Z][a-z]{2,8}(\.|,)"),
+        ("The capital of Italy is", r" [A-Z][a-z]{1,12}\."),
+    ):
+        run = explorer.Session(
+            model, explorer.regex(pattern), prompt,
+            sampler=explorer.Sampler(temperature=temperature), seed=1, max_tokens=20,
+        )  # fmt: skip
+        run.run()
+        assert run.dfa is not None and session_traps(run.dfa, run.trace) == ()
+        assert machine_traps(run.dfa) == ()
 
 
 @given(st.lists(st.lists(st.integers(0, 6), max_size=3), min_size=7, max_size=7))

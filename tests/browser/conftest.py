@@ -1,9 +1,10 @@
 """A real JupyterLab and a real browser, started once per test session.
 
 Nothing of the user's is read or written: every folder that Jupyter knows of lies in a fresh one.
-The browser talks to the loopback address only; each page records every request and every console
-message, so that a test can say so. Where chromium or a library is missing the tests skip and say
-what is missing; `EXPLORER_NEED_BROWSER=1`, as in continuous integration, makes that an error.
+The browser talks to the loopback address only; each page records every request and every error of
+the console, and at the end of each test `Notebook.check` looks at them. Where chromium or a library
+is missing the tests skip and say what is missing; `EXPLORER_NEED_BROWSER=1`, as in continuous
+integration, makes that an error.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -125,6 +129,25 @@ class Lab:
             },
         )  # fmt: skip
 
+    def ask(self, method: str, path: str) -> Any:
+        """One request to the server."""
+        request = urllib.request.Request(
+            f"{self.origin}/{path}",
+            method=method,
+            headers={"Authorization": f"token {self.token}"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            data = answer.read()
+        return json.loads(data) if data else None
+
+    def shut_down(self) -> None:
+        """End every kernel, with the session that it is of."""
+        for kind in ("sessions", "kernels"):
+            for found in self.ask("GET", f"api/{kind}"):
+                # One that is just ending, or whose kernel is, says that it is not there.
+                with suppress(urllib.error.HTTPError):
+                    self.ask("DELETE", f"api/{kind}/{found['id']}")
+
     def stop(self) -> None:
         """End the server and its kernels, which are of its own process group."""
         os.killpg(self.process.pid, signal.SIGTERM)
@@ -168,9 +191,23 @@ class Notebook:
         self.lab = lab
         self.errors: list[str] = []
         self.requests: list[str] = []
+        self.known: set[str] = set()
         page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", lambda request: self.requests.append(request.url))
+        page.on("websocket", lambda socket: self.requests.append(socket.url))
+
+    def host_alone(self) -> None:
+        """What the page said and asked for so far is the host's own, without anything of ours."""
+        self.known |= {*self.errors, *self.requests}
+
+    def check(self) -> None:
+        """The page had no error, and asked nobody but the loopback address."""
+        assert [words for words in self.errors if words not in self.known] == []
+        # Blobs and data are of the page itself.
+        asked = [url for url in self.requests if urlsplit(url).scheme not in ("blob", "data")]
+        away = [url for url in asked if urlsplit(url).hostname != "127.0.0.1"]
+        assert [url for url in away if url not in self.known] == []
 
     def open(self, name: str) -> Notebook:
         self.page.goto(f"{self.lab.origin}/lab/tree/{name}?reset&token={self.lab.token}")
@@ -198,8 +235,6 @@ def notebook(lab: Lab, chromium: Browser) -> Iterator[Notebook]:
     context.set_default_timeout(PATIENCE)
     made = Notebook(context.new_page(), lab)
     yield made
-    made.page.evaluate(
-        "async () => { const s = window.jupyterapp?.serviceManager?.sessions;"
-        " if (s) await s.shutdownAll(); }"
-    )
+    lab.shut_down()
     context.close()
+    made.check()

@@ -313,6 +313,7 @@ def test_word_piece_spaces() -> None:
     vocab = Vocabulary.from_tokenizer(word_piece(cleanup=False))
     assert vocab.tokens[2:8] == (b" a", b"a", b" b", b"b", b" .", b".")
     assert vocab.tokens[10] is None and vocab.special[10] == "##"  # it would write nothing
+    assert vocab.empty_ids == {10}
     assert spelled(vocab, "ab  AB. baa") == b" ab ab . baa"
     assert any("writes a space before" in note for note in vocab.notes)
     assert any("BertNormalizer" in note for note in vocab.notes)

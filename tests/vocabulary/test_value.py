@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import pickle
 
 import pytest
 
@@ -120,3 +121,17 @@ def test_from_tokenizer_names_what_it_was_given(thing: object) -> None:
     with pytest.raises(VocabularyError, match=type(thing).__name__) as caught:
         Vocabulary.from_tokenizer(thing)
     assert "from_file" in caught.value.remedy
+
+
+def test_empty_tokens_are_kept_apart_from_what_is_not_text() -> None:
+    vocab = Vocabulary.from_bytes([b"a", b"", None, b""], eos_ids=[4])
+    assert vocab.empty_ids == {1, 3} and vocab.tokens == (b"a", None, None, None, None)
+    assert pickle.loads(pickle.dumps(vocab)).empty_ids == {1, 3}
+    assert vocab != Vocabulary.from_bytes([b"a", None, b"", b""], eos_ids=[4])
+    narrow = Vocabulary.from_bytes([b"a", b"", b"b", b""], eos_ids=[0]).with_width(2)
+    assert narrow.empty_ids == {1} and len(narrow) == 4
+    # What stands at an end of text is only its name, also where it is nothing.
+    assert Vocabulary.from_bytes([b"a", b""], eos_ids=[1]).empty_ids == frozenset()
+    for wrong in (0, 1, 7, -1):
+        with pytest.raises(VocabularyError, match="cannot be empty"):
+            Vocabulary((b"a", None), (1,), empty_ids=frozenset([wrong]))

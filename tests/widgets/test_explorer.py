@@ -35,7 +35,7 @@ class Page:
 
     @property
     def line(self) -> dict[str, Any]:
-        return cast("dict[str, Any]", self.explorer.line)
+        return self.explorer.line
 
     def ask(self, type: str, /, **content: object) -> dict[str, Any]:
         number = len(self.answers) + 1
@@ -109,7 +109,6 @@ def test_the_reason_of_a_masked_token(page: Page) -> None:
     told = page.ask("why", token=FOR, k=1)["explanation"]
     assert not told["allowed"]
     assert told["spans"] == [[3, 4]]
-    assert set(told["nearest"]) <= {F, FOO, FOOD}
     walk = page.ask("walk", token=FOR, k=1)["walk"]
     assert walk["failed_at"] == 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,46 @@ def test_doctor_reports_what_is_there(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["numpy"]["level"] == "ok"
     assert "4,000 tokens" in found["embedded model"]["found"]
     assert all(one["remedy"] for one in found.values() if one["level"] != "ok")
+
+
+def finding(name: str) -> cli_doctor.Finding:
+    return next(one for one in cli_doctor.findings() if one.name == name)
+
+
+def test_doctor_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "dot"
+    broken.write_text("#!/bin/sh\necho 'no such plugin' >&2\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(broken) if name == "dot" else None)
+    # A dot that is there and does not work is not enough; the wheel, where it is, is.
+    pytest.importorskip("pygraphviz", reason="pygraphviz is not installed")
+    found = finding("Graphviz")
+    assert (found.level, "fails; the pygraphviz wheel" in found.found) == ("ok", True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    found = finding("Graphviz")
+    assert (found.level, found.found) == (
+        "note", "no such plugin: graphs are laid out more plainly",
+    )  # fmt: skip
+    assert "install Graphviz" in found.remedy
+    # Nor is there a Python for the kernel on this path.
+    assert "ipykernel install" in finding("kernel").remedy
+
+
+def test_doctor_knows_what_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.9.2.dev1")
+    found = finding("anywidget")
+    assert found.level == "note"
+    assert re.search(r"0\.9\.2\.dev1, older than [0-9.]+, which the explorer", found.found)
+    assert found.remedy == "pip install --upgrade 'constraint-explorer[lab]'"
+    # What the engine itself needs is missing if it is too old.
+    assert finding("numpy").level == "missing"
+
+
+def test_doctor_misses_the_page_side(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert finding("widgets").level == "ok"
+    monkeypatch.setattr("jupyter_core.paths.jupyter_path", lambda *_: [str(tmp_path)])
+    found = finding("widgets")
+    assert (found.level, "anywidget" in found.found, found.remedy != "") == ("note", True, True)
 
 
 @pytest.mark.parametrize(("user", "told"), [(0, True), (1000, False)])

@@ -3,22 +3,26 @@
 Above 300 states the whole is no picture. What one needs then is where one came from and where one
 can go: the last states of the path on a line, and beside its end a column of what the arcs ahead
 lead to. A state keeps the place where the path first came to it, and the strip only grows to the
-right, so a step moves nothing that was there; no layout program runs.
+right, so a step moves nothing that was there; no layout program runs. Of the token DFA's arcs the
+strip has those that were taken and all that are ahead: between the states of a long text
+there may be hundreds more, which say nothing of this run.
 
-Cost: the arcs of the last few states, and no more, whatever the size of the machine.
+Cost: the arcs of one state, and one for each token on the strip, whatever the size of the machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from explorer.tokens.token_dfa import TokenDFA
 from widgets.figures.character_fsa import character_figure, character_view
 from widgets.figures.geometry import DOT_RADIUS, RADIUS, Placed
 from widgets.figures.layout import Layout, finish
-from widgets.figures.machine_figure import MachineFigure
-from widgets.figures.token_dfa import token_figure
+from widgets.figures.machine_figure import Edge, MachineFigure
+from widgets.figures.token_dfa import Arcs, token_figure
 
 PATH_STATES: Final = 12
 """How many different states of the path are on the strip."""
@@ -31,13 +35,14 @@ ROW: Final = 60.0
 
 
 def ahead(
-    dfa: TokenDFA, path: Sequence[int], shown: int = PATH_STATES
+    dfa: TokenDFA, path: Sequence[int], stops: Sequence[int] = (), shown: int = PATH_STATES
 ) -> tuple[dict[str, MachineFigure], dict[str, Layout]]:
     """The two machines with the same states, near where we are.
 
     Args:
         dfa: The token DFA.
         path: The character states byte by byte, the present one last; at least one.
+        stops: Those of them where a token ended, the start and the present one included, in order.
         shown: How many different states of the path to show.
 
     Returns:
@@ -73,10 +78,13 @@ def ahead(
         if target not in recent and (target in view.arcs or target in view.dots)
     ]
     states = [*kept, *column]
-    sources = [token_state[s] for s in (here, *reversed(kept)) if s in token_state]
+    present = [] if state is None else [state]
+    tokens = token_figure(dfa, only=states, sources=present, most=0)
     figures = {
         "character_fsa": character_figure(dfa, only=states),
-        "token_dfa": token_figure(dfa, only=states, sources=sources, most=60),
+        "token_dfa": replace(
+            tokens, edges=(*tokens.edges, *_taken(dfa, tokens, token_state, stops))
+        ),
     }
     first = order.index(kept[0]) if kept[0] in order else 0
     places: dict[str, Placed] = {}
@@ -92,3 +100,19 @@ def ahead(
         drawn = {node.id: places[node.id[1:]] for node in figure.nodes if node.id[1:] in places}
         layouts[name] = finish(figure, drawn, "own")
     return figures, layouts
+
+
+def _taken(
+    dfa: TokenDFA, figure: MachineFigure, token_state: Mapping[int, int], stops: Sequence[int]
+) -> list[Edge]:
+    """The arcs of the token DFA that the path took between nodes of a figure, without its own."""
+    arcs = Arcs(dfa)
+    known = {edge.id for edge in figure.edges}
+    drawn = {node.id for node in figure.nodes}
+    found: list[Edge] = []
+    for before, after in pairwise(token_state[s] for s in stops if s in token_state):
+        source, target = arcs.names[before], arcs.names[after]
+        if {source, target} <= drawn and f"{source}-{target}" not in known:
+            known.add(f"{source}-{target}")
+            found += arcs.edges([before], [target])
+    return found

@@ -203,9 +203,9 @@ def character_figure(
     caption = "what the pattern accepts"
     if wanted is not None and len(drawn) < len(view.arcs):
         caption = f"{len(drawn)} of {len(view.arcs):,} states: the path, and the arcs ahead"
-    return MachineFigure(
-        "character_fsa", caption, len(kept) >= len(view.arcs), tuple(nodes), tuple(edges), alias
-    )
+    every = set(view.steps) if form == "bytes" else view.dots | set(view.arcs)
+    complete = wanted is None or every <= kept
+    return MachineFigure("character_fsa", caption, complete, tuple(nodes), tuple(edges), alias)
 
 
 def _middle(letter: str, count: int) -> Node:
@@ -258,10 +258,28 @@ def _byte_edges(
 
 
 def _collapsed(view: CharacterView, kept: set[int]) -> Iterable[Edge]:
-    """Into and out of the one dot that stands for all."""
-    into = {s for s in kept if any(t in view.dots for _, _, t in view.steps[s])}
-    out = {t for s in view.dots for _, _, t in view.steps[s] if t in kept}
-    for state in sorted(into):
-        yield Edge(f"c{state}", "cmid", "", "the first bytes of a character", 0)
-    for state in sorted(out):
-        yield Edge("cmid", f"c{state}", "", "the last byte of a character", 0)
+    """Into, within and out of the one dot that stands for all."""
+    pieces: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for state in sorted(kept | view.dots):
+        for low, high, target in view.steps[state]:
+            if (state in view.dots or target in view.dots) and target in kept | view.dots:
+                ends = (f"c{view.node(state)}", f"c{view.node(target)}")
+                pieces.setdefault(ends, []).append((low, high))
+    words = {True: "bytes inside a character", False: "the first bytes of a character"}
+    for (source, target), found in sorted(pieces.items()):
+        ranges = _joined_ranges(found)
+        which = words[source == target] if target == "cmid" else "the last byte of a character"
+        title = f"{which}: {ranges_label(ranges, in_bytes=True)}"
+        count = sum(high - low + 1 for low, high in ranges)
+        yield Edge(source, target, "", title, count, ranges)
+
+
+def _joined_ranges(pieces: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Intervals as a union: ascending, none touching."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(pieces):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return tuple(found)

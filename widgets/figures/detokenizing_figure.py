@@ -9,6 +9,7 @@ byte and reads nothing, the last arc of a token reads its id and goes back to th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from explorer.decoding.trace import Trace
@@ -42,7 +43,7 @@ def relevant_tokens(
     return tuple(
         token
         for token in dict.fromkeys([*also, *listed])
-        if trace.tokens.data.get(token) is not None or token in also
+        if trace.tokens.data.get(token) or token in also
     )
 
 
@@ -115,7 +116,7 @@ def detokenizing_figure(vocabulary: Vocabulary, tokens: Iterable[int]) -> Machin
             )
         if ends:
             edges.append(_last(vocabulary, prefix, ends))
-    total = sum(data is not None for data in vocabulary.tokens)
+    total = _texts(vocabulary)
     complete = len(shown) == total
     caption = (
         f"all {total:,} tokens shown"
@@ -123,6 +124,12 @@ def detokenizing_figure(vocabulary: Vocabulary, tokens: Iterable[int]) -> Machin
         else f"{len(shown):,} of {total:,} tokens; the composition uses all"
     )
     return MachineFigure("detokenizing_fst", caption, complete, tuple(nodes), tuple(edges))
+
+
+@lru_cache(maxsize=8)
+def _texts(vocabulary: Vocabulary) -> int:
+    """How many tokens are text; asked at every step, and counting them takes milliseconds."""
+    return sum(data is not None for data in vocabulary.tokens)
 
 
 def _last(vocabulary: Vocabulary, prefix: bytes, ends: list[int]) -> Edge:

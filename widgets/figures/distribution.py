@@ -74,7 +74,7 @@ def table_text(trace: Trace, token: int) -> str:
     from explorer.automata.detokenizing import readable
 
     data = trace.tokens.data.get(token)
-    if data is not None:
+    if data:
         return readable(data)
     name = trace.tokens.special.get(token, "")
     if token in trace.tokens.eos_ids and name in ("", "<eos>"):

@@ -102,7 +102,7 @@ def positions(
     graph = _digraph(
         graph_attr={
             "rankdir": "LR",
-            "nodesep": "0.9" if len(sizes) <= 20 else "0.45",
+            "nodesep": "0.5" if len(sizes) <= 20 else "0.42",
             "ranksep": f"{max(spacing - largest, 10.0) / 72:.3f}",
         },
         node_attr={"shape": "circle", "label": "", "fixedsize": "true"},

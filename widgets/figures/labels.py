@@ -22,6 +22,9 @@ from explorer.vocabulary import Vocabulary
 LABEL_CHARACTERS: Final = 18
 """The longest label of an arc, in characters."""
 
+FEW_CHARACTERS: Final = 12
+"""Some tokens side by side are no longer than this; else the first stands for all."""
+
 _FEW: Final = 4
 
 
@@ -159,7 +162,9 @@ def _joined(pieces: Iterable[str]) -> str:
 
 
 def tokens_label(texts: Sequence[str], count: int) -> str:
-    """Some tokens as the label of an arc, with the count where not all are shown.
+    """Some tokens as the label of an arc: all of them, or the first and how many more.
+
+    Tokens of one character each, all given, are written as a range, as on the character FSA's arcs.
 
     Args:
         texts: The first tokens, readable; at least one.
@@ -168,8 +173,8 @@ def tokens_label(texts: Sequence[str], count: int) -> str:
     Example:
         >>> tokens_label(["foo"], 1), tokens_label(["a", "b"], 2), tokens_label(["a", "a"], 2)
         ('foo', 'a  b', 'a ×2')
-        >>> tokens_label(['"'], 12345)
-        '"… 12,345 tokens'
+        >>> tokens_label(['"'], 12345), tokens_label([str(d) for d in range(10)], 10)
+        ('" +12,344', '0-9')
     """
     different = list(dict.fromkeys(texts))
     if len(texts) >= count:
@@ -177,8 +182,13 @@ def tokens_label(texts: Sequence[str], count: int) -> str:
         if len(different) == 1 and count > 1:
             return f"{shorten(different[0], 14)} ×{count}"
         text = "  ".join(different)
-        if len(different) == count and len(text) <= LABEL_CHARACTERS:
+        if len(different) == count and all(len(one) == 1 for one in different) and count > 2:
+            codes = sorted(map(ord, different))
+            short = ranges_label([(code, code) for code in codes])
+            if "…" not in short:
+                return short
+        if len(different) == count and len(text) <= FEW_CHARACTERS:
             return text
     if count == 1:
         return shorten(texts[0])
-    return f"{shorten(texts[0], 8)}… {count:,} tokens"
+    return f"{shorten(texts[0], 8)} +{count - 1:,}"

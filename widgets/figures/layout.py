@@ -2,13 +2,14 @@
 
 The character FSA and the token DFA share their places: they are the same states. Positions come
 from Graphviz (`widgets.figures.dot`), or, where there is none or the machine is one line, from a
-layered layout of our own; the curves are ours in both (`widgets.figures.geometry`). The
+layered layout of our own; the curves are ours in both (`widgets.figures.routing`), and so are the
+gaps between the columns: each has room for the words on its arcs and no more. The
 detokenizing FST is a tree of prefixes and is placed as one; with few tokens its last arcs go back
 to the root, with many each ends in a small root of its own, because ten arcs across the whole
 drawing cannot be read.
 
-Units are pixels. The same figures give the same layout. Time, on two cores: 1 ms for the toy, a
-third of a second for 300 states.
+Units are pixels. The same figures give the same layout. Time: 1 ms for the toy; what 300 states
+cost is mostly Graphviz and the places of some hundred labels.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ from typing import Final
 
 from widgets.figures.dot import TIMEOUT, Engine, engines, positions
 from widgets.figures.geometry import (
-    CHARACTER_WIDTH,
     DOT_RADIUS,
     RADIUS,
+    SMALL_RADIUS,
     Box,
     Placed,
     Point,
     Routed,
-    Router,
     Wire,
+    label_width,
 )
 from widgets.figures.machine_figure import Edge, MachineFigure, check_size
+from widgets.figures.routing import Router
 
 MARGIN: Final = 8.0
 START_ARROW: Final = 42.0
@@ -38,6 +40,19 @@ START_ARROW: Final = 42.0
 EOS_ARROW: Final = 60.0
 ROW: Final = 66.0
 LEAF_ROW: Final = 32.0
+PANEL: Final = 540.0
+"""The usual width of a drawing: a machine that is few states long fills it."""
+
+LONG: Final = 8
+"""A machine that is more states long than this has small states."""
+
+SHORT: Final = 2
+"""Arcs over more columns than this do not decide where states stand."""
+
+_GAP_LEAST: Final = 34.0
+_GAP_MOST: Final = 150.0
+"""Between the rims of the states of neighbouring columns, the words on their arcs included."""
+
 FEW_RETURNS: Final = 5
 """Up to so many prefixes with a last arc, those arcs are drawn back to the root."""
 
@@ -177,79 +192,146 @@ def place(
     Returns:
         The places, and who found them.
     """
-    radius = {n.id: DOT_RADIUS if n.kind == "dot" else RADIUS for n in figure.nodes}
-    radius.pop("done", None)
-    edges = [e for e in figure.edges if e.source in radius and e.target in radius]
-    start = next((n.id for n in figure.nodes if n.start), next(iter(radius), ""))
-    ranks = _ranks(list(radius), edges, start)
-    spacing = _spacing(edges, ranks, also)
+    names = [node.id for node in figure.nodes if node.kind != "done"]
+    known = set(names)
+    edges = [e for e in figure.edges if e.source in known and e.target in known]
+    start = next((n.id for n in figure.nodes if n.start), next(iter(names), ""))
+    ranks, turned = _forwards(names, edges, start)
+    deepest = max(ranks.values(), default=0)
+    usual = RADIUS if deepest <= LONG else SMALL_RADIUS
+    dots = {node.id for node in figure.nodes if node.kind == "dot"}
+    radius = {name: DOT_RADIUS if name in dots else usual for name in names}
     counts: dict[int, int] = {}
     for rank in ranks.values():
         counts[rank] = counts.get(rank, 0) + 1
+    who: Engine = engine if engine is not None else engines()[0]
+    placed: dict[str, Placed] | None = None
     if max(counts.values(), default=0) <= 1:
-        line = {name: Placed(rank * spacing, 0.0, radius[name]) for name, rank in ranks.items()}
-        return line, "own"
-    who = engine if engine is not None else engines()[0]
-    if who != "own":
-        found = positions(radius, _weighted(edges, ranks), spacing, who, timeout)
+        who = "own"
+        placed = {name: Placed(100.0 * rank, 0.0, radius[name]) for name, rank in ranks.items()}
+    elif who != "own":
+        found = positions(radius, _weighted(turned, ranks), 100.0, who, timeout)
         if found is not None:
-            return {name: Placed(x, y, radius[name]) for name, (x, y) in found.items()}, who
-    return _layers(radius, edges, ranks, spacing), "own"
+            placed = {name: Placed(x, y, radius[name]) for name, (x, y) in found.items()}
+    if placed is None:
+        who, placed = "own", _layers(radius, edges, ranks)
+    shared = also.edges if also is not None else ()
+    ends = [(e.source, e.target, e.label) for e in edges]
+    ends += [(f"c{e.source[1:]}", f"c{e.target[1:]}", e.label) for e in shared]
+    return _columns(placed, ends, deepest), who
 
 
-def _ranks(names: Sequence[str], edges: Sequence[Edge], start: str) -> dict[str, int]:
-    """Breadth-first distance from the start; what cannot be reached follows at the end."""
+def _columns(
+    placed: Mapping[str, Placed], ends: Sequence[tuple[str, str, str]], deepest: int
+) -> dict[str, Placed]:
+    """The same columns, each as far from the next as the words between them need; rows as close.
+
+    Args:
+        placed: Nodes in columns.
+        ends: Source, target and label of every arc.
+        deepest: How many states long the machine is; a short one fills the panel.
+    """
+    column = {name: round(node.x) for name, node in placed.items()}
+    order = sorted(set(column.values()))
+    number = {x: k for k, x in enumerate(order)}
+    usual = (PANEL - START_ARROW - EOS_ARROW) / max(deepest, 1)
+    least = min(max(usual - 2 * RADIUS, _GAP_LEAST), 82.0)
+    gaps = [least] * max(len(order) - 1, 0)
+    rims = [0.0] * len(order)
+    for name, node in placed.items():
+        k = number[column[name]]
+        rims[k] = max(rims[k], node.r)
+    rows = {y: 0.0 for y in sorted({node.y for node in placed.values()})}
+    last: float | None = None
+    for y in rows:
+        # Graphviz leaves room for long arcs, which here have lanes.
+        rows[y] = 0.0 if last is None else rows[last] + min(y - last, ROW)
+        last = y
+    for source, target, label in ends:
+        if source in column and target in column:
+            one, two = sorted((number[column[source]], number[column[target]]))
+            if two - one == 1:
+                gaps[one] = max(gaps[one], min(label_width(label) + 18.0, _GAP_MOST))
+    places = [0.0]
+    for k, gap in enumerate(gaps):
+        places.append(places[-1] + rims[k] + gap + rims[k + 1])
+    return {
+        name: Placed(places[number[column[name]]], rows[node.y], node.r)
+        for name, node in placed.items()
+    }
+
+
+def _forwards(
+    names: Sequence[str], edges: Sequence[Edge], start: str
+) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Ranks in reading order: every edge leads to a later one, but those that close a circle.
+
+    A state's rank is its longest way from the start. Where a machine can be left early, as
+    ``[a-z]{1,20}``, what follows stands behind all of it, as in the text.
+
+    Args:
+        names: All nodes.
+        edges: Between them.
+        start: Where to begin; what cannot be reached from there begins anew.
+
+    Returns:
+        The ranks, and the edges, those that close a circle turned round.
+    """
     following: dict[str, list[str]] = {name: [] for name in names}
     for edge in edges:
-        following[edge.source].append(edge.target)
-    ranks = {start: 0} if start in following else {}
-    queue = list(ranks)
-    for name in queue:
-        for target in following[name]:
-            if target not in ranks:
-                ranks[target] = ranks[name] + 1
-                queue.append(target)
-    last = max(ranks.values(), default=-1)
-    for name in names:
-        if name not in ranks:
-            ranks[name] = last + 1
-    return ranks
+        if edge.source != edge.target:
+            following[edge.source].append(edge.target)
+    finished: list[str] = []
+    state: dict[str, bool] = {}  # True: its ways are being followed; False: they all were.
+    turned: list[tuple[str, str]] = []
+    for first in dict.fromkeys([start, *names]):
+        if first not in following or first in state:
+            continue
+        state[first] = True
+        ways = [(first, iter(following[first]))]
+        while ways:
+            name, rest = ways[-1]
+            target = next(rest, None)
+            if target is None:
+                state[name] = False
+                finished.append(name)
+                ways.pop()
+            elif target not in state:
+                state[target] = True
+                turned.append((name, target))
+                ways.append((target, iter(following[target])))
+            else:
+                turned.append((target, name) if state[target] else (name, target))
+    before: dict[str, list[str]] = {name: [] for name in names}
+    for source, target in turned:
+        before[target].append(source)
+    ranks: dict[str, int] = {}
+    for name in reversed(finished):
+        ranks[name] = max((ranks[other] + 1 for other in before[name] if other in ranks), default=0)
+    return ranks, turned
 
 
-def _spacing(edges: Sequence[Edge], ranks: Mapping[str, int], also: MachineFigure | None) -> float:
-    """Pixels between ranks: room for the labels of arcs between neighbours, within reason."""
-    widest = 0
-    for edge in edges:
-        if abs(ranks[edge.target] - ranks[edge.source]) == 1:
-            widest = max(widest, len(edge.label))
-    for edge in also.edges if also is not None else ():
-        source, target = f"c{edge.source[1:]}", f"c{edge.target[1:]}"
-        if source in ranks and abs(ranks.get(target, -9) - ranks[source]) == 1:
-            widest = max(widest, len(edge.label))
-    deepest = max(ranks.values(), default=0)
-    least, most = (
-        (120.0, 215.0) if deepest <= 5 else (96.0, 140.0) if deepest <= 14 else (76.0, 108.0)
-    )
-    return min(max(widest * CHARACTER_WIDTH + 2 * RADIUS + 22.0, least), most)
+def _weighted(
+    turned: Sequence[tuple[str, str]], ranks: Mapping[str, int]
+) -> list[tuple[str, str, int]]:
+    """Edges for Graphviz: one into each state from the rank before it is to be straight.
 
-
-def _weighted(edges: Sequence[Edge], ranks: Mapping[str, int]) -> list[tuple[str, str, int]]:
-    """Edges for Graphviz: forwards only, and those of the breadth-first tree drawn straight."""
+    Long ones are left out: every state has one from the rank before, so the columns stay as they
+    are, and Graphviz keeps no rows free for arcs that have lanes here.
+    """
     reached: set[str] = set()
     found: list[tuple[str, str, int]] = []
-    for edge in edges:
-        source, target = edge.source, edge.target
-        if ranks[source] > ranks[target]:
-            source, target = target, source
-        tree_edge = ranks[target] == ranks[source] + 1 and target not in reached
-        if tree_edge:
+    for source, target in turned:
+        main = ranks[target] == ranks[source] + 1 and target not in reached
+        if main:
             reached.add(target)
-        found.append((source, target, 6 if tree_edge else 1))
+        if ranks[target] - ranks[source] <= SHORT:
+            found.append((source, target, 6 if main else 1))
     return found
 
 
 def _layers(
-    radius: Mapping[str, float], edges: Sequence[Edge], ranks: Mapping[str, int], spacing: float
+    radius: Mapping[str, float], edges: Sequence[Edge], ranks: Mapping[str, int]
 ) -> dict[str, Placed]:
     """Our own layout: a column per rank, each ordered by where its neighbours stand."""
     columns: dict[int, list[str]] = {}
@@ -276,7 +358,7 @@ def _layers(
             column.sort(key=lambda name: (middle[name], name))
             for k, name in enumerate(column):
                 y[name] = (k - (len(column) - 1) / 2) * ROW
-    return {name: Placed(ranks[name] * spacing, y[name], radius[name]) for name in radius}
+    return {name: Placed(100.0 * ranks[name], y[name], radius[name]) for name in radius}
 
 
 # Curves
@@ -292,7 +374,8 @@ def finish(figure: MachineFigure, places: Mapping[str, Placed], engine: Engine) 
     """
     nodes = dict(places)
     ghosts = frozenset(node.id for node in figure.nodes if node.kind == "ghost")
-    router = Router(nodes, ghosts)
+    start = next((node.id for node in figure.nodes if node.start), None)
+    router = Router(nodes, ghosts, start=start)
     ends = {e.id: e for e in figure.edges if e.target == "done"}
     wires = [Wire(e.id, e.source, e.target, e.label) for e in figure.edges if e.id not in ends]
     stubs = {
@@ -305,7 +388,6 @@ def finish(figure: MachineFigure, places: Mapping[str, Placed], engine: Engine) 
         tip = max((stub.tip for stub in stubs.values()), default=None)
         if tip is not None:
             nodes["done"] = Placed(tip[0], tip[1], 0.0)
-    start = next((node.id for node in figure.nodes if node.start), None)
     return _framed(nodes, edges, (), start, engine)
 
 
@@ -321,7 +403,7 @@ def _framed(
         (n.x - n.r - 2, n.y - n.r - 2, n.x + n.r + 2, n.y + n.r + 2) for n in nodes.values()
     ]
     for edge in edges.values():
-        boxes += [edge.reach, edge.box]
+        boxes += [edge.reach] if edge.tucked else [edge.reach, edge.box]
     boxes += [(x - 10, y - 8, x + 10, y + 8) for _, (x, y) in returns]
     if start is not None and start in nodes:
         node = nodes[start]
@@ -378,7 +460,7 @@ def tree(figure: MachineFigure) -> Layout:
         for child in below[name]:
             used += walk(child, depth + 1, y + used)
         if name in last and not loops:
-            text = len(last[name].label) * CHARACTER_WIDTH
+            text = label_width(last[name].label)
             x = depth * step + max(step, text + 52.0)
             ends.append((last[name].id, (x, (y + used) * row)))
             used += 1
@@ -386,7 +468,7 @@ def tree(figure: MachineFigure) -> Layout:
 
     rows = walk("t", 0, rows)
     if loops:
-        router = Router(places, back_below=False)
+        router = Router(places, back_below=False, start="t")
         edges = router.route(Wire(e.id, e.source, e.target, e.label) for e in figure.edges)
         return _framed(places, edges, (), "t", "own")
     goal = dict(ends)
@@ -415,6 +497,6 @@ def _branch(source: Placed, end: Point | None, target: Placed | None, edge: Edge
         )
     x = (source.x + max(source.r, 12.0) + tip[0]) / 2
     y = tip[1] - 6.0
-    half = len(edge.label) * CHARACTER_WIDTH / 2
+    half = label_width(edge.label) / 2
     reach = (source.x, source.y, tip[0], tip[1])
     return Routed(path, x, y, tip, (x - half, y - 10, x + half, y + 3), reach)

@@ -77,29 +77,3 @@ def over_time(trace: Trace) -> OverTime:
 
 def _round(value: float) -> float | None:
     return float(f"{value:.5g}") if math.isfinite(value) else None
-
-
-def line_path(values: Values, width: float, height: float, top: float | None = None) -> str:
-    """Values as SVG path data, a gap where one is not known.
-
-    Args:
-        values: One per position.
-        width, height: Of the drawing, in pixels.
-        top: The value at the upper edge; default the greatest.
-
-    Example:
-        >>> line_path((0.0, 1.0, None, 1.0), 30, 10)
-        'M0.0,10.0 L10.0,0.0 M30.0,0.0'
-    """
-    known = [value for value in values if value is not None]
-    most = (max(known, default=1.0) if top is None else top) or 1.0
-    step = width / max(len(values) - 1, 1)
-    parts: list[str] = []
-    pen = "M"
-    for k, value in enumerate(values):
-        if value is None:
-            pen = "M"
-            continue
-        parts.append(f"{pen}{k * step:.1f},{height - height * min(value / most, 1.0):.1f}")
-        pen = "L"
-    return " ".join(parts)

@@ -23,8 +23,9 @@ from explorer.automata.source import Regex
 from explorer.decoding.trace import Trace
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
-from widgets.figures.character_fsa import Form, character_figure, character_view
+from widgets.figures.character_fsa import Form, character_figure
 from widgets.figures.detokenizing_figure import detokenizing_figure
+from widgets.figures.drawn import draw_whole, drawn_states
 from widgets.figures.labels import token_text
 from widgets.figures.layout import lay_out
 from widgets.figures.machine_figure import MachineFigure, check_size
@@ -129,16 +130,8 @@ def machine_figures(
         figures["character_fsa"] = character_figure(dfa, form)
     figures["detokenizing_fst"] = detokenizing_figure(dfa.vocabulary, tokens)
     if "character_fsa" in figures:
-        figures["token_dfa"] = token_figure(dfa, sources=sources)
+        figures["token_dfa"] = token_figure(dfa, sources=sources, form=form)
     return figures
-
-
-def drawn_states(dfa: TokenDFA, form: Form = "characters") -> int:
-    """How many nodes the character FSA has when it is drawn whole."""
-    view = character_view(dfa)
-    if form == "bytes":
-        return len(view.steps)
-    return len(view.arcs) + (1 if view.collapsed else len(view.dots))
 
 
 def machine_packet(
@@ -165,8 +158,15 @@ def machine_packet(
     Returns:
         Plain values for JSON.
     """
-    figures = machine_figures(dfa, tokens, form, whole=whole, sources=sources)
-    layouts = lay_out(figures, whole=whole) if layout else {}
+    sources = tuple(sources)
+    if layout and not sources and check_size(drawn_states(dfa, form), whole=whole):
+        drawn = draw_whole(dfa, form)
+        inner = {"detokenizing_fst": detokenizing_figure(dfa.vocabulary, tokens)}
+        figures = {**drawn.figures, **inner}
+        layouts = {**drawn.layouts, **lay_out(inner)}
+    else:
+        figures = machine_figures(dfa, tokens, form, whole=whole, sources=sources)
+        layouts = lay_out(figures, whole=whole) if layout else {}
     source = dfa.constraint.source
     return {
         "key": key,

@@ -2,6 +2,10 @@
 
 For reading off values and for saving. It is made once, of a finished run: as a live widget it would
 cost 5 MB per instance and 35 ms per update. plotly is imported when the figure is asked for.
+
+In a cell the figure displays itself. From the widget it comes as one file: nothing may be fetched,
+so the file holds plotly's own script, which is 4.8 MB; a frame of that size inside the widget would
+stay in the page's memory, and a file can be kept.
 """
 
 from __future__ import annotations
@@ -85,3 +89,27 @@ def trace_figure(trace: Trace) -> go.Figure:
         legend={"orientation": "h", "y": -0.12},
     )
     return figure
+
+
+def trace_page(trace: Trace) -> str:
+    """The figure of a trace as one HTML file that fetches nothing.
+
+    Args:
+        trace: The record.
+
+    Raises:
+        MissingDependency: plotly is not installed.
+    """
+    figure = cast(Any, trace_figure(trace))
+    body = figure.to_html(
+        include_plotlyjs=True,
+        include_mathjax=False,
+        full_html=False,
+        div_id="trace",
+        config={"displaylogo": False, "responsive": True},
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Trace</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"</head><body>{body}</body></html>\n"
+    )

@@ -1,14 +1,22 @@
-"""Why a token is masked, in two or three words, for the end of a bar.
+"""Why tokens are masked: one in two or three words, and all of them in a dozen groups.
 
-The whole reason is `explorer.analysis`'s; here only the verdict is asked, which takes microseconds,
-and said as briefly as a column of 104 pixels allows: ``r: expects o``, ``not complete``.
+The whole reason is `explorer.analysis`'s. For the end of a bar only the verdict is asked, which
+takes microseconds, and said as briefly as a column of 104 pixels allows: ``r: expects o``,
+``not complete``. The groups go beside the mask; the group of each id is a byte, sent only when
+someone wants to see a group's tokens (34 kB at 131,072 ids).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.analysis import Reasons
 from explorer.analysis.characters import show_characters
+from explorer.analysis.groups import EXAMPLES
 from explorer.analysis.machine import machine_of
 from explorer.analysis.verdict import Verdict, judge
 from explorer.tokens.token_dfa import TokenDFA
@@ -82,3 +90,75 @@ def _offered(verdict: Verdict) -> str:
 def _bytes(expected: bytes) -> str:
     shown = " ".join(byte_text(byte) for byte in expected[:3])
     return f"{shown} …" if len(expected) > 3 else shown
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """The reasons at one position as the page shows them, the token budget included.
+
+    Args:
+        packet: What is shown: ``width``, ``allowed``, ``z`` and ``groups``, heaviest first.
+        members: uint8[width], one more than the number of an id's group; 0 for allowed ids.
+    """
+
+    packet: dict[str, object]
+    members: NDArray[np.uint8]
+
+
+def grouped(
+    reasons: Reasons, mask: NDArray[np.bool_], probabilities: NDArray[np.floating] | None
+) -> Grouped:
+    """Reasons for the page: what the token budget takes is a group of its own.
+
+    Counts of the groups and the allowed ids are the width, and their probabilities are all of it.
+
+    Args:
+        reasons: Of the constraint.
+        mask: bool[ids], what the mask allows there.
+        probabilities: float[width], the model's; ``None`` where it is not known.
+
+    Example:
+        >>> import explorer
+        >>> from explorer.analysis import explain_all
+        >>> vocab = explorer.Vocabulary.from_bytes([b"1", b"-", b"a", b"bc"], eos_ids=[4])
+        >>> dfa = explorer.compile(explorer.regex("[0-9]-[0-9]"), vocab)
+        >>> found = grouped(explain_all(dfa, dfa.start), dfa.allowed(dfa.start), None)
+        >>> found.members.tolist()
+        [0, 3, 1, 1, 2]
+    """
+    members = (reasons.group + 1).astype(np.uint8)
+    groups = [
+        {
+            "reason": group.reason,
+            "count": group.count,
+            "mass": group.mass,
+            "examples": list(group.examples),
+        }
+        for group in reasons.groups
+    ]
+    kept = np.zeros(len(members), np.bool_)
+    size = min(len(mask), len(members))
+    kept[:size] = mask[:size]
+    late = np.flatnonzero((members == 0) & ~kept)
+    z = reasons.z
+    if len(late):
+        weights = None if probabilities is None else np.asarray(probabilities)[late]
+        mass = None if weights is None else float(weights.sum())
+        order = late if weights is None else late[np.argsort(-weights, kind="stable")]
+        groups.append(
+            {
+                "reason": "would not be complete within the token budget",
+                "count": len(late),
+                "mass": mass,
+                "examples": order[:EXAMPLES].tolist(),
+            }
+        )
+        members[late] = len(groups)
+        z = None if z is None or mass is None else z - mass
+    packet: dict[str, object] = {
+        "width": len(members),
+        "allowed": int((members == 0).sum()),
+        "z": z,
+        "groups": groups,
+    }
+    return Grouped(packet, members)

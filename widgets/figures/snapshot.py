@@ -76,14 +76,20 @@ class Snapshot:
     Args:
         svg: A whole SVG document.
         text: The same for a terminal.
+        title: What it shows, in a line.
     """
 
     svg: str
     text: str
+    title: str = ""
 
     def to_mimebundle(self) -> dict[str, str]:
         """By media type, as notebooks want it."""
         return {"image/svg+xml": self.svg, "text/plain": self.text}
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """At the end of a cell it shows itself."""
+        return self.to_mimebundle()
 
 
 def snapshot(
@@ -118,7 +124,7 @@ def snapshot(
     frame = box(0.5, 0.5, WIDTH - 1, y - 1, stroke=LINE, radius=8)
     title = f"Position {k}: {summary(trace.positions[k].num_allowed, trace.tokens.size)}"
     svg = document(WIDTH, y, title, [*parts, frame])
-    return Snapshot(svg, snapshot_text(trace, k, dfa))
+    return Snapshot(svg, snapshot_text(trace, k, dfa), title)
 
 
 def _head(parts: list[str], trace: Trace, k: int, dfa: TokenDFA | None) -> float:
@@ -211,7 +217,8 @@ def _machines(
     if "character_fsa" not in figures:
         machine = dfa.constraint.dfa
         path = run(machine, machine.start, trace.positions[k].data).tolist()
-        near, places = ahead(dfa, path)
+        stops = [position.char_state for position in trace.positions[: k + 1]]
+        near, places = ahead(dfa, path, stops)
         figures |= near
         layouts |= places
     token = trace.steps[k].token if k < len(trace.steps) else None

@@ -15,8 +15,9 @@ from explorer.automata.detokenizing import readable
 from explorer.decoding.session import Session
 from explorer.decoding.step_record import Step
 from explorer.decoding.trace import Trace
+from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
-from widgets.figures.distribution import table_text
+from widgets.figures.distribution import reason_at, table_text
 from widgets.figures.labels import token_text
 
 FULL_SURPRISAL: Final = 8.0
@@ -50,6 +51,38 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
         "by": step.chosen_by,
         "intervention": step.intervention,
         "eos": step.token in trace.tokens.eos_ids,
+    }
+
+
+def rejected_token(trace: Trace, dfa: TokenDFA | None = None) -> dict[str, object] | None:
+    """The token of a run from elsewhere that the constraint does not allow; the finding of it.
+
+    Args:
+        trace: The record.
+        dfa: Its token DFA, for the reason.
+
+    Returns:
+        ``id``, ``text``, ``at`` (how many tokens stand before it), ``reason`` in a few words, and
+        ``unread``, how many ids came after it; ``None`` if all was allowed.
+
+    Example:
+        >>> from explorer.decoding.session import Session
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> run = Session.from_ids(ToyModel().vocabulary, toy_constraint(), [2, 3, 0, 0])
+        >>> rejected_token(run.trace, run.dfa)
+        {'id': 3, 'text': 'for', 'at': 1, 'reason': 'r: expects o', 'unread': 2}
+    """
+    found = trace.rejection
+    if found is None:
+        return None
+    text = table_text(trace, found.token)
+    reason = reason_at(trace.positions[found.index], found.token, dfa)
+    return {
+        "id": found.token,
+        "text": text,
+        "at": found.index,
+        "reason": reason,
+        "unread": len(trace.unread),
     }
 
 

@@ -51,6 +51,7 @@ def text(
     mono: bool = False,
     bold: bool = False,
     strike: bool = False,
+    named: bool = True,
 ) -> str:
     """A line of text. Spaces of a token are drawn softly, so that ␣ is seen to be a sign of ours.
 
@@ -63,6 +64,7 @@ def text(
         mono: In the monospaced face.
         bold: In bold.
         strike: Struck through.
+        named: Say which face; not where what surrounds it has said so.
 
     Example:
         >>> text(1, 2, "<b>").split(">", 1)[1]
@@ -72,7 +74,8 @@ def text(
     if mono:
         shown = re.sub(r"(?<!\\)␣", f'<tspan fill="{SOFT}">␣</tspan>', shown)
     parts = [f'x="{number(x)}" y="{number(y)}" font-size="{number(size)}" fill="{fill}"']
-    parts.append(f'font-family="{MONO if mono else SANS}" xml:space="preserve"')
+    if mono and named:
+        parts.append(f'font-family="{MONO}"')
     if anchor != "start":
         parts.append(f'text-anchor="{anchor}"')
     if bold:
@@ -94,11 +97,13 @@ def box(
     weight: float = 1.0,
 ) -> str:
     """A rectangle."""
-    return (
-        f'<rect x="{number(x)}" y="{number(y)}" width="{number(max(width, 0))}" '
-        f'height="{number(height)}" rx="{number(radius)}" fill="{fill}" stroke="{stroke}" '
-        f'stroke-width="{number(weight)}"/>'
-    )
+    parts = [f'x="{number(x)}" y="{number(y)}" width="{number(max(width, 0))}"']
+    parts.append(f'height="{number(height)}" fill="{fill}"')
+    if radius:
+        parts.append(f'rx="{number(radius)}"')
+    if stroke != "none":
+        parts.append(f'stroke="{stroke}" stroke-width="{number(weight)}"')
+    return f"<rect {' '.join(parts)}/>"
 
 
 def line(x1: float, y1: float, x2: float, y2: float, stroke: str, weight: float = 1.0) -> str:
@@ -157,6 +162,8 @@ def chip(
     return "".join(parts), width
 
 
+_ZEROS: Final = re.compile(r"\.0(?=\D|$)")
+
 _COLOUR: Final[Mapping[Mark | None, tuple[str, float]]] = {
     None: (SOFT, 1.2),
     "past": (OK, 2.0),
@@ -165,8 +172,8 @@ _COLOUR: Final[Mapping[Mark | None, tuple[str, float]]] = {
 }
 
 
-def _head(edge: Routed, colour: str) -> str:
-    """The arrow head at the end of a curve."""
+def _head(edge: Routed) -> str:
+    """The arrow head at the end of a curve, as path data."""
     points = [(float(a), float(b)) for a, b in re.findall(r"(-?[\d.]+),(-?[\d.]+)", edge.path)]
     (bx, by), (tx, ty) = points[-2], points[-1]
     length = math.hypot(tx - bx, ty - by) or 1.0
@@ -176,8 +183,7 @@ def _head(edge: Routed, colour: str) -> str:
         (tx - 4 * ux - 3.5 * uy, ty - 4 * uy + 3.5 * ux),
         (tx - 4 * ux + 3.5 * uy, ty - 4 * uy - 3.5 * ux),
     ]
-    shape = " ".join(f"{number(x)},{number(y)}" for x, y in corners)
-    return f'<polygon points="{shape}" fill="{colour}"/>'
+    return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in corners) + "Z"
 
 
 def _node(node: Node, at: Placed, mark: Mark | None) -> str:
@@ -198,7 +204,9 @@ def _node(node: Node, at: Placed, mark: Mark | None) -> str:
         parts.append(f'<circle {where} r="{number(at.r - 4)}" fill="none" {look}/>')
     if node.label:
         size = 12.0 if len(node.label) <= 2 else 11.0
-        parts.append(text(at.x, at.y + 4, node.label, size=size, anchor="middle", mono=True))
+        parts.append(
+            text(at.x, at.y + 4, node.label, size=size, anchor="middle", mono=True, named=False)
+        )
     opacity = ' opacity="0.45"' if ghost and mark is None else ""
     return f"<g{opacity}>{''.join(parts)}</g>"
 
@@ -217,7 +225,7 @@ def machine(
         nodes, edges: What is lit.
 
     Returns:
-        Elements without a surrounding ``<svg>``.
+        Elements without a surrounding ``<svg>``, in one group that names their typeface.
     """
     lit_nodes, lit_edges = nodes or {}, edges or {}
     parts: list[str] = []
@@ -233,17 +241,20 @@ def machine(
             (0.0, 0.0, 0.0, 0.0),
             (0.0, 0.0, 0.0, 0.0),
         )
-        parts.append(line(left - 23, at.y, left - 5, at.y, SOFT, 1.2) + _head(arrow, SOFT))
-    # What is lit lies on top, where curves cross.
-    order = {None: 0, "past": 1, "now": 2, "go": 2}
+        parts.append(line(left - 23, at.y, left - 5, at.y, SOFT, 1.2))
+        parts.append(f'<path d="{_head(arrow)}" fill="{SOFT}"/>')
     drawn = [edge for edge in figure.edges if edge.id in layout.edges]
-    for edge in sorted(drawn, key=lambda e: order[lit_edges.get(e.id)]):
-        route, mark = layout.edges[edge.id], lit_edges.get(edge.id)
-        colour, weight = _COLOUR[mark]
-        parts.append(
-            f'<path d="{route.path}" stroke="{colour}" stroke-width="{weight}" fill="none"/>'
-            + _head(route, colour)
-        )
+    # What is lit lies on top, where curves cross. Curves of one colour are one path: an element
+    # each would be half of the picture's bytes.
+    for colour, weight in dict.fromkeys(_COLOUR.values()):
+        routes = [layout.edges[e.id] for e in drawn if _COLOUR[lit_edges.get(e.id)][0] == colour]
+        if routes:
+            curves = "".join(_ZEROS.sub("", route.path) for route in routes)
+            heads = "".join(_head(route) for route in routes)
+            parts.append(
+                f'<path d="{curves}" stroke="{colour}" stroke-width="{weight}" fill="none"/>'
+                f'<path d="{heads}" fill="{colour}"/>'
+            )
     for name, (x, y) in layout.returns:
         mark = lit_edges.get(name)
         colour = _COLOUR[mark][0]
@@ -251,17 +262,21 @@ def machine(
             f'<circle cx="{number(x)}" cy="{number(y)}" r="6" fill="{PAPER}" stroke="{colour}"/>'
             f'<circle cx="{number(x)}" cy="{number(y)}" r="3" fill="none" stroke="{colour}"/>'
         )
+    labels: list[str] = []
     for edge in drawn:
         route = layout.edges[edge.id]
-        if edge.label:
-            # A rim of paper, so that a label on a crossing curve stays readable.
-            shown = text(route.x, route.y, edge.label, anchor="middle", mono=True)
-            rim = f'stroke="{PAPER}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
-            parts.append(shown.replace("<text ", f"<text {rim} ", 1))
+        if edge.label and (not route.tucked or edge.id in lit_edges):
+            labels.append(
+                text(route.x, route.y, edge.label, anchor="middle", mono=True, named=False)
+            )
+    if labels:
+        # A rim of paper, so that a label on a crossing curve stays readable.
+        rim = f'stroke="{PAPER}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+        parts.append(f"<g {rim}>{''.join(labels)}</g>")
     for node in figure.nodes:
         if node.id in layout.nodes:
             parts.append(_node(node, layout.nodes[node.id], lit_nodes.get(node.id)))
-    return "".join(parts)
+    return f'<g font-family="{MONO}">{"".join(parts)}</g>'
 
 
 def window(
@@ -313,7 +328,12 @@ def window(
         for name, node in layout.nodes.items()
         if left - 40 < node.x < left + w + 40 and top - 40 < node.y < bottom + 40
     }
-    part = Layout(layout.width, layout.height, inside, seen, layout.returns, layout.engine)
+    near = {
+        name: edge
+        for name, edge in seen.items()
+        if min(edge.reach[1], edge.box[1]) < bottom and max(edge.reach[3], edge.box[3]) > top
+    }
+    part = Layout(layout.width, layout.height, inside, near, layout.returns, layout.engine)
     content = machine(figure, part, nodes, edges)
     view = f"{number(left)} {number(top)} {number(w)} {number(bottom - top)}"
     used = bottom - top
@@ -334,7 +354,8 @@ def document(width: float, height: float, title: str, parts: Iterable[str]) -> s
     size = f"{number(width)} {number(height)}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{number(width)}" '
-        f'height="{number(height)}" role="img"><title>{markup(title)}</title>'
+        f'height="{number(height)}" font-family="{SANS}" xml:space="preserve" role="img">'
+        f"<title>{markup(title)}</title>"
         f"{box(0, 0, width, height, fill=PAPER)}{''.join(parts)}</svg>"
     )
 

@@ -122,11 +122,7 @@ def character_edges(dfa: TokenDFA, states: list[int], form: Form) -> list[str | 
             end = next((j for j in range(k + 1, len(states)) if states[j] in view.arcs), None)
             if begin is not None and end is not None:
                 found.append(f"c{states[begin]}-c{states[end]}")
-            elif not view.collapsed:
-                both = {before, after} - set(view.arcs) <= view.dots
-                found.append(f"c{before}-c{after}" if both else None)
-            elif before not in view.arcs and after not in view.arcs:
-                found.append(None)
             else:
-                found.append(f"c{view.node(before)}-c{view.node(after)}")
+                both = {before, after} - set(view.arcs) <= view.dots
+                found.append(f"c{view.node(before)}-c{view.node(after)}" if both else None)
     return found

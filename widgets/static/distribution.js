@@ -2,7 +2,11 @@
 //
 // Rows stay at their place by the model's own probability. A masked token is struck and hatched and
 // carries its reason in two or three words; a click on it asks for the whole reason, a click on an
-// allowed one takes it.
+// allowed one takes it, and one on its name asks why it is allowed. While the reason is shown the last
+// rows give way to it, so that it is in view.
+
+const LEAST_ROWS = 2;
+const LEAST_PANEL = 150; // Pixels; below that the page scrolls to it.
 
 export function renderDistribution({ model, el, ui = pageState(model) }) {
   island(el, "Distribution");
@@ -10,8 +14,9 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const rows = h("div.lmx-rows", { role: "table", "aria-label": "next-token probabilities, per cent" });
   const search = h("input.lmx-find", { type: "search", placeholder: "find a token…", "aria-label": "find a token by text, bytes or id" });
   const found = h("div.lmx-rows");
-  const why = h("div.lmx-why", { "aria-live": "polite" });
-  el.append(facts, rows, search, found, why);
+  const filtered = h("p.lmx-filter", { role: "status" });
+  const panel = whyPanel(ui, () => (rows.querySelector("[tabindex]") || el).focus({ preventScroll: true }));
+  el.append(facts, filtered, rows, search, found, panel.el);
 
   let asked = 0;
   let results = null;
@@ -24,7 +29,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     }
     await new Promise((done) => setTimeout(done, 150));
     if (mine !== asked) return;
-    const answer = await ui.ask("search", { query, k: ui.position.k });
+    const answer = await ui.ask("search", { query, k: ui.position.k, group: ui.filter && ui.filter.pinned ? ui.filter.group : null });
     if (mine === asked && answer.ok) {
       results = { key: pathKey(ui, ui.position.k), rows: answer.rows };
       ui.changed();
@@ -49,7 +54,10 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       onmouseenter: () => !ui.inside && ui.point(entry.id),
       onmouseleave: () => !ui.inside && ui.point(null),
     },
-    h("span.name", { role: "cell" }, ui.token(entry.id)),
+    h("span.name", { role: "cell" }, h("span", { title: masked ? name : "ask why it is allowed", onclick: (event) => {
+      event.stopPropagation();
+      ui.select(entry.id);
+    } }, ui.token(entry.id))),
     h("span.pair", { role: "cell", "aria-hidden": "true" }, h("b", { style: width(entry.model) }), h("u", { style: width(entry.constrained) })),
     h("span.num", { role: "cell" }, percent(entry.model)),
     h("span.num", { role: "cell" }, percent(entry.filtered)),
@@ -57,33 +65,51 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     h("span.why", { role: "cell" }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || "masked" : ""));
   };
 
-  const reason = (token) => {
-    const told = ui.why(token);
-    if (!told) return put(why, h("p.dim", {}, "…"));
-    const walk = ui.walk(token);
-    const boxes = [];
-    if (walk && walk.bytes.length && !told.allowed) {
-      // Whole characters where there are any; bytes in hexadecimal elsewhere.
-      for (const [i, piece] of characters(walk.bytes).entries()) {
-        const ends = piece.at + piece.size;
-        const bad = walk.failed_at !== null && walk.failed_at !== undefined && walk.failed_at < ends;
-        const rest = bad && walk.failed_at < piece.at;
-        boxes.push(h("span." + (rest ? "rest" : bad ? "ko" : "ok"), { "data-box": i }, piece.nodes));
-        if (boxes.length > 40) break;
-      }
+  /** Let the last rows go, so that the panel ends above the end of the window. Worked out when the
+   * panel has something new, and then kept: nothing moves under the pointer. */
+  let fitted = "";
+  let room = Infinity;
+  const fit = () => {
+    const all = [...rows.querySelectorAll(".lmx-row:not(.head)"), ...found.querySelectorAll(".lmx-row")];
+    const open = !panel.el.hidden;
+    const key = open ? [ui.selected, pathKey(ui, ui.position.k), panel.el.childElementCount, panel.el.clientWidth, all.length].join("|") : "";
+    if (open && key !== fitted) {
+      all.forEach((one) => (one.hidden = false));
+      more.hidden = true;
+      const over = panel.el.getBoundingClientRect().bottom + 8 - visibleBottom(el);
+      const size = all.length ? all[0].getBoundingClientRect().height : 1;
+      const drop = over > 0 ? Math.ceil((over + size) / Math.max(size, 1)) : 0;
+      // While the panel waits for what is searched for, it may only grow.
+      const fresh = fitted.split("|").slice(0, 2).join() !== key.split("|").slice(0, 2).join();
+      const left = Math.max(LEAST_ROWS, all.length - drop);
+      room = fresh ? left : Math.min(room, left);
+      fitted = key;
+      arriving = true;
     }
-    const title = h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?");
-    const hints = told.hints || [];
-    put(why, title, h("p.said", {}, told.message || ""), boxes.length ? h("div.boxes", {}, boxes) : null,
-      expected(told), hints.slice(0, 4).map((hint) => h("p.dim", {}, hint)),
-      told.nearest && told.nearest.length && !told.allowed ? h("p.dim", {}, "nearest: ", told.nearest.map((id) => ui.token(id))) : null);
+    if (!open) {
+      fitted = "";
+      room = Infinity;
+    }
+    let hidden = Math.max(0, all.length - room);
+    more.hidden = hidden === 0;
+    put(more, `… and ${hidden} more, after the reason is closed`);
+    for (const one of [...all].reverse()) {
+      const keep = one.classList.contains("sel") || hidden <= 0;
+      one.hidden = !keep;
+      if (!keep) hidden--;
+    }
+    if (!arriving || !open) return;
+    arriving = false;
+    // What still does not fit scrolls inside the panel; where there is no room at all, the page does.
+    panel.el.style.maxHeight = "";
+    const box = panel.el.getBoundingClientRect();
+    const left = visibleBottom(el) - box.top - 6;
+    if (left < Math.min(LEAST_PANEL, box.height) || box.top < 0) panel.el.scrollIntoView({ block: "nearest" });
+    else if (box.height > left) panel.el.style.maxHeight = left + "px";
   };
-  const expected = (told) => {
-    const span = (told.spans || [])[0];
-    const pattern = ui.machine && ui.machine.pattern;
-    if (!span || !pattern) return null;
-    return h("p.dim", {}, told.allowed ? "Written by " : "Expected by ", underlinedPattern(pattern, told.spans));
-  };
+  let arriving = false;
+  const more = h("p.dim.more", { hidden: true });
+  rows.after(more);
 
   const update = () => {
     const p = ui.position;
@@ -96,8 +122,16 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       p.entropy_before === null || p.entropy_before === undefined ? null : fact(`${bits(p.entropy_before)} → ${bits(p.entropy_after)}`, "entropy, bits"),
       p.kl === null || p.kl === undefined ? null : fact(bits(p.kl), "KL, bits"),
       p.over_budget ? fact(count(p.over_budget), "over the token budget") : null);
-    const top = p.top || [];
-    const largest = Math.max(1e-9, ...top.map((entry) => Math.max(entry.model || 0, entry.constrained || 0)));
+    const only = ui.filter && ui.filter.pinned && ui.filter.path === pathKey(ui, p.k) ? ui.filter : null;
+    filtered.hidden = !only;
+    if (only) {
+      put(filtered, h("span", {}, "only: ", h("b", {}, only.reason), only.count > only.rows.length ? `, the likeliest ${only.rows.length} of ${count(only.count)}` : `, ${count(only.count)}`), h("button.quiet", { "aria-label": "show all tokens again", onclick: () => {
+        ui.filter = null;
+        ui.changed();
+      } }, "✕"));
+    }
+    const top = only ? only.rows : p.top || [];
+    const largest = Math.max(1e-9, ...(p.top || []).map((entry) => Math.max(entry.model || 0, entry.constrained || 0)));
     let number = 0;
     const head = h("div.lmx-row.head", { role: "row" }, ["token", "", "model", "filtered", "constr.", ""].map((name, i) =>
       h("span" + (i > 1 && i < 5 ? ".num" : "") + (i === 4 ? ".c" : ""), { role: "columnheader", title: ["", "", "the model's own probability, %", "after temperature and filters, %", "under the constraint, %", ""][i] }, name)));
@@ -107,30 +141,10 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     search.hidden = !!p.finished;
     const fresh = results && results.key === pathKey(ui, p.k);
     put(found, fresh ? (results.rows.length ? results.rows.map((entry) => row(entry, largest, 0)) : h("p.dim", {}, "no such token")) : null);
-    why.hidden = p.finished || ui.selected === null;
-    if (!why.hidden) reason(ui.selected);
-  };
-  ui.takeNth = (n) => {
-    const entry = ((ui.position && ui.position.top) || []).filter((one) => one.allowed)[n - 1];
-    if (entry && !ui.gone) ui.take(entry.id);
+    panel.update();
+    fit();
   };
   const off = ui.on("change", update);
   update();
   return off;
-}
-
-/** A pattern with spans underlined; offsets are in characters, not in UTF-16 units. */
-function underlinedPattern(pattern, spans) {
-  const chars = [...pattern];
-  const marked = new Uint8Array(chars.length + 1);
-  for (const [start, end] of spans || []) marked.fill(1, start, end);
-  const out = h("code.pattern");
-  for (let i = 0; i < chars.length; ) {
-    let j = i;
-    while (j < chars.length && marked[j] === marked[i]) j++;
-    const text = chars.slice(i, j).join("");
-    out.append(marked[i] ? h("span.expect", {}, text) : text);
-    i = j;
-  }
-  return out;
 }

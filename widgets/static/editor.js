@@ -1,10 +1,12 @@
 // What we ask: the prompt and the constraint, compiled while one types.
 //
-// Typing is debounced; of several answers only that to the last text counts. An error stands under
-// its spot with a caret, and the machines of the last good constraint stay. What the position
-// expects is underlined in the pattern itself.
+// Typing is debounced; of several answers only that to the last text counts. What takes longer than
+// SLOW says for how long, and can be cancelled. An error stands under its spot with a caret. After
+// both the text stays as it was typed, and the machines are those of the last good constraint. What
+// the position expects is underlined in the pattern itself.
 
 const DEBOUNCE = 350;
+const SLOW = 300;
 
 export function renderEditor({ model, el, ui = pageState(model) }) {
   island(el, "Prompt and constraint");
@@ -16,12 +18,13 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
   const pattern = h("textarea.pattern", { rows: 1, spellcheck: "false", autocomplete: "off", "aria-label": "constraint" });
   const behind = h("div.behind", { "aria-hidden": "true" });
   const error = h("div.lmx-error", { role: "alert", hidden: true });
-  const cancel = h("button.quiet", { hidden: true, onclick: () => {
+  const cancel = h("button.stop", { hidden: true, title: "stop compiling; the last good constraint stays", onclick: () => {
     asked++;
     model.send({ type: "cancel" });
-    cancel.hidden = true;
     state = null;
-    ui.changed();
+    stop("cancelled");
+    ui.announce("cancelled");
+    pattern.focus();
   } }, "cancel");
   const left = h("div", {}, h("label", {}, "Prompt"), prompt);
   const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error);
@@ -30,23 +33,40 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
   let asked = 0;
   let state = null; // the last answer that was an error
   let timer = 0;
+  let clock = 0; // while an answer is awaited
+  let ended = ""; // why there is no answer
+  let loaded = {}; // what the kernel said last
   const grow = (area) => {
     area.style.height = "auto";
     area.style.height = Math.min(area.scrollHeight + 2, 160) + "px";
   };
+  const stop = (why) => {
+    clearInterval(clock);
+    clock = 0;
+    cancel.hidden = true;
+    ended = why;
+    refresh();
+  };
   const submit = async (extra = {}) => {
+    clearTimeout(timer);
+    timer = 0;
     const mine = ++asked;
     ui.inside = null;
-    const slow = setTimeout(() => {
-      cancel.hidden = mine !== asked;
-      put(report, "compiling…");
-    }, 300);
-    const answer = await ui.ask("edit", { prompt: prompt.value, kind: kind.value, text: pattern.value, ...extra });
-    clearTimeout(slow);
-    if (mine !== asked) return; // Something newer was typed meanwhile.
-    cancel.hidden = true;
-    state = answer.ok ? null : answer.error || null;
-    refresh();
+    stop("");
+    const since = performance.now();
+    clock = setInterval(() => {
+      const ms = performance.now() - since;
+      if (ms < SLOW) return;
+      if (cancel.hidden) ui.announce("compiling");
+      cancel.hidden = false;
+      put(report, "compiling… " + (ms / 1000).toFixed(1) + " s");
+    }, 100);
+    const answer = await ui.ask("edit", { later: true, prompt: prompt.value, kind: kind.value, text: pattern.value, ...extra });
+    if (mine !== asked) return; // Something newer was typed meanwhile, or it was cancelled.
+    state = answer.ok || answer.cancelled ? null : answer.error || null;
+    stop(answer.cancelled ? "cancelled" : "");
+    if (answer.ok) loaded = {};
+    load();
   };
   const later = () => {
     clearTimeout(timer);
@@ -71,7 +91,7 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     const text = pattern.value;
     const spans = state && state.start !== undefined && state.start !== null
       ? [[state.start, Math.max(state.end || 0, state.start + 1)]]
-      : ui.machine && ui.machine.pattern === text && ui.position ? ui.position.spans || [] : [];
+      : given().pattern === text && ui.position ? (ui.spans ? ui.spans() : ui.position.spans) || [] : [];
     const shown = underlinedPattern(text + " ", spans);
     shown.classList.toggle("bad", !!state);
     put(behind, shown);
@@ -83,18 +103,23 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
       put(error, h("b", {}, state.title || "This cannot be compiled"), caret && h("pre", {}, caret), h("p", {}, state.message || ""), state.remedy ? h("p", {}, state.remedy) : null,
         state.details ? h("details", {}, h("summary", {}, "details"), h("pre", {}, state.details)) : null);
     }
-    if (cancel.hidden) put(report, state ? "" : given().report || "");
+    if (cancel.hidden) put(report, state ? "" : ended || given().report || "");
   };
   const load = () => {
     const e = given();
-    if (!prompt.matches(":focus")) prompt.value = e.prompt || "";
-    if (!pattern.matches(":focus")) pattern.value = e.text || "";
+    // What is being typed or compiled is not written over, nor what could not be compiled.
+    const open = timer || clock;
+    if (!open && !prompt.matches(":focus") && e.prompt !== loaded.prompt) prompt.value = e.prompt || "";
+    const other = e.text !== loaded.text || e.kind !== loaded.kind;
+    if (!open && !pattern.matches(":focus") && other) pattern.value = e.text || "";
     prompt.disabled = !!e.prompt_fixed;
     prompt.placeholder = e.prompt_fixed || "(empty)";
+    const chosen = kind.value;
     put(kind, (e.kinds || []).map((name) => h("option", { value: name, selected: name === e.kind }, name)));
-    kind.value = e.kind || "regex";
+    kind.value = open || !other ? chosen : e.kind || "regex";
     put(presets, h("option", { value: "" }, "presets"), (e.presets || []).map((p, i) => h("option", { value: i }, p.name)));
-    state = null;
+    if (other) [state, ended] = [null, ""];
+    loaded = e;
     refresh();
   };
   const update = () => {
@@ -106,7 +131,11 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
   observer.observe(el);
   const off = ui.on("change", update);
   load();
+  // By the first edit a process that compiles is warm; what one sees first goes first.
+  const ready = setTimeout(() => model.get("replay") || ui.gone || model.send({ type: "ready" }), 1000);
   return () => {
+    clearTimeout(ready);
+    clearInterval(clock);
     observer.disconnect();
     off();
   };

@@ -9,9 +9,11 @@ const MACHINES = [
   ["detokenizing_fst", "Detokenizing FST", "token in : byte out"],
   ["token_dfa", "Token DFA = FSA ∘ FST", "same states, tokens on the arcs"],
 ];
-const LEAST_ZOOM = 0.72; // Smaller than this circles and labels would overlap.
 const LABEL = 12;
 const LEAST_LABEL = 11; // On the screen, however small the drawing is.
+const READABLE = LEAST_LABEL / LABEL; // Smaller than this there is no room for words: an overview.
+const LEAST_FIT = 0.25; // Smaller than this nothing could be told apart: the strip shows all of it.
+const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
 
 /** Which nodes and arcs of the three machines are past, in progress, or where a byte fails. */
 function lit(ui, graphs) {
@@ -25,8 +27,9 @@ function lit(ui, graphs) {
   const between = (name, source, target) => graphs[name]?.between.get(source + ">" + target) || null;
   const node = (name, id) => graphs[name]?.figure.alias?.[id] || id;
   const path = p.path || [];
+  const inBytes = graphs.character_fsa?.form === "bytes";
   path.forEach((state) => chars.past.add(node("character_fsa", "c" + state)));
-  (p.path_arcs || []).forEach((arc) => arc && chars.pastArcs.add(arc));
+  if (!inBytes) (p.path_arcs || []).forEach((arc) => arc && chars.pastArcs.add(arc));
   for (let i = 1; i < path.length; i++) {
     const arc = between("character_fsa", "c" + path[i - 1], "c" + path[i]);
     if (arc) chars.pastArcs.add(arc.id);
@@ -55,7 +58,8 @@ function lit(ui, graphs) {
     const arc = fst && fst.arcs.get(step.edge_t);
     if (step.edge_t) inner.go.add(step.edge_t);
     if (failed) return;
-    if (step.edge_c) chars.go.add(step.edge_c);
+    const edge = inBytes ? `c${step.from}-c${step.to}` : step.edge_c;
+    if (edge) chars.go.add(edge);
     if (byte !== null) {
       if (arc) {
         inner.past.add(arc.source);
@@ -74,8 +78,9 @@ function lit(ui, graphs) {
   }
   if (walk.edge_q) {
     const whole = byte !== null && byte >= steps.length;
-    (whole || byte === null ? tokens.go : tokens.open).add(walk.edge_q);
-    const arc = graphs.token_dfa && graphs.token_dfa.arcs.get(walk.edge_q);
+    const edge = inBytes && steps.length ? `q${p.char_state}-q${steps[steps.length - 1].to}` : walk.edge_q;
+    (whole || byte === null ? tokens.go : tokens.open).add(edge);
+    const arc = graphs.token_dfa && graphs.token_dfa.arcs.get(edge);
     if (arc && byte === null) tokens.next = arc.target;
   }
   return out;
@@ -84,29 +89,50 @@ function lit(ui, graphs) {
 let serial = 0;
 
 /** Draw one machine. Returns its svg and the maps that `lit` and `update` need. */
-function drawMachine(figure, layout) {
+function drawMachine(figure, layout, form) {
   const id = "lmx" + ++serial;
   const arrow = (name) =>
     s("marker", { id: `${id}-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
       s("path.m-" + name, { d: "M0,0.6 L8,4 L0,7.4 z" }));
-  const svg = s("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, role: "img" },
-    s("title", {}, figure.caption || ""), s("defs", {}, ["g", "past", "go"].map(arrow)));
-  const arcs = new Map(), between = new Map(), nodes = new Map();
-  const lines = s("g"), labels = s("g"), circles = s("g");
-  for (const edge of figure.edges) {
-    const place = layout.edges[edge.id];
-    if (!place) continue;
-    const g = s("g.a", { "data-arc": edge.id }, s("title", {}, edge.title || edge.label));
-    const d = place.path;
-    g.append(s("path.hit", { d }), s("path.line", { d, "marker-end": `url(#${id}-g)` }));
-    const text = s("text", { x: place.x, y: place.y, "data-arc": edge.id }, edge.label);
-    text.append(s("title", {}, edge.title || edge.label));
-    lines.append(g);
-    labels.append(text);
-    arcs.set(edge.id, { ...edge, g, text });
-    const key = edge.source + ">" + edge.target;
-    between.set(key, edge);
-  }
+  const lines = s("g"), labels = s("g.words"), circles = s("g");
+  const svg = s("svg", { role: "img" }, s("title", {}, figure.caption || ""),
+    s("defs", {}, ["g", "past", "go"].map(arrow)), lines, circles, labels);
+  const arcs = new Map(), between = new Map(), nodes = new Map(), own = new Set();
+  const graph = { id, svg, arcs, between, nodes, layout, figure, form, own, top: 0, bottom: layout.height };
+  graph.add = (edges, places) => {
+    for (const edge of edges) {
+      const place = places[edge.id];
+      if (!place || arcs.has(edge.id)) continue;
+      const g = s("g.a", { "data-arc": edge.id }, s("title", {}, edge.title || edge.label));
+      const d = place.path;
+      g.append(s("path.hit", { d }), s("path.line", { d, "marker-end": `url(#${id}-g)` }));
+      const text = s("text" + (place.tucked ? ".tucked" : ""), { x: place.x, y: place.y, "data-arc": edge.id }, edge.label);
+      text.append(s("title", {}, edge.title || edge.label));
+      lines.append(g);
+      labels.append(text);
+      arcs.set(edge.id, { ...edge, g, text });
+      between.set(edge.source + ">" + edge.target, edge);
+    }
+  };
+  graph.drop = (ids) => {
+    for (const one of ids) {
+      const arc = arcs.get(one);
+      if (!arc) continue;
+      arc.g.remove();
+      arc.text.remove();
+      arcs.delete(one);
+      between.delete(arc.source + ">" + arc.target);
+    }
+  };
+  graph.frame = (top, bottom) => {
+    // It only grows, so that a step moves as little as can be.
+    graph.top = Math.min(graph.top, top);
+    graph.bottom = Math.max(graph.bottom, bottom);
+    svg.setAttribute("viewBox", `0 ${graph.top} ${layout.width} ${graph.bottom - graph.top}`);
+  };
+  graph.frame(0, layout.height);
+  graph.add(figure.edges, layout.edges);
+  for (const one of arcs.keys()) own.add(one);
   for (const node of figure.nodes) {
     const place = layout.nodes[node.id];
     if (!place) continue;
@@ -123,22 +149,56 @@ function drawMachine(figure, layout) {
     nodes.set(node.id, g);
   }
   for (const { x, y } of layout.returns || []) circles.append(s("g.n.back", {}, s("title", {}, "back to the root"), s("circle", { cx: x, cy: y, r: 4 })));
-  svg.append(lines, circles, labels);
-  return { id, svg, arcs, between, nodes, layout, figure };
+  return graph;
+}
+
+/** A strip that shows all of a wide machine and which part of it is in view. A picture of the scroll
+ * bar, so nothing is lost without it. */
+function drawMap(layout, go) {
+  const window = s("rect.window", { y: 0, height: 12 });
+  const tall = Math.max(layout.height, 1);
+  const dots = new Map();
+  const svg = s("svg.lmx-map", { viewBox: `0 0 ${layout.width} 12`, preserveAspectRatio: "none", "aria-hidden": "true" }, window);
+  for (const [name, place] of Object.entries(layout.nodes)) {
+    const dot = s("rect", { x: place.x - place.r, width: 2 * place.r, y: 2 + (6.5 * place.y) / tall, height: 2 });
+    dots.set(name, dot);
+    svg.append(dot);
+  }
+  const jump = (event) => {
+    if (!event.buttons) return;
+    const box = svg.getBoundingClientRect();
+    go(((event.clientX - box.left) / box.width) * layout.width);
+  };
+  svg.addEventListener("pointerdown", jump);
+  svg.addEventListener("pointermove", jump);
+  return { svg, window, dots };
 }
 
 export function renderMachines({ model, el, ui = pageState(model) }) {
   island(el, "The three machines");
   const graphs = {};
   const boxes = {};
+  const replay = !!model.get("replay");
   let zoom = null;
   let drawn = "";
   let active = "character_fsa";
+  let map = null;
+  let form = "characters";
+  let whole = false;
+  let drawing = null; // What was drawn because it was asked for: {key, machines, layouts} or {key, said}.
+  let present = ""; // Where the added arcs belong.
+  let stages = { number: 0, key: "", figure: null };
   const tabs = h("div.lmx-tabs", { role: "tablist" });
   const holder = h("div.lmx-machines", {}, tabs);
   el.append(holder);
 
-  // The character FSA and the token DFA have one scale, because they share their axis.
+  const room = () => holder.clientWidth - 2;
+  const fitting = (name) => {
+    const same = PAIR.includes(name) ? PAIR : [name];
+    const widest = Math.max(1, ...same.map((one) => (graphs[one] ? graphs[one].layout.width : 1)));
+    return room() > 0 ? room() / widest : 1;
+  };
+  const factor = (name = "character_fsa") => (zoom === "all" ? Math.min(Math.max(fitting(name), LEAST_FIT), 1) : zoom ?? Math.min(Math.max(fitting(name), READABLE), 1));
   const setZoom = (value) => {
     zoom = value;
     for (const [name] of MACHINES) {
@@ -148,69 +208,112 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       const size = Math.max(LABEL, LEAST_LABEL / scale);
       graph.svg.setAttribute("width", graph.layout.width * scale);
       graph.svg.style.setProperty("--lmx-label", size + "px");
+      graph.svg.classList.toggle("far", scale < READABLE - 0.001);
+      graph.svg.classList.toggle("mute", scale < 0.5);
       // A long name is made narrower rather than smaller than one can read.
       for (const text of graph.svg.querySelectorAll("text[data-room]")) {
-        const room = Number(text.getAttribute("data-room"));
-        const tight = [...text.textContent].length * size * 0.61 > room;
+        const wide = Number(text.getAttribute("data-room"));
+        const tight = [...text.textContent].length * size * 0.61 > wide;
         if (tight) {
-          text.setAttribute("textLength", room);
+          text.setAttribute("textLength", wide);
           text.setAttribute("lengthAdjust", "spacingAndGlyphs");
         } else text.removeAttribute("textLength");
       }
     }
+    for (const { fit } of Object.values(boxes)) fit.setAttribute("aria-pressed", zoom === "all");
+    edges();
   };
-  const fitting = (name) => {
-    const room = holder.clientWidth - 2;
-    const same = name === "detokenizing_fst" ? [name] : ["character_fsa", "token_dfa"];
-    const widest = Math.max(1, ...same.map((one) => (graphs[one] ? graphs[one].layout.width : 1)));
-    return room > 0 ? room / widest : 1;
+  /** What a scrolled drawing hides is hinted at its edges, and shown on the map. */
+  const edges = () => {
+    for (const [name] of MACHINES) {
+      const { body } = boxes[name];
+      body.classList.toggle("more-left", body.scrollLeft > 2);
+      body.classList.toggle("more-right", body.scrollLeft + body.clientWidth < body.scrollWidth - 2);
+    }
+    const { body, over } = boxes.character_fsa;
+    const graph = graphs.character_fsa;
+    over.hidden = !map || !graph || graph.layout.width * factor() <= body.clientWidth + 4 || !body.clientWidth;
+    if (over.hidden) return;
+    map.window.setAttribute("x", body.scrollLeft / factor());
+    map.window.setAttribute("width", body.clientWidth / factor());
   };
-  const factor = (name = "character_fsa") => zoom ?? Math.min(Math.max(fitting(name), LEAST_ZOOM), 1);
 
   for (const [name, title, about] of MACHINES) {
     const caption = h("span", {}, about);
-    const body = h("div.lmx-graph", { tabindex: 0, "aria-label": title });
+    const body = h("div.lmx-graph", { tabindex: 0, "aria-label": title + ": + and − change its size, 0 restores it" });
     const panel = h("div.lmx-arc", { hidden: true });
     const table = h("div.lmx-table", { hidden: true });
+    const over = h("div.lmx-over", { hidden: true });
+    const offer = h("div.lmx-offer", { hidden: true, role: "status" });
     const asTable = h("button.quiet", { title: title + " as a table", "aria-pressed": "false", onclick: () => {
       const open = asTable.getAttribute("aria-pressed") !== "true";
       asTable.setAttribute("aria-pressed", open);
       table.hidden = !open;
       body.hidden = open;
       update();
+      const row = table.querySelector("[aria-current]");
+      if (open && row) row.scrollIntoView({ block: "nearest" });
     } }, "table");
-    const box = h("section.lmx-machine", { "data-machine": name },
-      h("header", {}, h("h4", {}, title), caption, h("div.tools", {},
-        h("button.quiet", { title: "smaller", onclick: () => setZoom(factor() / 1.25) }, "−"),
-        h("button.quiet", { title: "fit", onclick: () => setZoom(null) }, "fit"),
-        h("button.quiet", { title: "larger", onclick: () => setZoom(factor() * 1.25) }, "+"),
-        asTable)),
-      body, table, panel);
-    boxes[name] = { box, body, caption, about, panel, table, open: null };
-    if (name === "token_dfa") {
-      const stage = h("select", { title: "how it is made, over the tokens shown above", "aria-label": "construction", onchange: () => construct(Number(stage.value)) },
-        ["token DFA", "1 composed, with ε", "2 ε-free", "3 determinized", "4 trimmed"].map((label, i) => h("option", { value: i }, label)));
-      box.querySelector(".tools").prepend(stage);
+    const fit = h("button.quiet", { title: "all of it in view", "aria-pressed": "false", onclick: () => setZoom(zoom === "all" ? null : "all") }, "fit");
+    const tools = h("div.tools", {},
+      h("button.quiet", { title: "smaller", onclick: () => setZoom(factor(name) / 1.25) }, "−"), fit,
+      h("button.quiet", { title: "larger", onclick: () => setZoom(factor(name) * 1.25) }, "+"), asTable);
+    const box = h("section.lmx-machine", { "data-machine": name, "aria-label": title },
+      h("header", {}, h("h4", {}, title), caption, tools), offer, over, body, table, panel);
+    boxes[name] = { box, body, caption, about, panel, table, over, offer, fit, open: null };
+    if (name === "character_fsa") {
+      const inBytes = h("button.quiet", { title: "arcs by byte, with every state in the middle of a character", "aria-pressed": "false", onclick: () => {
+        form = form === "bytes" ? "characters" : "bytes";
+        inBytes.setAttribute("aria-pressed", form === "bytes");
+        redraw();
+      } }, "bytes");
+      if (!replay) tools.prepend(inBytes);
+    }
+    if (name === "token_dfa" && !replay) {
+      const stage = h("select", { title: "how it is made, over the tokens shown above", "aria-label": "construction", onchange: () => {
+        stages = { number: Number(stage.value), key: "", figure: null };
+        update();
+      } }, ["token DFA", "1 composed, with ε", "2 ε-free", "3 determinized", "4 trimmed"].map((label, i) => h("option", { value: i }, label)));
+      tools.prepend(stage);
     }
     tabs.append(h("button", { role: "tab", "data-tab": name, onclick: () => {
       active = name;
       update();
+      setZoom(zoom);
     } }, title));
     holder.append(box);
     body.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return; // The notebook goes on scrolling.
       event.preventDefault();
-      setZoom(factor() * (event.deltaY < 0 ? 1.1 : 1 / 1.1));
+      setZoom(factor(name) * (event.deltaY < 0 ? 1.1 : 1 / 1.1));
     }, { passive: false });
     body.addEventListener("keydown", (event) => {
       if (event.key === "+" || event.key === "-" || event.key === "0") {
-        setZoom(event.key === "0" ? null : factor() * (event.key === "+" ? 1.25 : 0.8));
+        setZoom(event.key === "0" ? null : factor(name) * (event.key === "+" ? 1.25 : 0.8));
         event.preventDefault();
       }
     });
+    // A table row is an arc: the arrows walk, Enter opens it.
+    table.addEventListener("keydown", (event) => {
+      const row = event.target.closest("tr[data-row]");
+      if (!row) return;
+      const rows = [...table.querySelectorAll("tr[data-row]")];
+      const at = { ArrowDown: rows.indexOf(row) + 1, ArrowUp: rows.indexOf(row) - 1, Home: 0, End: rows.length - 1 }[event.key];
+      if (event.key === "Enter" || event.key === " ") {
+        boxes[name].open = row.getAttribute("data-row");
+        showArc(name);
+      } else if (at === undefined) return;
+      else if (rows[at]) {
+        row.tabIndex = -1;
+        rows[at].tabIndex = 0;
+        rows[at].focus();
+      }
+      event.preventDefault();
+      event.stopPropagation();
+    });
     let drag = null;
     body.addEventListener("pointerdown", (event) => {
-      drag = { x: event.clientX + body.scrollLeft, y: event.clientY + body.scrollTop, moved: false };
+      drag = { x: event.clientX + body.scrollLeft, y: event.clientY + body.scrollTop };
     });
     body.addEventListener("pointermove", (event) => {
       if (!drag || !event.buttons) return;
@@ -218,29 +321,65 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       body.scrollTop = drag.y - event.clientY;
     });
     body.addEventListener("scroll", () => {
-      // The character FSA and the token DFA share their axis, so they scroll as one.
       const other = { character_fsa: "token_dfa", token_dfa: "character_fsa" }[name];
-      if (other && boxes[other]) boxes[other].body.scrollLeft = body.scrollLeft;
+      if (other && boxes[other] && !stages.number) boxes[other].body.scrollLeft = body.scrollLeft;
+      edges();
     });
-    body.addEventListener("click", (event) => {
-      const hit = event.target.closest("[data-arc]");
-      boxes[name].open = hit ? hit.getAttribute("data-arc") : null;
+    const open = (event) => {
+      const hit = event.target.closest("[data-arc], [data-row]");
+      boxes[name].open = hit ? hit.getAttribute("data-arc") || hit.getAttribute("data-row") : null;
       showArc(name);
-    });
+    };
+    body.addEventListener("click", open);
+    table.addEventListener("click", open);
   }
 
-  /** Show a stage of the construction in place of the token DFA; 0 is the token DFA itself. */
-  const construct = async (number) => {
-    stageShown = null;
-    if (number) {
-      const answer = await ui.ask("stages", { k: ui.position.k });
-      if (answer.ok) stageShown = answer.stages[number - 1] || null;
-    }
+  /** Another form, or the whole of a large machine: asked of the kernel, which may take a while. */
+  const redraw = async () => {
     drawn = "";
-    delete graphs.token_dfa;
+    present = "";
+    const key = ui.machine && ui.machine.key;
+    const wanted = form === "bytes" || whole;
+    drawing = wanted ? { key, waiting: true } : null;
+    update();
+    if (!wanted || !key) return;
+    const mine = drawing;
+    const answer = await ui.ask("draw", { form, late: true });
+    if (drawing !== mine) return;
+    drawing = answer.ok ? { key, form, ...answer.drawing } : { key, said: (answer.error && answer.error.message) || "This cannot be drawn here." };
+    drawn = "";
     update();
   };
-  let stageShown = null;
+
+  /** The construction of the token DFA over the tokens that are shown. */
+  const construct = async () => {
+    const key = pathKey(ui, ui.position.k) + "|" + ui.also.join(",");
+    if (stages.key === key) return;
+    stages.key = key;
+    const mine = stages;
+    const answer = await ui.ask("stages", { k: ui.position.k, also: ui.also, late: true });
+    if (stages !== mine || mine.key !== key || !answer.ok) return;
+    mine.figure = answer.stages[mine.number - 1] || null;
+    update();
+  };
+
+  /** The arcs of the present state and the path that a cut drawing lacks. */
+  const complete = async () => {
+    const graph = graphs.token_dfa;
+    const near = ui.around && ui.around.machines && ui.around.machines.token_dfa;
+    if (!graph || replay || stages.number || graph.figure.complete || (near && graph.figure === near)) return;
+    const key = pathKey(ui, ui.position.k) + "|" + graph.form;
+    if (present === key) return;
+    present = key;
+    const answer = await ui.ask("present", { k: ui.position.k, form: graph.form, late: true });
+    if (present !== key || graphs.token_dfa !== graph || !answer.ok || !answer.present) return;
+    const { edges: found, places, top, bottom } = answer.present;
+    const wanted = new Set(found.map((edge) => edge.id));
+    graph.drop([...graph.arcs.keys()].filter((id) => !graph.own.has(id) && !wanted.has(id)));
+    graph.add(found, places);
+    graph.frame(top, bottom);
+    update();
+  };
 
   const showArc = (name) => {
     const { panel, open } = boxes[name];
@@ -249,70 +388,181 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     if (!arc) return;
     const ids = arc.tokens || [];
     const search = h("input", { type: "search", placeholder: "among them…", "aria-label": "search this arc's tokens" });
+    const said = h("span.dim", { role: "status" });
     const list = h("div.lmx-chips");
-    const show = (found, total) => put(list, found.map((id) => {
-      const chip = ui.token(id);
-      chip.setAttribute("tabindex", 0);
-      chip.setAttribute("role", "button");
-      chip.addEventListener("click", () => ui.select(id));
-      return chip;
-    }), total > found.length ? h("span.dim", {}, `and ${count(total - found.length)} more`) : null);
-    show(ids, arc.count || ids.length);
-    search.addEventListener("input", () => {
-      if (arc.class === null || arc.class === undefined || !ui.vocabulary) return;
+    const groups = h("div.lmx-groups");
+    let classes = null; // All token classes of the arc, once known.
+    let only = null;
+    const show = (found, total) => {
+      put(list, found.map((id) => {
+        const chip = ui.token(id);
+        chip.setAttribute("tabindex", 0);
+        chip.setAttribute("role", "button");
+        chip.addEventListener("click", () => ui.select(id));
+        chip.addEventListener("keydown", (event) => {
+          if (event.key !== "Enter" && event.key !== " ") return;
+          ui.select(id);
+          event.preventDefault();
+          event.stopPropagation();
+        });
+        return chip;
+      }));
+      put(said, total > found.length ? `${count(found.length)} of ${count(total)}` : search.value ? count(total) : "");
+    };
+    const look = () => {
+      if (!classes || !ui.vocabulary || !ui.machine) return show(only ? only.tokens : ids, only ? only.count : arc.count || ids.length);
+      const wanted = new Set(only ? [only.class] : classes);
       const found = [];
       let total = 0;
+      const text = search.value.replaceAll(" ", "␣");
       ui.machine.classOf.forEach((number, id) => {
-        if (number !== arc.class || !ui.text(id).includes(search.value)) return;
+        if (!wanted.has(number) || !ui.text(id).includes(text)) return;
         total++;
         if (found.length < 40) found.push(id);
       });
       show(found, total);
-    });
-    const wide = arc.class !== null && arc.class !== undefined && (arc.count || 0) > ids.length;
-    put(panel, h("span", {}, arc.title || arc.label), wide ? search : null, ids.length ? list : null);
+    };
+    if (arc.class !== null && arc.class !== undefined) classes = [arc.class];
+    else if ((arc.groups || []).length === arc.num_groups) classes = arc.groups.map((one) => one.class);
+    else if (name === "token_dfa" && arc.num_groups && !replay && !stages.number) {
+      ui.ask("arc", { source: arc.source, target: arc.target, form: graphs[name].form, late: true }).then((answer) => {
+        if (answer.ok && boxes[name].open === open) classes = answer.classes;
+        look();
+      });
+    }
+    search.addEventListener("input", look);
+    if (arc.num_groups > 1) {
+      const pick = (group) => h("button.quiet", { "aria-pressed": only === group, onclick: () => {
+        only = group;
+        put(groups, all());
+        look();
+      } }, group ? readable(group.label) : "all classes");
+      const all = () => [pick(null), (arc.groups || []).map(pick), arc.num_groups > (arc.groups || []).length ? h("span.dim", {}, `${count(arc.num_groups)} classes`) : null];
+      if (arc.groups) put(groups, all());
+    }
+    const wide = name === "token_dfa" && (arc.count || 0) > ids.length;
+    put(panel, h("span", {}, arc.title || arc.label), wide ? [search, said] : null, groups.firstChild ? groups : null, ids.length ? list : null);
+    look();
   };
 
   const draw = () => {
     const machine = ui.machine;
     const near = ui.around;
-    const key = (machine ? machine.key : "") + "|" + ((near && near.key) || "");
-    if (key === drawn) return;
+    if (drawing && drawing.key !== (machine && machine.key)) {
+      whole = false;
+      if (form === "bytes" && machine) return redraw();
+      drawing = null;
+    }
+    const stage = stages.number ? stages.figure : null;
+    const key = [machine ? machine.key : "", (near && near.key) || "", drawing ? JSON.stringify([drawing.form, !!drawing.said]) : "", stages.number].join("|");
+    if (key === drawn && (!stage || graphs.token_dfa?.figure === stage.figure)) return;
     drawn = key;
     for (const [name] of MACHINES) {
       let figure = machine && machine.machines && machine.machines[name];
       let layout = machine && machine.layouts && machine.layouts[name];
+      let shape = "characters";
       if (near && near.machines && near.machines[name]) {
         figure = near.machines[name];
         layout = near.layouts[name];
       } else if (name === "detokenizing_fst") figure = null;
-      if (name === "token_dfa" && stageShown) ({ figure, layout } = stageShown);
+      if (drawing && PAIR.includes(name) && !drawing.said) {
+        figure = drawing.waiting ? null : drawing.machines[name];
+        layout = drawing.waiting ? null : drawing.layouts[name];
+        shape = drawing.form;
+      }
+      if (name === "token_dfa" && stages.number) ({ figure, layout } = stage || {});
       const { body, caption, about, table, panel } = boxes[name];
       if (!figure || !layout) {
         delete graphs[name];
         put(body, h("p.dim", {}, machine ? (figure && figure.caption) || "drawing…" : "no constraint: every token is allowed"));
+        put(caption, about);
         continue;
       }
       if (graphs[name] && graphs[name].figure === figure) continue;
-      graphs[name] = drawMachine(figure, layout);
+      graphs[name] = drawMachine(figure, layout, shape);
+      present = "";
       put(caption, figure.caption || about);
-      put(body, graphs[name].svg);
+      caption.title = figure.caption || about;
+      put(body, graphs[name].svg, figure.nodes.length ? null : h("p.dim", {}, "nothing is left: with these tokens alone no text can end"));
       panel.hidden = true;
       boxes[name].open = null;
-      const label = new Map(figure.nodes.map((node) => [node.id, node.label]));
-      put(table, h("table", {}, h("caption", {}, figure.caption || ""),
-        h("thead", {}, h("tr", {}, ["from", "arc", "to"].map((c) => h("th", { scope: "col" }, c)))),
-        h("tbody", {}, figure.edges.map((edge) => h("tr", { "data-row": edge.id, tabindex: 0 },
-          h("td", {}, label.get(edge.source) ?? edge.source), h("td", {}, edge.title || edge.label), h("td", {}, label.get(edge.target) ?? edge.target))))));
+      tabulate(table, graphs[name]);
+      if (name === "character_fsa") {
+        map = drawMap(layout, (x) => (body.scrollLeft = x * factor() - body.clientWidth / 2));
+        put(boxes[name].over, map.svg);
+      }
     }
     setZoom(zoom);
   };
+  const tabulate = (table, { figure, arcs }) => {
+    const label = new Map(figure.nodes.map((node) => [node.id, node.label || (node.kind === "done" ? "end" : "·")]));
+    put(table, h("table", {}, h("caption", {}, figure.caption || ""),
+      h("thead", {}, h("tr", {}, ["from", "arc", "to"].map((c) => h("th", { scope: "col" }, c)))),
+      h("tbody", {}, [...arcs.values()].map((edge, i) => h("tr", { "data-row": edge.id, tabindex: i ? -1 : 0 },
+        h("td", {}, label.get(edge.source) ?? edge.source), h("td", {}, edge.title || edge.label), h("td", {}, label.get(edge.target) ?? edge.target))))));
+  };
 
+  /** What is offered under a header: the whole of a large machine, a token for T_V. */
+  const offers = () => {
+    const { offer } = boxes.character_fsa;
+    const states = (ui.machine && ui.machine.states) || {};
+    const large = !replay && ui.machine && !states.whole;
+    offer.hidden = !(large || (drawing && (drawing.said || drawing.waiting)));
+    if (!offer.hidden) {
+      const size = count(states.characters || 0);
+      put(offer, drawing && drawing.waiting ? h("span.dim", {}, "drawing the whole machine…") : null,
+        drawing && drawing.said ? h("span", {}, drawing.said) : null,
+        large && !drawing ? h("button.quiet", { onclick: () => {
+          whole = true;
+          redraw();
+        } }, `draw the whole machine (${size} states)`) : null,
+        large && drawing && !drawing.waiting && form !== "bytes" ? h("button.quiet", { onclick: () => {
+          whole = false;
+          redraw();
+        } }, drawing.said ? "close" : "only what is near") : null);
+    }
+    const fst = boxes.detokenizing_fst.offer;
+    const graph = graphs.detokenizing_fst;
+    const token = ui.selected;
+    const shown = new Set(graph ? graph.figure.edges.flatMap((edge) => (edge.target === "t" ? edge.tokens || [] : [])) : []);
+    const can = !replay && graph && !graph.figure.complete;
+    const more = can && token !== null && ui.isText(token) && !shown.has(token) && !ui.also.includes(token);
+    fst.hidden = !can || !(more || ui.also.length);
+    if (fst.hidden) return;
+    put(fst, ui.also.map((id) => h("span", {}, ui.token(id), h("button.quiet", { title: "take it out of the drawing", "aria-label": `take ${ui.text(id)} out`, onclick: () => ui.show(id, false) }, "×"))),
+      more ? h("button.quiet", { "data-show": token, onclick: () => ui.show(token, true) }, "show ", ui.token(token), " here") : null);
+  };
+
+  /** Scroll as far as needed to see where we are and what comes next. */
+  const follow = (name, now, nexts) => {
+    const graph = graphs[name];
+    const { body } = boxes[name];
+    const place = graph && graph.layout.nodes[now];
+    if (!place || !body.clientWidth) return;
+    const scale = factor(name);
+    if (body.scrollWidth > body.clientWidth + 4) {
+      const wide = body.clientWidth;
+      const xs = [place.x, ...nexts.map((id) => graph.layout.nodes[id]?.x ?? place.x)].map((x) => x * scale);
+      const least = Math.min(...xs) - 36, most = Math.max(...xs) + 36;
+      // More than fits: where we are stands at the left, so that what follows is seen.
+      const left = most - least > wide ? place.x * scale - wide * 0.2 : least < body.scrollLeft ? least : most > body.scrollLeft + wide ? most - wide : null;
+      if (left !== null) body.scrollLeft = left;
+    }
+    if (body.scrollHeight > body.clientHeight + 4) {
+      const y = (place.y - graph.top) * scale;
+      if (y < body.scrollTop + 30 || y > body.scrollTop + body.clientHeight - 30) body.scrollTop = y - body.clientHeight / 2;
+    }
+  };
+
+  let followed = "";
   const update = () => {
+    if (stages.number && ui.position) construct();
     draw();
+    if (ui.position && ui.machine) complete();
+    offers();
     const sets = lit(ui, graphs);
     for (const [name, title] of MACHINES) {
-      const { box, body, table } = boxes[name];
+      const { box, table } = boxes[name];
       box.classList.toggle("active", name === active);
       const graph = graphs[name];
       const tab = tabs.querySelector(`[data-tab="${name}"]`);
@@ -325,6 +575,10 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         g.classList.toggle("next", id === set.next);
         g.classList.toggle("ko", id === set.ko);
       }
+      if (name === "character_fsa" && map) {
+        for (const [id, dot] of map.dots) dot.setAttribute("class", id === set.now ? "now" : set.past.has(id) ? "past" : "");
+      }
+      if (!table.hidden && table.querySelectorAll("tr[data-row]").length !== graph.arcs.size) tabulate(table, graph);
       for (const [id, arc] of graph.arcs) {
         const go = set.go.has(id) || set.open.has(id);
         const past = !go && set.pastArcs.has(id);
@@ -334,20 +588,30 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         arc.text.classList.toggle("lit", go || past);
         arc.g.querySelector(".line").setAttribute("marker-end", `url(#${graph.id}-${go ? "go" : past ? "past" : "g"})`);
         const row = !table.hidden && table.querySelector(`[data-row="${CSS.escape(id)}"]`);
-        if (row) row.className = go ? "go" : past ? "past" : "";
+        if (!row) continue;
+        const here = arc.source === set.now;
+        row.className = go ? "go" : past ? "past" : here ? "here" : "";
+        if (here) row.setAttribute("aria-current", "true");
+        else row.removeAttribute("aria-current");
       }
-      graph.svg.setAttribute("aria-label", `${title}, at ${String(set.now || "").replace(/^[cqt]/, "") || "the root"}`);
-      const place = graph.layout.nodes[set.now];
-      if (place && body.scrollWidth > body.clientWidth + 4) {
-        // Only as far as needed to see where we are.
-        const x = place.x * factor(name);
-        if (x < body.scrollLeft + 40 || x > body.scrollLeft + body.clientWidth - 80) {
-          body.scrollLeft = x - body.clientWidth / 2;
-        }
-      }
+      const at = graph.figure.nodes.find((node) => node.id === set.now);
+      const where = at ? (at.kind === "done" ? "the end" : at.title || at.label) : "the root";
+      graph.svg.setAttribute("aria-label", `${title}, at ${where}`);
     }
+    // A view that one has scrolled stays where it is until one moves on.
+    const key = [drawn, sets.token_dfa.now, sets.character_fsa.now, sets.token_dfa.next, sets.detokenizing_fst.now, factor(), room()].join("|");
+    if (key === followed || !ui.position) return edges();
+    followed = key;
+    const leads = (name) => (graphs[name] ? [...graphs[name].arcs.values()].filter((arc) => arc.source === sets[name].now).map((arc) => arc.target) : []);
+    follow("character_fsa", sets.character_fsa.now, leads("character_fsa"));
+    if (!stages.number) follow("token_dfa", sets.token_dfa.now, sets.token_dfa.next ? [sets.token_dfa.next] : leads("token_dfa"));
+    follow("detokenizing_fst", sets.detokenizing_fst.now, []);
+    edges();
   };
-  const observer = new ResizeObserver(() => setZoom(zoom));
+  const observer = new ResizeObserver(() => {
+    setZoom(zoom);
+    update();
+  });
   observer.observe(holder);
   const off = ui.on("change", update);
   update();

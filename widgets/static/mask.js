@@ -1,111 +1,181 @@
-// The vocabulary as a bitmap: what is allowed here. By token class, where five allowed ids of a
-// hundred thousand stand together and can be seen, or by id.
+// The vocabulary as a bitmap: what is allowed here, and under it what was allowed at each position.
+//
+// By token class, where five allowed ids of a hundred thousand stand together and can be seen; by
+// id; or by the model's probability, an order of this position that the kernel is asked for when one
+// chooses it.
 
 const SMALL_MASK = 48; // So few tokens are written out.
-const MANY = 16384; // From here on token classes come first.
+const MANY = 16384; // Above so many, token classes come first.
+
+/** What `figures/mask.py: order_packet` packs: ids, the likeliest first, and their surprisals. */
+async function readOrder(packet) {
+  const { size, planes } = packet;
+  const raw = new Uint8Array(await unpack(packet.ids));
+  const ids = new Uint32Array(size);
+  for (let j = 0; j < planes; j++) for (let i = 0; i < size; i++) ids[i] |= raw[j * size + i] << (8 * j);
+  const steps = new Uint8Array(await unpack(packet.surprisals));
+  const chance = new Float64Array(size);
+  for (let i = 0, sum = 0; i < size; i++) {
+    sum += steps[i] | (steps[size + i] << 8);
+    chance[ids[i]] = sum >= 65535 ? 0 : 2 ** (-sum / 256);
+  }
+  return { ids, chance };
+}
+
+/** Which token stands at each place of the bitmap, by class or by id. */
+function tokenOrder(machine, mode) {
+  const size = machine.classOf.length;
+  const ids = Uint32Array.from({ length: size }, (_, i) => i);
+  if (mode !== "class") return ids;
+  // A count sort: within a class by id.
+  const { sizes, order } = classOrder(machine);
+  const next = new Uint32Array(machine.num_classes);
+  let at = 0;
+  for (const c of order) {
+    next[c] = at;
+    at += sizes[c];
+  }
+  machine.classOf.forEach((c, id) => (ids[next[c]++] = id));
+  return ids;
+}
 
 export function renderMask({ model, el, ui = pageState(model) }) {
   island(el, "Mask");
+  const likely = h("option", { value: "probability" });
   const order = h("select", { "aria-label": "order of the mask", onchange: () => {
     chosen = order.value;
     ui.changed();
-  } }, h("option", { value: "class" }, "by token class"), h("option", { value: "id" }, "by id"));
-  const said = h("span.dim");
+  } }, h("option", { value: "class" }, "by token class"), h("option", { value: "id" }, "by id"), likely);
+  const said = h("span.dim", { title: "a few allowed tokens among many are drawn larger than they are" });
   const cells = h("div.lmx-cells");
-  const canvas = h("canvas", { role: "img", tabindex: 0 });
   const named = h("div.lmx-named.dim");
-  el.append(h("header", {}, h("h4", {}, "Mask"), said, h("div.sp"), order), cells, canvas, named);
+  const live = h("div.lmx-live", { "aria-live": "polite" });
+  const map = bitmap({
+    point: (place, byKey) => {
+      pointed = place === null || !places ? null : places[place];
+      name();
+      if (byKey && pointed !== null) live.textContent = `${ui.text(pointed)}, ${words(pointed)}`;
+    },
+    pick: (place) => places && ui.select(places[place]),
+    text: (place) => ui.text(places[place]),
+  });
+  const past = renderHistory(ui);
+  el.append(h("header", {}, h("h4", {}, "Mask"), said, h("div.sp"), map.tools, order), cells, map.box, named, live, past.el);
   let chosen = null;
   let places = null; // place → id
+  let placeOf = null; // id → place
   let keyOfPlaces = "";
-  let columns = 1;
-  let drawn = "";
+  let ranked = null; // the order by probability, of one position
+  let pointed = null; // the id under the pointer or the cursor
 
-  const arrange = (size, mode) => {
-    const key = ui.machine.key + mode;
+  const arrange = (key, make) => {
     if (key === keyOfPlaces) return;
     keyOfPlaces = key;
-    const ids = Uint32Array.from({ length: size }, (_, i) => i);
-    if (mode === "class") {
-      const classOf = ui.machine.classOf;
-      // Living classes first; within a class by id. A count sort keeps that order.
-      const rank = (c) => (c === 0 ? ui.machine.num_classes : c);
-      const starts = new Uint32Array(ui.machine.num_classes + 2);
-      for (let i = 0; i < size; i++) starts[rank(classOf[i]) + 1]++;
-      for (let c = 1; c < starts.length; c++) starts[c] += starts[c - 1];
-      for (let i = 0; i < size; i++) ids[starts[rank(classOf[i])]++] = i;
-    }
-    places = ids;
+    places = make();
+    placeOf = new Uint32Array(places.length);
+    places.forEach((id, place) => (placeOf[id] = place));
+  };
+  /** Why there is no order by probability here; empty if there is one. */
+  const unlikely = (p) => {
+    if (ranked && ranked.key === pathKey(ui, p.k)) return "";
+    if (p.finished) return "the text has ended";
+    if (p.z === null || p.z === undefined) return "no model";
+    if (model.get("replay")) return "not kept in this page";
+    return ui.gone ? "no kernel" : "";
+  };
+  const rank = (p) => {
+    const key = pathKey(ui, p.k);
+    if (ranked && ranked.key === key) return ranked.ids ? ranked : null;
+    ranked = { key };
+    ui.ask("order", { k: p.k }).then(async (answer) => {
+      const found = answer.ok ? await readOrder(answer.order) : null;
+      if (!ranked || ranked.key !== key) return; // One has gone on meanwhile.
+      if (!found) chosen = null;
+      ranked = found && { key, ...found };
+      ui.changed();
+    });
+    return null;
+  };
+  const chance = (id) => {
+    if (ranked && ranked.ids && ranked.key === pathKey(ui, ui.position.k)) return ranked.chance[id];
+    const bar = (ui.position.top || []).find((entry) => entry.id === id);
+    return bar && bar.model !== undefined ? bar.model : null;
   };
   const allowedAt = (row, id) => bit(row, ui.machine.classOf[id]);
-  const where = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const cell = box.width / columns;
-    const place = Math.floor((event.clientY - box.top) / cell) * columns + Math.floor((event.clientX - box.left) / cell);
-    return places && place >= 0 && place < places.length ? places[place] : null;
+  const words = (id) => {
+    const on = allowedAt(bytesOf(ui.position.row), id);
+    const c = ui.machine.classOf[id];
+    const like = classOrder(ui.machine).sizes[c];
+    const p = chance(id);
+    return `id ${id} · ${on ? "allowed" : "masked"} · ` +
+      (c === 0 ? (like === 1 ? "allowed nowhere" : `one of ${count(like)} allowed nowhere`) : like === 1 ? "a class of its own" : `one of a class of ${count(like)}`) +
+      (p === null ? "" : ` · model ${percent(p)} %`);
   };
-  canvas.addEventListener("pointermove", (event) => {
-    const id = where(event);
-    if (id === null) return;
-    const row = bytesOf(ui.position.row);
-    put(named, ui.token(id), ` id ${id}, ${allowedAt(row, id) ? "allowed" : "masked"}`);
-  });
-  canvas.addEventListener("pointerleave", () => put(named));
-  canvas.addEventListener("click", (event) => {
-    const id = where(event);
-    if (id !== null) ui.select(id);
-  });
+  const name = () => {
+    const known = pointed !== null && ui.position && ui.machine && pointed < ui.machine.classOf.length;
+    put(named, known ? [ui.token(pointed), " " + words(pointed)] : null);
+  };
 
   const update = () => {
+    past.update();
     const p = ui.position;
     const ready = p && ui.machine && ui.vocabulary && p.row;
-    cells.hidden = canvas.hidden = order.hidden = true;
+    const small = !!ready && ui.vocabulary.size <= SMALL_MASK;
+    // Each is set once: what is hidden for a moment loses the focus.
+    cells.hidden = !small;
+    map.box.hidden = map.tools.hidden = order.hidden = !ready || small;
+    named.hidden = !ready;
     if (!ready) return put(said, p && !ui.machine ? "no constraint" : "");
     const row = bytesOf(p.row);
     const size = ui.vocabulary.size;
-    put(said, `${count(p.allowed)} of ${count(size)} allowed`);
-    if (size <= SMALL_MASK) {
-      cells.hidden = false;
-      const shown = ui.shown();
+    const group = ui.filter && ui.filter.path === pathKey(ui, p.k) ? ui.filter : null;
+    put(said, `${count(p.allowed)} of ${count(size)} allowed`, group ? h("span.no", {}, `, ${count(group.count)} marked: ${group.reason}`) : null);
+    const marked = ui.inside ? ui.inside.walk.token : ui.hover ?? ui.selected;
+    if (small) {
+      const focused = cells.contains(document.activeElement) && document.activeElement.getAttribute("data-token");
+      const over = (id) => () => {
+        pointed = id;
+        name();
+      };
       put(cells, Array.from({ length: size }, (_, id) => {
         const on = allowedAt(row, id);
-        return h("button.lmx-cell" + (on ? ".on" : "") + (shown && shown.token === id ? ".sel" : ""), {
-          "data-token": id, title: `id ${id}, ${on ? "allowed" : "masked"}`, onclick: () => ui.select(id),
+        return h("button.lmx-cell" + (on ? ".on" : "") + (marked === id ? ".sel" : "") + (group && group.has(id) ? ".hit" : ""), {
+          "data-token": id, "aria-label": `${ui.text(id)}, ${words(id)}`, onclick: () => ui.select(id),
+          onmouseenter: over(id), onmouseleave: over(null), onfocus: over(id), onblur: over(null),
         }, ui.isText(id) ? readable(ui.text(id)) : ui.text(id));
       }));
-      return;
+      if (focused) cells.querySelector(`[data-token="${focused}"]`)?.focus({ preventScroll: true });
+      return name();
     }
-    canvas.hidden = order.hidden = false;
-    const mode = chosen || (size > MANY ? "class" : "id");
+    const reason = unlikely(p);
+    put(likely, "by probability" + (reason ? ` (${reason})` : ""));
+    likely.disabled = !!reason;
+    const preset = size > MANY ? "class" : "id";
+    const mode = chosen === "probability" && reason ? preset : chosen || preset;
     order.value = mode;
-    arrange(size, mode);
-    const room = Math.max(el.clientWidth - 26, 120);
-    const cell = Math.max(1, Math.floor(Math.sqrt((room * 110) / size)));
-    columns = Math.floor(room / cell);
-    const rows = Math.ceil(size / columns);
-    const dark = getComputedStyle(el).getPropertyValue("--lmx-ok").trim();
-    const key = [p.row, mode, columns, dark, ui.machine.key].join("|");
-    if (key === drawn) return;
-    drawn = key;
-    canvas.width = columns;
-    canvas.height = rows;
-    canvas.style.width = columns * cell + "px";
-    canvas.style.height = rows * cell + "px";
-    canvas.setAttribute("aria-label", `Mask: ${p.allowed} of ${size} tokens allowed`);
-    const context = canvas.getContext("2d");
-    const image = context.createImageData(columns, rows);
-    const ink = new Uint32Array(image.data.buffer);
-    const colour = (name) => {
-      context.fillStyle = getComputedStyle(el).getPropertyValue(name).trim() || "#888";
-      context.fillRect(0, 0, 1, 1);
-      const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
-      return (255 << 24) | (b << 16) | (g << 8) | r;
-    };
-    const on = colour("--lmx-ok"), off = colour("--lmx-cell");
-    for (let i = 0; i < size; i++) ink[i] = allowedAt(row, places[i]) ? on : off;
-    context.putImageData(image, 0, 0);
+    const found = mode === "probability" && rank(p);
+    if (found) arrange("probability" + found.key, () => found.ids);
+    // Until the new order is here, the old one stands.
+    else if (mode !== "probability" || !places || places.length !== size) arrange(ui.machine.key + mode, () => tokenOrder(ui.machine, mode));
+    const [on, off, hit] = ["--lmx-ok", "--lmx-cell", "--lmx-no"].map((name) => inkOf(el, name));
+    map.show({
+      size, room: Math.max(Math.floor(el.clientWidth) - 26, 120),
+      key: [p.row, keyOfPlaces, on, off, group ? group.group : ""].join("|"),
+      ink: (place) => (allowedAt(row, places[place]) ? on : group && group.has(places[place]) ? hit : off),
+      allowed: (place) => allowedAt(row, places[place]),
+      marks: marked === null || marked === undefined || marked >= size ? [] : [placeOf[marked]],
+      label: `Mask: ${count(p.allowed)} of ${count(size)} tokens allowed`,
+    });
+    map.repoint();
+    name();
   };
   const off = ui.on("change", update);
+  // A pixel is a token: another width is another picture.
+  const wide = new ResizeObserver(ui.changed);
+  wide.observe(el);
   update();
-  return off;
+  return () => {
+    wide.disconnect();
+    off();
+  };
 }

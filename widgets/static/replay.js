@@ -25,15 +25,19 @@ function replay(data) {
   const stored = (table, k, token) => (data[table][k] || {})[token];
   const answers = {
     machine: () => ({ machine: data.machine }),
+    play: () => ({}),
     words: () => ({ words: data.words }),
     around: ({ k }) => data.around[k] && { around: data.around[k] },
     walk: ({ k, token }) => stored("walks", k, token) && { walk: stored("walks", k, token) },
+    reasons: ({ k }) => data.summaries[k] && { reasons: data.summaries[k] },
+    traps: () => ({ traps: data.traps }),
     why: ({ k, token }) => stored("reasons", k, token) && { explanation: stored("reasons", k, token) },
     peek: ({ token }) => {
       const taken = trait.line.strip.tokens[here()];
       if (!taken || (token !== undefined && token !== taken.id)) return null;
       return { walk: stored("walks", here(), taken.id) };
     },
+    rows: ({ from, to }) => ({ rows: data.rows, index: data.positions.slice(from, to).map((packet) => packet.row) }),
     step: () => (here() < last ? (move(here() + 1), {}) : null),
     take: ({ token }) => {
       const taken = trait.line.strip.tokens[here()];

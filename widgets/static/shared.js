@@ -29,7 +29,7 @@ function fill(el, classes, attributes, children) {
     if (key.startsWith("on")) el.addEventListener(key.slice(2), value);
     else el.setAttribute(key, value === true ? "" : String(value));
   }
-  el.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  el.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return el;
 }
 
@@ -129,24 +129,58 @@ function characters(bytes) {
 // Vocabularies by fingerprint: one per page, however many explorers.
 const shared = (globalThis[Symbol.for("explorer.vocabularies")] ??= new Map());
 
+// By the name of a cursor: the token in view there. Widgets on one cursor look at the same one.
+const looks = (globalThis[Symbol.for("explorer.looks")] ??= new Map());
+
+/** A map that forgets what was put in first, once it holds more than `most`. */
+class Recent extends Map {
+  constructor(most) {
+    super();
+    this.most = most;
+  }
+  set(key, value) {
+    if (!this.has(key) && this.size >= this.most) this.delete(this.keys().next().value);
+    return super.set(key, value);
+  }
+}
+
+// How much of what was sent is kept: positions of a few kilobytes, walks and reasons of one.
+const POSITIONS_KEPT = 2000;
+const ANSWERS_KEPT = 400;
+const PATHS_NAMED = 20000;
+
+/** A packet after a change, as `widgets/figures/changes.py` writes it; parts that did not change
+ * stay the same objects. */
+function patched(before, change) {
+  if ("=" in change) return change["="];
+  if ("<" in change) return before.slice(0, change["<"]).concat(change[">"]);
+  if ("@" in change) {
+    const made = before.slice();
+    for (const [place, inner] of Object.entries(change["@"])) made[place] = patched(made[place], inner);
+    return made;
+  }
+  if (!("~" in change) && !("-" in change)) return before;
+  const made = { ...before };
+  for (const key of change["-"] || []) delete made[key];
+  for (const [key, inner] of Object.entries(change["~"] || {})) made[key] = patched(made[key], inner);
+  return made;
+}
+
 /** What the views share on one page: decoded packets, the token in view, and slow motion.
- * Listeners of "change" are called once per frame. */
-function pageState(model) {
+ * Listeners of "change" are called once per frame. `wants` names what is asked for unasked: a view
+ * that stands alone leaves out what it does not show. */
+function pageState(model, wants = ["machine", "words", "around"]) {
   const listeners = { change: new Set(), live: new Set() };
   let frame = 0;
   const ui = {
     model,
     machine: null, // decoded machine packet
     vocabulary: null, // inflated vocabulary packet
-    line: model.get("line") || {},
+    line: {},
     position: model.get("position") || null,
-    seen: new Map(), // positions by path, so that they can be read without a kernel
-    hover: null, // token under the pointer
-    selected: null, // token that was clicked
-    slow: false, // slow motion
-    inside: null, // {walk, byte}: inside a token
-    walks: new Map(),
-    reasons: new Map(),
+    seen: new Recent(POSITIONS_KEPT), // positions by path, so that they can be read without a kernel
+    walks: new Recent(ANSWERS_KEPT),
+    reasons: new Recent(ANSWERS_KEPT),
     gone: false, // the kernel is
     busy: 0,
   };
@@ -154,14 +188,41 @@ function pageState(model) {
     listeners[what].add(callback);
     return () => listeners[what].delete(callback);
   };
+  // hover: token under the pointer; selected: token that was clicked; slow: slow motion;
+  // inside: {walk, byte}, inside a token; filter: {path, has(id), …}, a group of masked tokens.
+  const name = model.get("place") || "";
+  const look = looks.get(name) || { hover: null, selected: null, slow: false, inside: null, filter: null, viewers: new Set() };
+  if (name) looks.set(name, look);
+  for (const key of ["hover", "selected", "slow", "inside", "filter"]) {
+    Object.defineProperty(ui, key, {
+      get: () => look[key],
+      set: (value) => {
+        if (look[key] === value) return;
+        look[key] = value;
+        for (const viewer of look.viewers) viewer.changed();
+      },
+    });
+  }
+  look.viewers.add(ui);
+  ui.end = () => {
+    look.viewers.delete(ui);
+    if (!look.viewers.size) looks.delete(name);
+  };
   /** T_V around the present position, and large machines; the figures follow the numbers. */
   ui.around = null;
+  ui.also = []; // Tokens that the user added to T_V.
+  ui.show = (token, on) => {
+    ui.also = on ? [...ui.also, token] : ui.also.filter((one) => one !== token);
+    readAround();
+    ui.changed();
+  };
   const readAround = async () => {
-    if (!ui.position || !(model.get("machine") || {}).key) return;
-    const key = pathKey(ui, ui.position.k);
+    if (!wants.includes("around") || !ui.position || !(model.get("machine") || {}).key) return;
+    const key = pathKey(ui, ui.position.k) + "|" + ui.also.join(",");
     if (ui.around && ui.around.path === key) return;
     ui.around = { ...ui.around, path: key };
-    const answer = await ui.ask("around", { k: ui.position.k });
+    const answer = await ui.ask("around", { k: ui.position.k, also: ui.also, packed: true });
+    if (answer.packed) answer.around = JSON.parse(new TextDecoder().decode(await unpack(answer.packed)));
     if (answer.ok && answer.around && ui.around.path === key) {
       // The same figure stays the same object, so that it is not drawn again.
       const found = answer.around.key === ui.around.key ? ui.around : answer.around;
@@ -185,7 +246,8 @@ function pageState(model) {
     new Promise((resolve) => {
       if (ui.gone) return resolve({ ok: false, gone: true });
       const re = ++number;
-      const timer = setTimeout(() => {
+      // What comes after a step by itself is not waited for.
+      const timer = content.late ? 0 : setTimeout(() => {
         ui.busy++;
         waiting.get(re).counted = true;
         ui.changed();
@@ -202,8 +264,17 @@ function pageState(model) {
     entry.resolve(content);
     ui.changed();
   };
+  // The kernel has the question and goes on: it is not busy, the answer only comes later.
+  const later = (re) => {
+    const entry = waiting.get(re);
+    if (!entry) return;
+    clearTimeout(entry.timer);
+    if (entry.counted) ui.busy--;
+    entry.counted = false;
+    ui.changed();
+  };
   model.on("msg:custom", (content) => {
-    if (content && content.re) settle(content.re, content);
+    if (content && content.re) content.later ? later(content.re) : settle(content.re, content);
   });
   ui.lost = () => {
     ui.gone = true;
@@ -226,17 +297,17 @@ function pageState(model) {
     ui.walks.clear();
     ui.reasons.clear();
     ui.inside = null;
-    if (!packet.key) ui.machine = null;
+    if (!packet.key || !wants.includes("machine")) ui.machine = null;
     else if (packet.token_class !== undefined) useMachine(packet);
     else if (!ui.machine || ui.machine.key !== packet.key) {
-      const answer = await ui.ask("machine");
+      const answer = await ui.ask("machine", wants.includes("around") ? {} : { figures: false });
       if (answer.ok && (model.get("machine") || {}).key === answer.machine.key) useMachine(answer.machine);
     }
     ui.changed();
   };
   const readVocabulary = async () => {
     const name = (model.get("vocabulary") || {}).fingerprint;
-    if (!name) return;
+    if (!name || !wants.includes("words")) return;
     if (!shared.has(name)) {
       const asked = ui.ask("words").then(async (answer) => {
         if (!answer.ok) return null;
@@ -250,10 +321,33 @@ function pageState(model) {
     if ((model.get("vocabulary") || {}).fingerprint === name) ui.vocabulary = found;
     ui.changed();
   };
+  // A line arrives as what changed of the one before. The whole is written into the model in its
+  // place, so that a second view, and a notebook that is saved, have it too.
+  const readLine = () => {
+    const line = model.get("line") || {};
+    if (line.change) {
+      if (line.on !== ui.line.version) {
+        ui.ask("line").then((answer) => {
+          const now = model.get("line") || {};
+          if (!answer.ok || (now.version !== answer.line.version && now.change)) return;
+          if (now.change) whole(now, answer.line);
+          readPosition();
+        });
+        return false;
+      }
+      whole(line, { ...patched(ui.line, line.change), version: line.version });
+    }
+    ui.line = line;
+    return true;
+  };
+  const whole = (line, found) => {
+    for (const key of Object.keys(line)) delete line[key];
+    Object.assign(line, found);
+  };
   const readPosition = () => {
+    if (!readLine()) return;
     ui.position = model.get("position");
-    ui.line = model.get("line") || {};
-    if (ui.position) ui.seen.set(pathKey(ui, ui.position.k), ui.position);
+    if (ui.position && ui.position.k === (ui.line.index ?? ui.position.k)) ui.seen.set(pathKey(ui, ui.position.k), ui.position);
     ui.changed();
     readAround();
   };
@@ -282,7 +376,8 @@ function pageState(model) {
       ui.walks.set(key, undefined);
       ui.ask("walk", { token, k: ui.position.k }).then((answer) => {
         if (answer.ok) ui.walks.set(key, answer.walk);
-        else ui.walks.delete(key);
+        // Not asked again: each frame would. Another machine forgets it.
+        else ui.walks.set(key, null);
         ui.changed();
       });
     }
@@ -295,7 +390,7 @@ function pageState(model) {
       ui.reasons.set(key, undefined);
       ui.ask("why", { token, k: ui.position.k }).then((answer) => {
         if (answer.ok) ui.reasons.set(key, answer.explanation);
-        else ui.reasons.delete(key);
+        else ui.reasons.set(key, null);
         ui.changed();
       });
     }
@@ -317,6 +412,20 @@ function pageState(model) {
   ui.select = (token) => {
     ui.selected = ui.selected === token ? null : token;
     ui.changed();
+  };
+  ui.go = async (k) => {
+    ui.inside = ui.hover = ui.selected = null;
+    if (!ui.gone) return ui.ask("jump", { k });
+    // Without a kernel, what was sent can still be read.
+    for (const viewer of look.viewers) {
+      viewer.position = viewer.seen.get(pathKey(viewer, k)) || viewer.position;
+      viewer.changed();
+    }
+    return { ok: ui.position.k === k };
+  };
+  ui.takeNth = (n) => {
+    const entry = ((ui.position && ui.position.top) || []).filter((one) => one.allowed)[n - 1];
+    if (entry && !ui.gone) ui.take(entry.id);
   };
   ui.take = async (token) => {
     ui.hover = ui.selected = null;
@@ -343,17 +452,44 @@ function pageState(model) {
   return ui;
 }
 
-/** The name of a position: the tokens that lead to it. */
+/** The name of a position: the tokens that lead to it. Each path is named by a number, so that a
+ * name is as short after a thousand tokens as after one. */
 function pathKey(ui, k) {
   const head = (ui.model.get("machine") || {}).key || "";
-  return head + ":" + ui.tokens().slice(0, k).map((t) => t.id).join(",");
+  const tokens = ui.tokens();
+  const known = (ui.paths ??= { numbers: new Map(), made: 0, tokens: null, ids: [], names: [] });
+  if (known.head !== head || known.tokens !== tokens) {
+    if (known.numbers.size > PATHS_NAMED) {
+      known.numbers.clear();
+      known.head = null;
+      for (const kept of [ui.seen, ui.walks, ui.reasons]) kept.clear();
+    }
+    const number = (path) => {
+      if (!known.numbers.has(path)) known.numbers.set(path, ++known.made);
+      return known.numbers.get(path);
+    };
+    let same = 0;
+    if (known.head === head) while (same < tokens.length && same < known.ids.length && tokens[same].id === known.ids[same]) same++;
+    else known.names = [number(head)];
+    known.names.length = same + 1;
+    known.ids.length = same;
+    for (let i = same; i < tokens.length; i++) {
+      known.ids.push(tokens[i].id);
+      known.names.push(number(known.names[i] + "," + tokens[i].id));
+    }
+    known.head = head;
+    known.tokens = tokens;
+  }
+  return known.names[Math.min(k, tokens.length)] + ":";
 }
 
 /** A box that takes keys for itself: what is typed here does not reach the notebook. Inside
  * another one it is only named, because the outer box listens to the keys. */
 function island(el, label) {
-  el.setAttribute("role", "group");
-  el.setAttribute("aria-label", label);
+  if (label) {
+    el.setAttribute("role", "group");
+    el.setAttribute("aria-label", label);
+  }
   if (el.parentElement && el.parentElement.closest(".lmx")) return el;
   el.classList.add("lmx");
   el.setAttribute("data-lm-suppress-shortcuts", "true");
@@ -366,3 +502,26 @@ const isTextField = (el) =>
   el instanceof HTMLTextAreaElement ||
   el instanceof HTMLSelectElement ||
   (el instanceof HTMLInputElement && !["checkbox", "range", "button"].includes(el.type));
+
+/** A pattern with spans underlined; offsets are in characters, not in UTF-16 units. */
+function underlinedPattern(pattern, spans) {
+  const chars = [...pattern];
+  const marked = new Uint8Array(chars.length + 1);
+  for (const [start, end] of spans || []) marked.fill(1, start, end);
+  const out = h("code.pattern");
+  for (let i = 0; i < chars.length; ) {
+    let j = i;
+    while (j < chars.length && marked[j] === marked[i]) j++;
+    const text = chars.slice(i, j).join("");
+    out.append(marked[i] ? h("span.expect", {}, text) : text);
+    i = j;
+  }
+  return out;
+}
+
+/** Offer a text as a file. */
+function save(name, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}

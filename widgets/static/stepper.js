@@ -8,15 +8,19 @@ const SPEEDS = [["½×", 0.5], ["1×", 1], ["2×", 2], ["4×", 4], ["full speed"
 const RUN_CHUNK = 16;
 const RUN_LIMIT = 1024;
 
-export function renderStepper({ model, el, ui = pageState(model) }) {
+export function renderStepper({ model, el, ui = pageState(model), alone: single = false }) {
   island(el, "Steps");
   let playing = false;
+  Object.defineProperty(ui, "playing", { get: () => playing, configurable: true });
   let pending = false;
   let timer = 0;
 
   const length = () => ui.tokens().length;
   const k = () => (ui.position ? ui.position.k : 0);
   const ended = () => !!ui.position && ui.position.finished;
+
+  /** At the end of a run from elsewhere: there is no model that would choose a next token. */
+  const modelless = () => ui.line.model === false && k() >= length();
 
   /** One request at a time; a press while one is under way is dropped. */
   const alone = async (action) => {
@@ -37,17 +41,8 @@ export function renderStepper({ model, el, ui = pageState(model) }) {
       ? `Finished after ${p.k} tokens.`
       : `Position ${p.k}${last ? ", after " + ui.text(last.id) : ""}: ${p.allowed} allowed, feasible mass ${mass(p.z)}.`);
   };
-  ui.go = (to) => alone(async () => {
-    ui.inside = null;
-    ui.hover = ui.selected = null;
-    if (ui.gone) {
-      // Without a kernel, what was sent can still be read.
-      const seen = ui.seen.get(pathKey(ui, to));
-      if (seen) ui.position = seen;
-      return { ok: !!seen };
-    }
-    return ui.ask("jump", { k: to });
-  });
+  const jump = ui.go;
+  ui.go = (to) => alone(() => jump(to));
   const settle = async () => {
     ui.inside = null;
     ui.hover = ui.selected = null;
@@ -55,7 +50,8 @@ export function renderStepper({ model, el, ui = pageState(model) }) {
   };
   const step = () => alone(async () => {
     if (ended()) return { ok: false };
-    if (ui.gone) return { ok: false };
+    if (ui.gone) return jump(k() + 1);
+    if (modelless()) return { ok: false };
     if (!ui.slow) return settle();
     if (!ui.inside) {
       const answer = await ui.ask("peek");
@@ -79,15 +75,20 @@ export function renderStepper({ model, el, ui = pageState(model) }) {
     }
     return k() > 0 ? ui.go(k() - 1) : Promise.resolve();
   };
+  // The kernel is told, so that it leaves for later what would be in play's way.
+  const started = (on) => {
+    playing = on;
+    ui.ask("play", { on });
+  };
   const pause = () => {
-    playing = false;
+    if (playing) started(false);
     clearTimeout(timer);
     say();
     ui.changed();
   };
   const play = () => {
     if (playing) return pause();
-    playing = true;
+    started(true);
     const speed = () => Number(speeds.value);
     const turn = async () => {
       const answer = await step();
@@ -100,7 +101,7 @@ export function renderStepper({ model, el, ui = pageState(model) }) {
   };
   const toEnd = async () => {
     ui.inside = null;
-    playing = true;
+    started(true);
     ui.changed();
     for (let done = 0; done < RUN_LIMIT && playing; done += RUN_CHUNK) {
       const answer = await alone(() => ui.ask("run", { tokens: RUN_CHUNK }));
@@ -126,21 +127,22 @@ export function renderStepper({ model, el, ui = pageState(model) }) {
     ui.changed();
   } });
   const where = h("span.chip.where");
-  const bar = h("div.lmx-stepper", {}, first, prev, next, run, speeds, end, h("label.ck", { title: "step inside a token, byte by byte" }, slow, " slow motion"), where);
+  const bar = h("div.lmx-stepper", {}, first, prev, next, run, speeds, end, h("label.ck", { title: "step inside a token, byte by byte" }, slow, " slow motion"), where, single && lineButtons(model, ui));
   el.append(bar);
 
   const update = () => {
     const off = ui.gone;
-    const stuck = !ui.position || ended() || off;
+    const stuck = !ui.position || ended() || off || modelless();
     first.disabled = k() === 0;
     prev.disabled = k() === 0 && !ui.inside;
     next.disabled = (stuck && !(off && k() < length())) || playing;
     run.disabled = end.disabled = stuck && !playing;
     put(run, playing ? "Pause" : "Play");
     slow.disabled = off;
+    slow.checked = ui.slow;
     const byte = ui.inside ? ` · byte ${ui.inside.byte} of ${ui.inside.walk.bytes.length}` : "";
     const ahead = length() > k() ? ` of ${length()}` : "";
-    put(where, `position ${k()}${ahead}${byte}${ended() ? " · finished" : ""}`);
+    put(where, `position ${k()}${ahead}${byte}${ended() ? " · finished" : modelless() ? " · end of the run" : ""}`);
   };
   const off = ui.on("change", update);
   update();
@@ -148,4 +150,18 @@ export function renderStepper({ model, el, ui = pageState(model) }) {
     pause();
     off();
   };
+}
+
+/** The buttons for lines: to keep this one and go on beside it, and to start again. */
+function lineButtons(model, ui) {
+  const button = (type, label, title) => h("button", { title, disabled: !!model.get("replay"), onclick: () => {
+    ui.inside = null;
+    ui.ask(type);
+  } }, label);
+  const made = [
+    button("fork", "Fork", "keep this line and go on beside it"),
+    button("reset", "Reset", "start again; what was is forgotten"),
+  ];
+  ui.on("change", () => made.forEach((one) => (one.disabled = ui.gone || !!model.get("replay"))));
+  return made;
 }

@@ -8,12 +8,15 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   island(el, "Tokens");
   const row = h("div.lmx-strip", { role: "list", "aria-label": "tokens" });
   const forks = h("div.lmx-forks");
+  const traps = trapMarks(ui);
   el.append(row, forks);
+  (el.closest(".lmx-bar") || el).append(traps.panel);
 
   const MARKS = {
     forced: ["=", "forced: the only token allowed"],
     user: ["✓", "chosen by hand"],
     intervention: ["≠", "the model's first choice was masked"],
+    parted: ["Δ", "here the two lines part"],
   };
   const marks = (token) => {
     const out = [];
@@ -24,42 +27,108 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   };
   const depth = (x) => (x === null || x === undefined ? 0 : x < 0.7 ? 1 : x < 3 ? 2 : x < 7 ? 3 : 4);
 
+  // Boxes are made once. A step adds one and marks another; of a long run nothing else is touched.
+  let boxes = []; // of output tokens: {el, token, parted}
+  let head = { prompt: null, nodes: [] };
+  let beside = null; // the forks that are drawn
+  const box = (token, i) => {
+    const notes = marks(token);
+    const parted = ui.parted === i; // Where two lines are compared.
+    if (parted) notes.push("parted");
+    const surprise = token.surprisal === null || token.surprisal === undefined ? "" : `, surprisal ${token.surprisal.toFixed(1)} bits`;
+    const said = `token ${i + 1}: id ${token.id}${surprise}` + notes.map((n) => ", " + MARKS[n][1]).join("");
+    const el = h("button.lmx-tok" + (parted ? ".parted" : ""), {
+      role: "listitem", "data-k": i + 1, "data-token": token.id, title: said, "aria-label": `${token.text} ${said}`,
+      "data-surprisal": depth(token.surprisal),
+      onclick: () => ui.go(i + 1),
+      onmouseenter: () => ui.position && i === ui.position.k && ui.point(token.id),
+      onmouseleave: () => ui.point(null),
+    }, token.eos ? h("span.special", {}, ui.text(token.id) || "EOS") : readable(token.text), notes.map((n) => h("sup", {}, MARKS[n][0])));
+    return { el, token, parted, said: token.eos ? ui.text(token.id) : "", place: "" };
+  };
+  const same = (one, token, i) =>
+    (one.token === token || JSON.stringify(one.token) === JSON.stringify(token)) &&
+    one.parted === (ui.parted === i) && (!token.eos || one.said === ui.text(token.id));
+  /** Make an element hold these nodes, moving none that is in its place already. */
+  const arrange = (el, nodes) => {
+    nodes.forEach((node, i) => el.childNodes[i] !== node && el.insertBefore(node, el.childNodes[i] || null));
+    while (el.childNodes.length > nodes.length) el.lastChild.remove();
+  };
+  const leading = (prompt) => {
+    const nodes = [];
+    if (prompt.length > 12) nodes.push(h("span.dim", { title: "earlier prompt tokens" }, `… ${prompt.length - 12} more `));
+    for (const token of prompt.slice(-12)) nodes.push(h("span.lmx-tok.prompt", { role: "listitem", title: "prompt" }, readable(token.text)));
+    if (prompt.length) nodes.push(h("span.lmx-edge", { title: "the output begins", "aria-hidden": "true" }));
+    return nodes;
+  };
+
+  let followed = -1;
+  /** A long run scrolls; where one is stays in view, and only a move scrolls. */
+  const follow = (k) => {
+    if (k === followed) return;
+    followed = k;
+    if (boxes.length < 20 || row.scrollHeight <= row.clientHeight) return;
+    const [box, all] = [(boxes[k - 1] || boxes[0]).el.getBoundingClientRect(), row.getBoundingClientRect()];
+    if (box.top < all.top) row.scrollTop -= all.top - box.top;
+    else if (box.bottom > all.bottom) row.scrollTop += box.bottom - all.bottom;
+  };
+
+  let ended = { strip: null, nodes: [] };
+  /** What a run from elsewhere wrote next, and the constraint does not allow. */
+  const finding = (one) => {
+    const more = one.unread ? `; ${count(one.unread)} more ids were not read` : "";
+    const said = `token ${one.at + 1}: id ${one.id}, not allowed: ${one.reason}${more}`;
+    return [
+      h("button.lmx-tok.rejected", {
+        role: "listitem", "data-rejected": one.id, title: said, "aria-label": `${one.text} ${said}`,
+        onclick: async () => {
+          await ui.go(one.at);
+          ui.select(one.id);
+        },
+        onmouseenter: () => ui.position && one.at === ui.position.k && ui.point(one.id),
+        onmouseleave: () => ui.point(null),
+      }, readable(one.text), h("sup", {}, "✗")),
+      h("span.dim", {}, ` ${one.reason}${one.unread ? `, +${count(one.unread)}` : ""}`),
+    ];
+  };
+
   const update = () => {
     const strip = ui.line.strip || { prompt: [], tokens: [] };
     const k = ui.position ? ui.position.k : 0;
-    const boxes = [];
-    const prompt = strip.prompt || [];
-    if (prompt.length > 12) boxes.push(h("span.dim", { title: "earlier prompt tokens" }, `… ${prompt.length - 12} more `));
-    for (const token of prompt.slice(-12)) boxes.push(h("span.lmx-tok.prompt", { role: "listitem", title: "prompt" }, readable(token.text)));
-    if (prompt.length) boxes.push(h("span.lmx-edge", { title: "the output begins", "aria-hidden": "true" }));
+    if (head.prompt !== strip.prompt) head = { prompt: strip.prompt, nodes: leading(strip.prompt || []) };
+    boxes.length = Math.min(boxes.length, strip.tokens.length);
     strip.tokens.forEach((token, i) => {
-      const notes = marks(token);
-      const surprise = token.surprisal === null || token.surprisal === undefined ? "" : `, surprisal ${token.surprisal.toFixed(1)} bits`;
-      const said = `token ${i + 1}: id ${token.id}${surprise}` + notes.map((n) => ", " + MARKS[n][1]).join("");
-      boxes.push(h("button.lmx-tok" + (i >= k ? ".ahead" : "") + (i === k - 1 ? ".last" : ""), {
-        role: "listitem", "data-k": i + 1, "data-token": token.id, title: said, "aria-label": `${token.text} ${said}`, class: null,
-        "data-surprisal": depth(token.surprisal),
-        onclick: () => ui.go(i + 1),
-        onmouseenter: () => i === k && ui.point(token.id),
-        onmouseleave: () => ui.point(null),
-      }, token.eos ? h("span.special", {}, ui.text(token.id) || "EOS") : readable(token.text), notes.map((n) => h("sup", {}, MARKS[n][0]))));
+      if (!boxes[i] || !same(boxes[i], token, i)) boxes[i] = box(token, i);
+      boxes[i].token = token;
+      const place = i >= k ? "ahead" : i === k - 1 ? "last" : "";
+      if (boxes[i].place === place) return;
+      boxes[i].place = place;
+      boxes[i].el.classList.toggle("ahead", place === "ahead");
+      boxes[i].el.classList.toggle("last", place === "last");
     });
+    const nodes = [...head.nodes, ...boxes.map((one) => one.el)];
+    if (ended.strip !== strip) ended = { strip, nodes: strip.rejected ? finding(strip.rejected) : [] };
     if (ui.inside) {
       const walk = ui.inside.walk;
-      const ahead = boxes.length && strip.tokens.length > k && strip.tokens[k].id === walk.token;
-      const here = h("span.lmx-tok.here", { role: "listitem", "data-inside": ui.inside.byte },
-        characters(walk.bytes).map((piece) => piece.at + piece.size <= ui.inside.byte ? piece.nodes : h("span.dim", {}, piece.nodes)));
-      const at = boxes.length - strip.tokens.length + k;
-      if (ahead) boxes.splice(at, 1, here);
-      else boxes.splice(at, 0, here);
+      const ahead = strip.tokens.length > k && strip.tokens[k].id === walk.token;
+      nodes.splice(head.nodes.length + k, ahead ? 1 : 0, h("span.lmx-tok.here", { role: "listitem", "data-inside": ui.inside.byte },
+        characters(walk.bytes).map((piece) => piece.at + piece.size <= ui.inside.byte ? piece.nodes : h("span.dim", {}, piece.nodes))));
     }
-    put(row, boxes.length ? boxes : h("span.dim", {}, "no tokens yet"));
+    nodes.push(...ended.nodes);
+    for (const mark of row.querySelectorAll(".lmx-trapmark")) mark.remove();
+    arrange(row, nodes.length ? nodes : [h("span.dim", {}, "no tokens yet")]);
+    traps.mark(row);
+    follow(k);
+    if (beside === strip.forks) return;
+    beside = strip.forks;
     put(forks, (strip.forks || []).map((fork, i) => h("button.lmx-fork" + (fork.current ? ".current" : ""), {
       title: fork.current ? "this line" : "go to this line", onclick: () => ui.ask("switch", { fork: i }),
     }, h("span.dim", {}, fork.name + " "), (fork.tokens || []).slice(-24).map((t) => h("span.lmx-tok", {}, t.eos ? t.text || "EOS" : readable(t.text))))));
   };
-  ui.go = ui.go || ((k) => ui.ask("jump", { k }));
   const off = ui.on("change", update);
   update();
-  return off;
+  return () => {
+    off();
+    traps.off();
+  };
 }

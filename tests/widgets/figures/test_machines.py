@@ -226,9 +226,9 @@ def test_where_not_all_arcs_are_drawn_those_asked_for_are() -> None:
     words = [bytes([a, b]) for a in b"abcdef" for b in b"abcdef"]
     vocabulary = explorer.Vocabulary.from_bytes([*BYTES, *words], eos_ids=[256 + len(words)])
     dfa = explorer.compile(explorer.regex("(a|b(c|d)|e+f){90}"), vocabulary)
-    last = dfa.num_states - 2
+    last = dfa.num_states // 2
     figure = token_figure(dfa, sources=[last])
-    assert not figure.complete and "not all" in figure.caption
+    assert not figure.complete and figure.caption.startswith("400 of 1,342 arcs")
     drawn = {edge.id for edge in figure.edges}
     assert {edge.id for edge in state_edges(dfa, last)} <= drawn
     assert not {edge.id for edge in state_edges(dfa, last)} <= {

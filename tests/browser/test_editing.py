@@ -1,0 +1,108 @@
+"""Editing in a real JupyterLab: what takes long says so, can be cancelled, and holds nothing up."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import explorer
+from tests.browser.conftest import Lab, Notebook
+from tests.browser.test_explorer import STEP, allowed, at, press, quiet
+from widgets.kinds import PRESETS, TOY
+from widgets.toy import PATTERN, ToyModel
+
+# Sixteen million states: minutes, so the budget that a page has must be raised first.
+LONG = "(f|o)*f(f|o){23}"
+CELL = """
+from explorer import Budget
+from widgets import Explorer
+toy = Explorer()
+large = Budget(states=10**9, arcs=10**12, bytes=10**11, seconds=3600)
+toy.controller.editing.budget = large
+toy
+"""
+
+
+def test_cancel_of_a_long_compile(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("long.ipynb", CELL))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    at(root, 0)
+    field = root.get_by_role("textbox", name="constraint")
+    report = root.locator(".report")
+    good = report.inner_text()
+    cancel = root.get_by_role("button", name="cancel", exact=True)
+    assert cancel.is_hidden()
+    field.fill(LONG)
+    cancel.wait_for()
+    report.filter(has_text=re.compile(r"^compiling… \d+\.\d s$")).wait_for()
+    first = report.inner_text()
+    # Meanwhile the kernel answers: one steps under the constraint as it was.
+    press(root, STEP)
+    at(root, 1)
+    assert allowed(root) == [0, 2, 4]
+    assert root.locator(".lmx-note").is_hidden()
+    assert report.inner_text() != first
+    assert cancel.is_visible()
+    folder = os.environ.get("EXPLORER_STILLS")
+    if folder:
+        notebook.page.screenshot(path=f"{folder}/compiling.png")
+    cancel.click()
+    assert report.inner_text() == "cancelled"
+    assert cancel.is_hidden()
+    assert field.input_value() == LONG
+    if folder:
+        notebook.page.screenshot(path=f"{folder}/cancelled.png")
+    assert root.locator('[data-machine="character_fsa"] .n').count() == 5
+    press(root, STEP)
+    at(root, 2)
+    # What comes next finds another process: an error with its caret, and its repair.
+    field.fill("(foo+d")
+    error = root.locator(".lmx-part-editor .lmx-error")
+    error.locator("pre").wait_for()
+    assert error.locator("pre").inner_text().rstrip("\n") == "(foo+d\n^"
+    field.fill("(foo){1,3}")
+    error.wait_for(state="hidden")
+    report.filter(has_text=re.compile(r"states.*token classes.* ms$")).wait_for()
+    assert report.inner_text() != good
+    vocabulary = ToyModel().vocabulary
+    dfa = explorer.compile(explorer.regex("(foo){1,3}"), vocabulary)
+    state = dfa.walk([2, 2])[-1]
+    at(root, 2)
+    assert allowed(root) == dfa.allowed(state).nonzero()[0].tolist()
+    # Typing on calls the older one off by itself.
+    field.fill(LONG)
+    cancel.wait_for()
+    field.fill(PATTERN)
+    report.filter(has_text=good.split(",")[0]).wait_for()
+    assert cancel.is_hidden()
+    quiet(notebook)
+
+
+def test_a_preset_brings_its_vocabulary_and_the_toy_comes_back(
+    notebook: Notebook, lab: Lab
+) -> None:
+    notebook.open(lab.code("presets.ipynb", CELL))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    field = root.get_by_role("textbox", name="constraint")
+    prompt = root.get_by_role("textbox", name="prompt")
+    about = root.locator(".lmx-top .chip")
+    report = root.locator(".report")
+    preset = next(one for one in PRESETS if one.name == "IPv4")
+    root.get_by_label("presets").select_option(label=preset.name)
+    about.filter(has_text="model tiny").wait_for()
+    report.filter(has_text="token classes").wait_for()
+    assert field.input_value() == preset.text
+    prompt.fill("At ")
+    field.fill("[0-9]{2}")
+    report.filter(has_text=re.compile("^3 → 3 states")).wait_for()
+    assert prompt.input_value() == "At "
+    root.get_by_label("presets").select_option(label=TOY)
+    about.filter(has_text="toy preset").wait_for()
+    report.filter(has_text=re.compile("^5 → 4 states")).wait_for()
+    assert (field.input_value(), prompt.input_value()) == (PATTERN, "")
+    assert prompt.is_disabled()
+    at(root, 0)
+    assert allowed(root) == [0, 2, 4]
+    quiet(notebook)

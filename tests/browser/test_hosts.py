@@ -1,0 +1,184 @@
+"""Where else it runs, and what is left when the kernel is gone: Notebook 7, voila, a saved file.
+
+The one server of the tests serves all three front ends.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import PATIENCE, Lab, Notebook
+from tests.browser.test_explorer import BACK, FOO, FOOD, STEP, TOY, allowed, at, press, settle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+LONG = """import explorer
+from widgets import Explorer
+Explorer(constraint=explorer.regex("(foo){60}d"))"""
+PLAIN = "import ipywidgets\nipywidgets.IntSlider()"
+STILL = "details.lmx-still"
+COMMAND = """async ([name, args]) => {
+    await window.jupyterapp.commands.execute(name, args || {});
+}"""
+
+
+def command(notebook: Notebook, name: str) -> None:
+    notebook.page.evaluate(COMMAND, [name, None])
+
+
+@pytest.fixture
+def toy(notebook: Notebook, lab: Lab) -> Locator:
+    notebook.open(lab.code("toy.ipynb", TOY))
+    assert notebook.run_all()
+    return notebook.explorer()
+
+
+def steps(root: Locator) -> None:
+    """The toy's machines move: one step on, and back."""
+    root.locator(".lmx-machine svg .n").first.wait_for(state="attached", timeout=PATIENCE)
+    at(root, 0)
+    press(root, STEP)
+    at(root, 1)
+    assert allowed(root) == [0, FOO, FOOD]
+    press(root, BACK)
+    at(root, 0)
+    press(root, STEP)
+    at(root, 1)
+
+
+def test_notebook_7_loads_and_steps(notebook: Notebook, lab: Lab) -> None:
+    pytest.importorskip("notebook", reason="notebook is not installed")
+    page = notebook.page
+    for name, cell, drawn in (("plain", PLAIN, ".widget-slider"), ("ours", TOY, ".lmx-root")):
+        page.goto(f"{lab.origin}/notebooks/{lab.code(f'{name}.ipynb', cell)}?token={lab.token}")
+        page.locator(".jp-Notebook .jp-Cell .cm-content").first.click(timeout=PATIENCE)
+        page.keyboard.press("Shift+Enter")
+        page.locator(drawn).wait_for(timeout=PATIENCE)
+        if cell == PLAIN:
+            notebook.host_alone()
+    steps(page.locator(".lmx-root"))
+    shown(notebook, 1)
+
+
+def test_voila_loads_and_steps(notebook: Notebook, lab: Lab) -> None:
+    pytest.importorskip("voila", reason="voila is not installed")
+    page = notebook.page
+    for name, cell, drawn in (("plain", PLAIN, ".widget-slider"), ("ours", TOY, ".lmx-root")):
+        page.goto(f"{lab.origin}/voila/render/{lab.code(f'{name}.ipynb', cell)}?token={lab.token}")
+        page.locator(drawn).wait_for(timeout=PATIENCE)
+        if cell == PLAIN:
+            # Voila's own page asks for its fonts and for MathJax elsewhere, and when one leaves it,
+            # its goodbye to the kernel is refused.
+            page.wait_for_load_state("networkidle")
+            page.goto("about:blank")
+            page.wait_for_timeout(500)
+            notebook.host_alone()
+    steps(page.locator(".lmx-root"))
+
+
+def shown(notebook: Notebook, position: int) -> Locator:
+    """Wait until the collapsed output is about a position."""
+    still = notebook.page.locator(STILL)
+    still.locator("summary", has_text=re.compile(rf"Position {position}:")).wait_for()
+    return still
+
+
+def test_the_still_follows_in_quiet_and_never_during_play(notebook: Notebook, lab: Lab) -> None:
+    # A long line, so that play goes on for a while.
+    notebook.open(lab.code("long.ipynb", LONG))
+    assert notebook.run_all()
+    toy = notebook.explorer()
+    still = shown(notebook, 0)
+    assert still.count() == 1
+    assert not still.locator("img").is_visible()  # Closed.
+    press(toy, STEP)
+    at(toy, 1)
+    shown(notebook, 1)
+    toy.get_by_role("combobox", name="speed").select_option("4×")
+    before = still.locator("summary").inner_text()
+    toy.get_by_role("button", name="play or pause (space)").click()
+    toy.locator(".where", has_text=re.compile(r"^position ([5-9]|\d\d)\b")).wait_for()
+    during = still.locator("summary").inner_text()
+    toy.get_by_role("button", name="play or pause (space)").click()
+    assert "Position 1:" in before
+    assert during == before
+    where = toy.locator(".where").inner_text()
+    found = re.match(r"position (\d+)", where)
+    assert found is not None
+    shown(notebook, int(found[1]))
+
+
+def saved(notebook: Notebook, lab: Lab, name: str) -> str:
+    command(notebook, "docmanager:save")
+    notebook.page.wait_for_function(
+        "() => !window.jupyterapp.shell.currentWidget.context.model.dirty"
+    )
+    return (lab.work / name).read_text()
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_saved_notebook_shows_the_last_place(trusted: bool, notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("saved.ipynb", TOY))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    press(root, STEP)
+    at(root, 1)
+    root.locator(f'.lmx-row[data-token="{FOOD}"]').click()
+    at(root, 2)
+    shown(notebook, 2)
+    text = saved(notebook, lab, "saved.ipynb")
+    assert len(text) < 200_000
+    lab.shut_down()
+    name = "saved.ipynb"
+    if not trusted:
+        # From somewhere else: the same file with other words in it is not one this user ran.
+        document = json.loads(text)
+        document["cells"][0]["source"] += "  # from elsewhere"
+        name = lab.put("elsewhere.ipynb", document)
+    notebook.open(name)
+    page = notebook.page
+    still = shown(notebook, 2)
+    still.locator("summary").click()
+    picture = still.locator("img")
+    picture.wait_for(state="visible")
+    page.wait_for_function("(image) => image.naturalWidth > 900", arg=picture.element_handle())
+    assert "Position 2 after 7 bytes: foofood" in still.locator("pre").inner_text()
+    source = picture.get_attribute("src") or ""
+    assert "foofood" not in source
+    assert b"Position 2: " in base64.b64decode(source.split(",")[1])
+    # Nothing was run to show it.
+    assert page.locator(".jp-InputPrompt", has_text="[1]").count() == 1
+    assert page.locator(".lmx-root").count() == 0
+
+
+def test_a_restarted_kernel(toy: Locator, notebook: Notebook) -> None:
+    seen = [toy.locator(".lmx-facts").inner_text()]
+    for k in (1, 2):
+        press(toy, STEP)
+        at(toy, k)
+        seen.append(toy.locator(".lmx-facts").inner_text())
+    page = notebook.page
+    page.evaluate("() => { window.jupyterapp.commands.execute('kernelmenu:restart'); }")
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    toy.locator(".lmx-note", has_text="kernel restarted: run the cell").wait_for()
+    for name in ("Fork", "play or pause (space)", "to the end (End)"):
+        assert toy.get_by_role("button", name=name).is_disabled()
+    assert toy.get_by_role("textbox", name="constraint").is_disabled()
+    for k in (1, 0):
+        press(toy, BACK)
+        at(toy, k)
+        settle(page)
+        assert toy.locator(".lmx-facts").inner_text() == seen[k]
+    press(toy, STEP)
+    at(toy, 1)
+    settle(page)
+    assert toy.locator(".lmx-facts").inner_text() == seen[1] != seen[0]
+    # The cell, run again, is a new explorer at the start.
+    assert notebook.run_all()
+    at(notebook.explorer(), 0)

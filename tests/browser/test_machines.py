@@ -1,0 +1,161 @@
+"""The drawings in a real JupyterLab: forms, the construction, added tokens, large machines."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tests.browser.conftest import Lab, Notebook
+from tests.browser.test_explorer import STEP, TOY, at, press, quiet
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+REAL = """import explorer
+from widgets import Explorer
+real = Explorer(explorer.load_model("tiny"), explorer.regex(r"{pattern}"), prompt="The date is ")
+real"""
+
+OVERLAPS = """(root) => {
+    const found = [];
+    for (const svg of root.querySelectorAll(".lmx-graph svg")) {
+        const words = [...svg.querySelectorAll(".words text")]
+            .filter((t) => getComputedStyle(t).display !== "none" && t.textContent)
+            .map((t) => [t.firstChild.textContent, t.getBBox()]);
+        const rings = [...svg.querySelectorAll(".n:not(.done, .back) > circle:first-of-type")];
+        for (const [i, [word, a]] of words.entries()) {
+            for (const [other, b] of words.slice(i + 1)) {
+                const wide = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
+                // A line box is higher than its letters.
+                const high = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y);
+                if (wide > 1 && high > 3) found.push([word, other]);
+            }
+            for (const ring of rings) {
+                const [x, y, r] = ["cx", "cy", "r"].map((name) => Number(ring.getAttribute(name)));
+                const dx = Math.max(a.x - x, x - a.x - a.width, 0);
+                const dy = Math.max(a.y + 2 - y, y - a.y - a.height + 2, 0);
+                if (dx * dx + dy * dy < r * r) found.push([word, ring.parentNode.dataset.node]);
+            }
+        }
+    }
+    return found;
+}"""
+
+
+def machine(root: Locator, name: str) -> Locator:
+    return root.locator(f'[data-machine="{name}"]')
+
+
+def real(notebook: Notebook, lab: Lab, name: str, pattern: str) -> Locator:
+    notebook.open(lab.code(f"{name}.ipynb", REAL.replace("{pattern}", pattern)))
+    assert notebook.run_all()
+    return notebook.explorer()
+
+
+def test_the_byte_form_and_back(notebook: Notebook, lab: Lab) -> None:
+    root = real(notebook, lab, "bytes", "(é|日|本|x|😀)+q")
+    characters = machine(root, "character_fsa")
+    drawn, one = characters.locator(".n"), characters.locator('.n[data-node="cmid"]')
+    one.wait_for(state="attached")  # Many states in the middle of a character are one dot.
+    before = drawn.count()
+    press(characters, "bytes")
+    one.wait_for(state="detached")
+    drawn.nth(before).wait_for(state="attached")
+    dots = characters.locator(".n.dot").count()
+    assert dots > 4
+    assert characters.get_by_role("button", name="bytes").get_attribute("aria-pressed") == "true"
+    # Both machines have the form, and a step lights the arcs of its bytes.
+    assert machine(root, "token_dfa").locator(".n.dot").count() == dots
+    press(root, STEP)
+    at(root, 1)
+    characters.locator(".a.past").first.wait_for(state="attached")
+    assert machine(root, "token_dfa").locator(".n.now").count() == 1
+    assert root.evaluate(OVERLAPS) == []
+    press(characters, "bytes")
+    one.wait_for(state="attached")
+    assert drawn.count() == before
+    quiet(notebook)
+
+
+def test_the_construction(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("construction.ipynb", TOY))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    tokens = machine(root, "token_dfa")
+    sizes = {"composed": 8, "ε-free": 8, "determinized": 4, "trimmed": 4}
+    for number, (name, states) in enumerate(sizes.items(), 1):
+        tokens.get_by_label("construction").select_option(str(number))
+        tokens.locator("header span", has_text=f"{name}: {states} states").wait_for()
+        assert tokens.locator("svg .n").count() == states
+        assert root.evaluate(OVERLAPS) == []
+    tokens.get_by_label("construction").select_option("0")
+    tokens.locator("header span", has_text="same states").wait_for()
+    quiet(notebook)
+
+
+def test_an_added_token_stays_until_it_is_taken_out(notebook: Notebook, lab: Lab) -> None:
+    root = real(notebook, lab, "added", "[0-9]{4}-(0[1-9]|1[0-2])")
+    inner = machine(root, "detokenizing_fst")
+    inner.locator("header span", has_text="10 of 3,995").wait_for()
+    assert root.evaluate(OVERLAPS) == []
+    root.locator(".lmx-find").fill("Athens")
+    root.locator(".lmx-row .lmx-tok", has_text=re.compile("^Athens$")).first.click()
+    inner.get_by_role("button", name=re.compile("^show .*Athens.* here$")).click()
+    inner.locator("header span", has_text="11 of 3,995").wait_for()
+    inner.locator("text[data-arc]", has_text="Athens : s").wait_for()
+    press(root, STEP)
+    at(root, 1)
+    inner.locator("text[data-arc]", has_text="Athens : s").wait_for()
+    inner.get_by_role("button", name="take Athens out").click()
+    inner.locator("text[data-arc]", has_text="Athens : s").wait_for(state="detached")
+    assert root.evaluate(OVERLAPS) == []
+    quiet(notebook)
+
+
+def test_a_large_machine_whole_and_a_larger_one_not(notebook: Notebook, lab: Lab) -> None:
+    root = real(notebook, lab, "large", "[a-z]{320}")
+    characters, tokens = machine(root, "character_fsa"), machine(root, "token_dfa")
+    assert characters.locator(".n").count() < 40
+    characters.get_by_role("button", name="draw the whole machine (321 states)").click()
+    characters.locator('.n[data-node="c320"]').wait_for(state="attached")
+    assert characters.locator(".n").count() == 321
+    tokens.locator("header span", has_text=re.compile("^400 of [0-9,]+ arcs")).wait_for()
+    for k in range(1, 4):
+        press(root, STEP)
+        at(root, k)
+        tokens.locator(".a.past").nth(k - 1).wait_for(state="attached")
+    here = tokens.locator(".n.now").get_attribute("data-node")
+    # Every arc from here is there, also those beyond the 400 that are drawn at once.
+    tokens.locator(f'.a[data-arc^="{here}-"]').nth(3).wait_for(state="attached")
+    characters.get_by_role("button", name="only what is near").click()
+    characters.locator('.n[data-node="c320"]').wait_for(state="detached")
+    larger = root.locator(".lmx-edit textarea").nth(1)
+    larger.fill("[a-z]{2100}")
+    ask = characters.get_by_role("button", name="draw the whole machine (2,101 states)")
+    ask.click()
+    characters.locator(".lmx-offer", has_text="The machine has 2,101 states").wait_for()
+    assert characters.locator(".n").count() < 40
+    quiet(notebook)
+
+
+def test_a_machine_as_a_table_by_keyboard(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("table.ipynb", TOY))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    press(root, STEP)
+    at(root, 1)
+    tokens = machine(root, "token_dfa")
+    toggle = tokens.get_by_role("button", name="table")
+    toggle.focus()
+    notebook.page.keyboard.press("Enter")
+    rows = tokens.locator("tr[data-row]")
+    assert rows.count() == 8
+    # After foo we are at state 3: its arcs are marked, not by colour alone.
+    marked = tokens.locator('tr[aria-current="true"]')
+    assert {row.get_attribute("data-row") for row in marked.all()} == {"q3-q1", "q3-q3", "q3-q4"}
+    rows.first.focus()
+    notebook.page.keyboard.press("ArrowDown")
+    notebook.page.keyboard.press("Enter")
+    tokens.locator(".lmx-arc", has_text="1 token").wait_for()
+    at(root, 1)  # The keys were the table's.
+    quiet(notebook)

@@ -1,0 +1,478 @@
+"""The mask in a real browser: its orders, its zoom, and the history of all positions.
+
+What is pure is run as it stands, in a page that holds nothing but the module's text, and compared
+with numpy; what needs no kernel in an exported page; the rest in JupyterLab.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer.decoding.sampler import Sampler
+from explorer.decoding.session import Session
+from tests.browser.conftest import Lab, Notebook
+from tests.browser.test_explorer import STEP, at, press, settle
+from widgets import bundle
+from widgets.explorer import Explorer
+from widgets.figures.mask import order_packet, token_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Locator, Page
+
+DATE = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+LIT = """(root) => {
+    const canvas = root.querySelector('.lmx-bitmap canvas');
+    const {width, height} = canvas;
+    const {data} = canvas.getContext('2d').getImageData(0, 0, width, height);
+    const ink = new Uint32Array(data.buffer);
+    const colour = getComputedStyle(canvas).getPropertyValue('--lmx-ok').trim().slice(1);
+    const [r, g, b] = colour.match(/../g).map((two) => parseInt(two, 16));
+    const on = ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+    const out = [];
+    ink.forEach((c, i) => c === on && out.push(i));
+    return out;
+}"""
+"""The places of the bitmap that are painted in the colour of what is allowed."""
+
+
+def lit(root: Locator) -> list[int]:
+    """The places of the bitmap that are painted as allowed."""
+    settle(root.page)
+    return root.evaluate(LIT)
+
+
+def named(root: Locator) -> str:
+    """What the line under the bitmap says of the token that is pointed at."""
+    settle(root.page)
+    return root.locator(".lmx-part-mask > .lmx-named").inner_text()
+
+
+def the_id(root: Locator) -> int:
+    found = re.search(r"\bid (\d+) ·", named(root))
+    assert found is not None, named(root)
+    return int(found[1])
+
+
+def history(root: Locator) -> list[int]:
+    """The allowed count of each row of the history, as the keyboard reads it."""
+    slider = root.locator(".lmx-history")
+    slider.focus()
+    root.page.keyboard.press("Home")
+    out: list[int] = []
+    for k in range(int(slider.get_attribute("aria-valuemax") or -1) + 1):
+        said = slider.get_attribute("aria-valuetext") or ""
+        found = re.search(rf"^position {k}\b.*: ([\d,]+) allowed$", said)
+        assert found is not None, said
+        out.append(int(found[1].replace(",", "")))
+        root.page.keyboard.press("ArrowDown")
+    return out
+
+
+# --- what is pure -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bare(chromium: Browser) -> Iterator[Page]:
+    page = chromium.new_page()
+    page.add_script_tag(content=bundle.script("mask"))
+    yield page
+    page.close()
+
+
+MACHINE = "const machine = {classOf: Uint32Array.from(classOf), num_classes: n, key: 'k'};"
+
+
+@pytest.mark.parametrize(("classes", "width"), [(12, 300), (200, 560), (3000, 300)])
+def test_history_columns_against_counting_tokens(bare: Page, classes: int, width: int) -> None:
+    draw = np.random.default_rng(classes)
+    # Sizes from one token to thousands; class 2 has none, class 0 is the dead.
+    class_of = np.repeat(np.arange(classes), np.maximum(1, draw.geometric(0.02, classes)))
+    class_of = draw.permutation(np.concatenate([class_of[class_of != 2], np.zeros(5000, int)]))
+    columns: list[list[int]] = bare.evaluate(
+        f"([classOf, n, width]) => {{ {MACHINE} return historyColumns(machine, width); }}",
+        [class_of.tolist(), classes, width],
+    )
+    assert len(columns) == width and all(columns)
+    living = {c for c in range(1, classes) if (class_of == c).any()}
+    assert {c for column in columns for c in column} == living
+    # In class order, EOS first, the largest next.
+    order = list(dict.fromkeys(class_of[token_order("class", class_of)].tolist()))
+    place = {c: i for i, c in enumerate(order)}
+    flat = [place[c] for column in columns for c in column]
+    assert flat == sorted(flat)
+    wide = {c: sum(c in column for column in columns) for c in living}
+    if len(living) < width / 2:
+        for one in living - {1}:
+            for other in living - {1}:
+                if (class_of == one).sum() >= 2 * (class_of == other).sum() > 0:
+                    assert wide[one] >= wide[other] - 1
+    for share in (0.0, 0.01, 0.4, 1.0):
+        row = draw.random(classes) < share
+        row[0] = False
+        shares = bare.evaluate(
+            f"""([classOf, n, width, bits]) => {{ {MACHINE}
+                const row = new Uint8Array(Math.ceil(n / 8));
+                bits.forEach((on, i) => on && (row[i >> 3] |= 128 >> (i & 7)));
+                return [...historyShares(machine, historyColumns(machine, width), row)];
+            }}""",
+            [class_of.tolist(), classes, width, row.tolist()],
+        )
+        allowed = row[class_of]
+        for column, told in zip(columns, shares, strict=True):
+            here = np.isin(class_of, column)
+            assert told == pytest.approx(allowed[here].mean())
+            assert (told > 0) == bool(allowed[here].any())
+
+
+def test_the_orders_are_those_of_the_figures(bare: Page) -> None:
+    draw = np.random.default_rng(2)
+    class_of = draw.integers(0, 40, 3000)
+    found = bare.evaluate(
+        f"([classOf, n]) => {{ {MACHINE} return [...tokenOrder(machine, 'class')]; }}",
+        [class_of.tolist(), 40],
+    )
+    assert found == token_order("class", class_of).tolist()
+    logits = draw.normal(0, 5, 70_000).astype(np.float32)
+    logits[::7] = -np.inf
+    ids, chance = bare.evaluate(
+        """async (packet) => {
+            const {ids, chance} = await readOrder(packet);
+            return [[...ids], [...chance]];
+        }""",
+        order_packet(logits, 70_000),
+    )
+    assert ids == np.argsort(-logits, kind="stable").tolist()
+    weights = np.exp(logits.astype(np.float64))
+    assert chance == pytest.approx((weights / weights.sum()).tolist(), rel=2e-3, abs=1e-300)
+
+
+def test_few_allowed_cells_are_found_and_many_are_left_as_they_are(bare: Page) -> None:
+    found = bare.evaluate(
+        """() => {
+            const some = new Set([3, 4, 9, 10, 11, 57]);
+            const long = new Set(Array.from({length: 30}, (_, i) => 100 + i));
+            return [lonely(500, 10, (i) => some.has(i)), lonely(500, 100, (i) => long.has(i)),
+                    lonely(5000, 100, (i) => i % 2)];
+        }"""
+    )
+    # A run ends with its line.
+    assert found == [[[3, 2], [9, 1], [10, 2], [57, 1]], [], []]
+
+
+# --- an exported page ---------------------------------------------------------------------------
+
+
+def exported(chromium: Browser, made: Explorer, path: Path) -> Locator:
+    made.to_html(path)
+    made.close()
+    page = chromium.new_page(viewport={"width": 1100, "height": 1000})
+    page.goto(path.as_uri())
+    root = page.locator(".lmx-root")
+    root.locator(".lmx-history canvas").wait_for()
+    settle(page)
+    return root
+
+
+@pytest.fixture
+def tiny(chromium: Browser, tmp_path: Path) -> Iterator[tuple[Locator, Session]]:
+    made = Explorer(explorer.load_model("tiny"), explorer.regex(DATE), "The date is ")
+    made.cursor.run(7)
+    made.cursor.jump(2)
+    session = made.session
+    root = exported(chromium, made, tmp_path / "run.html")
+    yield root, session
+    root.page.close()
+
+
+def corner(root: Locator) -> tuple[float, float, float, int]:
+    """Of the bitmap: left, top, pixels per cell, cells per line."""
+    box = root.locator(".lmx-bitmap")
+    box.scroll_into_view_if_needed()
+    area = box.bounding_box()
+    assert area is not None
+    columns = box.locator("canvas").first.evaluate("(canvas) => canvas.width")
+    return area["x"], area["y"], area["width"] / columns, columns
+
+
+def zoom(page: Page, turns: int) -> None:
+    page.keyboard.down("Control")
+    for _ in range(abs(turns)):
+        page.mouse.wheel(0, -200 if turns > 0 else 200)
+    page.keyboard.up("Control")
+
+
+def test_zoom_and_pan_keep_and_move_what_is_pointed_at(tiny: tuple[Locator, Session]) -> None:
+    root, session = tiny
+    page, mouse = root.page, root.page.mouse
+    x, y, cell, columns = corner(root)
+    line, place = 9, 20
+    token = line * columns + place
+    px, py = x + (place + 0.5) * cell, y + (line + 0.5) * cell
+    mouse.move(px, py)
+    assert the_id(root) == token
+    mouse.wheel(0, 40)  # A plain wheel belongs to the notebook.
+    settle(page)
+    assert root.locator(".lmx-bitmap.zoomed").count() == 0
+    x, y, cell, columns = corner(root)
+    px, py = x + (place + 0.5) * cell, y + (line + 0.5) * cell
+    mouse.move(px, py)
+    assert the_id(root) == token
+    zoom(page, 12)  # As far as it goes: the same token stays under the pointer.
+    assert root.locator(".lmx-bitmap.zoomed").count() == 1
+    assert the_id(root) == token
+    largest = 72
+    mouse.move(px + largest, py)
+    assert the_id(root) == token + 1
+    mouse.move(px, py)
+    mouse.down()
+    mouse.move(px - 2 * largest, py, steps=4)  # Pull the picture to the left.
+    mouse.up()
+    mouse.move(px, py)
+    assert the_id(root) == token + 2
+    assert root.locator(".lmx-why").is_hidden()  # A drag asks nothing,
+    mouse.click(px, py)  # a click does.
+    shown = session.vocabulary.tokens[token + 2]
+    assert shown is not None
+    root.locator(f'.lmx-why .lmx-tok[data-token="{token + 2}"]').first.wait_for(state="attached")
+    root.locator(".lmx-bitmap").focus()
+    page.keyboard.press("0")
+    settle(page)
+    assert root.locator(".lmx-bitmap.zoomed").count() == 0
+    mouse.move(px + 1, py)
+    assert the_id(root) == token
+    root.get_by_role("button", name="zoom in").click()
+    settle(page)
+    assert root.locator(".lmx-bitmap.zoomed").count() == 1
+    root.get_by_role("button", name="the whole mask (0)").click()
+    settle(page)
+    assert root.locator(".lmx-bitmap.zoomed").count() == 0
+
+
+def test_the_keyboard_walks_from_cell_to_cell(tiny: tuple[Locator, Session]) -> None:
+    root, session = tiny
+    _, _, _, columns = corner(root)
+    root.locator(".lmx-bitmap").focus()
+    keys = ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowLeft", "ArrowUp"]
+    for key, token in zip(keys, (0, 1, 1 + columns, 1 + 2 * columns, 2 * columns, columns),
+                          strict=True):  # fmt: skip
+        root.page.keyboard.press(key)
+        assert the_id(root) == token
+    allowed = "allowed" if session.allowed()[columns] else "masked"
+    live = root.locator(".lmx-part-mask > .lmx-live")
+    assert f"id {columns} · {allowed}" in live.inner_text()
+    at(root, 2)  # The arrows moved the cursor, not the run.
+    root.page.keyboard.press("Enter")
+    root.locator(f'.lmx-why .lmx-tok[data-token="{columns}"]').first.wait_for(state="attached")
+
+
+def test_the_history_counts_what_the_trace_counts(tiny: tuple[Locator, Session]) -> None:
+    root, session = tiny
+    session.jump(session.length)
+    counts = [position.num_allowed for position in session.trace.positions]
+    assert len(set(counts)) > 3
+    assert history(root) == counts
+    # Without a kernel that order is not there, and the page says why.
+    option = root.locator('.lmx-part-mask option[value="probability"]')
+    assert option.is_disabled() and "not kept in this page" in option.inner_text()
+    root.locator(".lmx-history").focus()
+    for key in ("Home", "ArrowDown", "Enter"):
+        root.page.keyboard.press(key)
+    at(root, 1)
+    sheet = root.locator(".lmx-history .sheet")
+    box = sheet.bounding_box()
+    assert box is not None
+    root.page.mouse.click(box["x"] + 40, box["y"] + box["height"] * 4.5 / len(counts))
+    at(root, 4)
+    settle(root.page)
+    assert lit(root) == session.trace.allowed(4).nonzero()[0].tolist()
+
+
+def test_a_row_of_the_history_is_painted_where_it_allows(tiny: tuple[Locator, Session]) -> None:
+    root, session = tiny
+    session.jump(session.length)
+    trace = session.trace
+    painted: list[list[bool]] = root.evaluate(
+        """(root) => {
+            const canvas = root.querySelector('.lmx-history canvas');
+            const {width, height} = canvas;
+            const {data} = canvas.getContext('2d').getImageData(0, 0, width, height);
+            return Array.from({length: height}, (_, y) =>
+                Array.from({length: width}, (_, x) => data[4 * (y * width + x) + 3] > 0));
+        }"""
+    )
+    assert len(painted) == len(trace.positions)
+    classes = set(np.unique(trace.token_class).tolist()) - {0}
+    for k, row in enumerate(painted):
+        allowed = trace.allowed(k)
+        some = {c for c in classes if allowed[trace.token_class == c].any()}
+        # As many separate stretches at most as classes are allowed, and nothing where none is.
+        edges = np.diff(np.array([False, *row]).astype(int))
+        assert 0 < (edges == 1).sum() <= len(some)
+        assert all(row) == (some == classes)
+
+
+def test_few_tokens_have_a_square_each(chromium: Browser, tmp_path: Path) -> None:
+    made = Explorer()
+    made.cursor.run(5)
+    trace = made.session.trace
+    made.cursor.jump(1)
+    root = exported(chromium, made, tmp_path / "toy.html")
+    assert history(root) == [position.num_allowed for position in trace.positions]
+    size = root.locator(".lmx-history canvas").evaluate("(c) => [c.width, c.height]")
+    assert size == [6, len(trace.positions)]
+    cell = root.locator('.lmx-cell[data-token="3"]')
+    cell.hover()
+    assert "id 3 · masked" in named(root)
+    assert "model 20 %" in named(root)
+    root.page.close()
+
+
+# --- JupyterLab ---------------------------------------------------------------------------------
+
+
+def test_by_probability_the_likeliest_come_first(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(
+        lab.code(
+            "order.ipynb",
+            "import explorer\nfrom widgets import Explorer\nlm = explorer.load_model('tiny')\n"
+            f"e = Explorer(lm, explorer.regex({DATE!r}), 'The date is ')\ne",
+        )
+    )
+    assert notebook.run_all()
+    root = notebook.explorer()
+    session = Session(
+        explorer.load_model("tiny", device="cpu"), explorer.regex(DATE), "The date is ",
+        sampler=Sampler(0.0),
+    )  # fmt: skip
+    at(root, 0)
+    by_id = lit(root)
+    assert by_id == session.allowed().nonzero()[0].tolist()
+    root.get_by_label("order of the mask").select_option("probability")
+    for k in range(3):
+        at(root, k)
+        logits = session.logits().float().cpu().numpy()[: len(session.vocabulary)]
+        order = np.argsort(-logits, kind="stable")
+        expected = session.allowed()[order].nonzero()[0].tolist()
+        root.page.wait_for_function(
+            f"([root, want]) => JSON.stringify(({LIT})(root)) === JSON.stringify(want)",
+            arg=[root.element_handle(), expected],
+        )
+        x, y, cell, columns = corner(root)
+        for place in (0, 1, columns + 3):
+            notebook.page.mouse.move(
+                x + (place % columns + 0.5) * cell, y + (place // columns + 0.5) * cell
+            )
+            assert the_id(root) == int(order[place])
+        chance = float(np.exp(logits - logits.max()).max() / np.exp(logits - logits.max()).sum())
+        notebook.page.mouse.move(x + cell / 2, y + cell / 2)
+        assert f"model {100 * chance:.0f}"[:8] in named(root) or chance < 0.0995
+        session.step()
+        press(root, STEP)
+    # The whole run as a figure, in one file that needs nothing.
+    with notebook.page.expect_download() as waiting:
+        root.get_by_role("button", name="figure…").click()
+    path = lab.work / "figure.html"
+    waiting.value.save_as(path)
+    page = notebook.page.context.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    page.locator(".js-plotly-plot .scatterlayer .trace").first.wait_for(state="attached")
+    assert requests == [path.as_uri()]
+    page.close()
+
+
+LARGE = '''
+import torch, transformers, explorer
+from importlib.resources import files
+from explorer.decoding.model import Reading
+class Small:
+    """Random weights over Tekken's 131,072 tokens."""
+    name = "small"
+    def __init__(self):
+        path = files("mistral_common") / "data" / "tekken_240911.json"
+        self.vocabulary = explorer.Vocabulary.from_file(str(path))
+        torch.manual_seed(0)
+        self.model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            vocab_size=131072, hidden_size=8, intermediate_size=8, num_hidden_layers=1,
+            num_attention_heads=1)).eval()
+    def encode_prompt(self, prompt):
+        return (1,)
+    def read(self, tokens):
+        with torch.no_grad():
+            return Reading(self.model(torch.tensor([list(tokens)])).logits[0, -1])
+'''
+
+
+def test_131_072_tokens_stand_by_class_and_five_can_be_seen(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(
+        lab.code(
+            "large.ipynb",
+            f"{LARGE}\nfrom widgets import Explorer\n"
+            f"e = Explorer(Small(), explorer.regex({DATE!r}))\ne.cursor.run(6)\n"
+            "e.cursor.jump(1)\ne",
+        )
+    )
+    assert notebook.run_all()
+    root = notebook.explorer()
+    names: dict[str, Any] = {}
+    exec(LARGE, names)
+    session = Session(names["Small"](), explorer.regex(DATE), sampler=Sampler(0.0))
+    session.run(6)
+    trace = session.trace
+    at(root, 1)
+    assert root.get_by_label("order of the mask").input_value() == "class"
+    order = token_order("class", trace.token_class)
+    assert lit(root) == trace.allowed(1)[order].nonzero()[0].tolist()
+    # On the screen, what is allowed covers at least four pixels by four.
+    seen = root.evaluate(
+        """(root) => {
+            const over = root.querySelector('.lmx-bitmap .over');
+            const {data} = over.getContext('2d').getImageData(0, 0, over.width, over.height);
+            let n = 0;
+            for (let i = 3; i < data.length; i += 4) n += data[i] === 255 && data[i - 1] > 100;
+            return n;
+        }"""
+    )
+    assert seen >= 4 * 4
+    # The page was shown one position and asked for the rest.
+    assert history(root) == [position.num_allowed for position in trace.positions]
+    root.get_by_label("order of the mask").select_option("id")
+    assert lit(root) == trace.allowed(1).nonzero()[0].tolist()
+
+
+def test_a_thousand_positions_are_bounded_and_grow_by_a_row(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(
+        lab.code(
+            "thousand.ipynb",
+            "import explorer\nfrom widgets import Explorer\nfrom widgets.cursor import Cursor\n"
+            "v = explorer.Vocabulary.from_bytes([bytes([97 + i % 26]) * (1 + i // 26)"
+            " for i in range(78)], eos_ids=[78])\n"
+            "ids = [(7 * i) % 78 for i in range(999)]\n"
+            "s = explorer.Session.from_ids(v, explorer.regex('[a-y]{0,5}|[a-z]*'), ids)\n"
+            "e = Explorer(cursor=Cursor(s))\ne",
+        )
+    )
+    assert notebook.run_all()
+    root = notebook.explorer()
+    box = root.locator(".lmx-history")
+    box.locator("canvas").wait_for()
+    notebook.page.wait_for_function(
+        "() => document.querySelector('.lmx-history canvas').height === 1000"
+    )
+    assert box.evaluate("(box) => box.clientHeight <= 160 && box.scrollHeight > 3000")
+    option = root.locator('.lmx-part-mask option[value="probability"]')
+    assert option.is_disabled() and "no model" in option.inner_text()
+    here = root.locator(".lmx-history .here")
+    k = int(re.findall(r"\d+", root.locator(".where").inner_text())[0])
+    assert here.evaluate("(el) => el.style.top") == f"{4 * k}px"
+    inside = "([box, here]) => here.offsetTop >= box.scrollTop - 4"
+    assert box.evaluate(f"(box) => ({inside})([box, box.querySelector('.here')])")

@@ -1,0 +1,188 @@
+"""Long runs and busy kernels: the page stays small, and what was asked is neither lost nor doubled.
+
+No time is asserted here; `tests/browser/bench.py` measures.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.conftest import Lab, Notebook
+from tests.browser.test_explorer import BACK, STEP, at, press
+from widgets import bundle
+from widgets.figures.changes import change, changed
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ElementHandle, Page
+
+LONG = """import explorer
+from widgets import Explorer
+from widgets.toy import ToyModel
+long = Explorer(ToyModel(), explorer.regex("(foo){600}"))
+long"""
+CLICK = """async ([root, times]) => {
+    const where = root.querySelector('.where'), button = root.querySelector('.step');
+    for (let i = 0; i < times; i++) {
+        const before = where.textContent;
+        button.click();
+        while (where.textContent === before) await new Promise((r) => requestAnimationFrame(r));
+        await new Promise((r) => setTimeout(r, 0));
+    }
+}"""
+
+
+def memory(page: Page) -> dict[str, float]:
+    """The page's nodes and bytes of heap, after the garbage was collected."""
+    page.wait_for_timeout(1500)  # Reasons and warnings come when the page is at rest.
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable")
+    for _ in range(3):
+        devtools.send("HeapProfiler.collectGarbage")
+    listed = devtools.send("Performance.getMetrics")["metrics"]
+    devtools.detach()
+    return {entry["name"]: entry["value"] for entry in listed}
+
+
+def clicks(page: Page, root: ElementHandle, times: int) -> None:
+    for _ in range(times // 50):
+        page.evaluate(CLICK, [root, 50])
+
+
+@pytest.mark.timeout(600)
+def test_five_hundred_steps_leave_the_page_small_and_awake(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("long.ipynb", LONG))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    handle = root.element_handle()
+    assert handle is not None
+    page = notebook.page
+    clicks(page, handle, 100)
+    at(root, 100)
+    early = memory(page)
+    clicks(page, handle, 200)
+    middle = memory(page)
+    clicks(page, handle, 200)
+    at(root, 500)
+    late = memory(page)
+    # A token's box is a few nodes; nothing else is added by a step, whatever stands before it.
+    assert late["Nodes"] - middle["Nodes"] <= 200 * 12
+    assert late["JSEventListeners"] - middle["JSEventListeners"] <= 200 * 6
+    # What is kept of a step is a few kilobytes: the position, so that it can be read again.
+    assert late["JSHeapUsedSize"] - early["JSHeapUsedSize"] <= 400 * 30_000
+    assert late["JSHeapUsedSize"] <= 1.5 * early["JSHeapUsedSize"]
+    assert root.locator(".lmx-strip [data-k]").count() == 500
+    last = root.locator('.lmx-strip [data-k="500"]')
+    assert last.evaluate(
+        "(el) => { const a = el.getBoundingClientRect(), b = el.parentElement"
+        ".getBoundingClientRect(); return a.top >= b.top - 1 && a.bottom <= b.bottom + 1; }"
+    )
+    press(root, BACK)
+    at(root, 499)
+    root.locator('.lmx-strip [data-k="3"]').click()
+    at(root, 3)
+    press(root, STEP)
+    at(root, 4)
+
+
+BUSY = """import threading, time
+from widgets import Explorer
+toy = Explorer()
+toy"""
+HELD = "with toy.cursor.lock:\n    time.sleep(3)"
+SLEEPING = "time.sleep(2)"
+NOTES = """(root) => {
+    window.notes = [];
+    const note = root.querySelector('.lmx-note');
+    const look = () => note.hidden || window.notes.push(note.textContent);
+    new MutationObserver(look).observe(note, {attributes: true, childList: true});
+}"""
+
+
+def begin(notebook: Notebook, cell: int) -> None:
+    """Start a cell and do not wait for it."""
+    notebook.page.evaluate(
+        "(cell) => { const app = window.jupyterapp;"
+        " app.shell.currentWidget.content.activeCellIndex = cell;"
+        " app.commands.execute('notebook:run-cell'); }",
+        cell,
+    )
+    notebook.page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
+        " === 'busy'"
+    )
+
+
+@pytest.mark.parametrize("cell", [HELD, SLEEPING], ids=["place held", "cell runs"])
+def test_a_step_while_a_cell_runs_is_taken_once(cell: str, notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("busy.ipynb", BUSY, cell))
+    begin(notebook, 0)
+    root = notebook.explorer()
+    at(root, 0)
+    notebook.page.wait_for_timeout(500)
+    root.evaluate(NOTES)
+    begin(notebook, 1)
+    notebook.page.wait_for_timeout(200)
+    for _ in range(3):  # Only the first is a step: the others come while it is under way.
+        root.locator("button.step").evaluate("(button) => button.click()")
+    if cell is HELD:
+        root.locator(".lmx-note", has_text="kernel busy").wait_for()
+    at(root, 1)
+    root.locator(".lmx-note").wait_for(state="hidden")
+    assert (
+        root.locator(".lmx-strip [data-k]").count() == 1 or cell is SLEEPING
+    )  # There a quick answer leaves room for the next click.
+    if cell is HELD:
+        assert notebook.page.evaluate("() => window.notes.includes('kernel busy…')")
+    press(root, STEP)
+    root.locator(".lmx-strip [data-k]").nth(1).wait_for()
+
+
+def values(draw: random.Random, depth: int) -> Any:
+    kind = draw.random()
+    if depth == 0 or kind < 0.3:
+        return draw.choice([None, True, False, 0, 1, "", "a", "="])
+    if kind < 0.65:
+        return [values(draw, depth - 1) for _ in range(draw.randrange(5))]
+    return {draw.choice("ab~@="): values(draw, depth - 1) for _ in range(draw.randrange(4))}
+
+
+def another(draw: random.Random, value: Any) -> Any:
+    """A value that is mostly the same."""
+    if isinstance(value, list) and value and draw.random() < 0.8:
+        made: list[Any] = [*value]
+        place = draw.randrange(len(made))
+        made[place] = another(draw, made[place])
+        return made + [values(draw, 1)] * draw.randrange(2)
+    if isinstance(value, dict) and value and draw.random() < 0.8:
+        key = draw.choice(list(value))
+        return {**value, key: another(draw, value[key])}
+    return values(draw, 2)
+
+
+def test_the_page_applies_changes_as_python_does(chromium: Browser) -> None:
+    draw = random.Random(0)
+    cases: list[tuple[Any, Any]] = []
+    wanted: list[Any] = []
+    for _ in range(2000):
+        before = values(draw, 4)
+        after = another(draw, before)
+        step = change(before, after)
+        assert json.dumps(changed(before, step)) is not None
+        cases.append((before, step))
+        wanted.append(after)
+    page = chromium.new_page()
+    found = page.evaluate(
+        "([source, cases]) => new Function('cases', source +"
+        " '; return cases.map(([before, step]) => patched(before, step));')(cases)",
+        [bundle.source("shared.js"), cases],
+    )
+    page.close()
+
+    def text(value: Any) -> str:
+        return json.dumps(value, sort_keys=True)
+
+    assert [text(one) for one in found] == [text(one) for one in wanted]

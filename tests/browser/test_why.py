@@ -1,0 +1,306 @@
+"""Why a token is masked, as a user asks it. What is expected comes by hand and from `re`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import REPOSITORY, Lab, Notebook
+from tests.browser.test_explorer import STEP, TOY, allowed, at, press, quiet
+from tests.browser.test_screenshots import theme
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+F, OO, FOO, FOR, FOOD, EOS = range(6)
+PATTERN = "(foo)+d"
+NIGHT = """import explorer
+from widgets import Explorer
+lm = explorer.load_model("tiny")
+night = Explorer(lm, explorer.choice([" New York", " Boston"]), "The night train stops at")
+night"""
+LOOP = r"""import explorer
+from widgets import Explorer
+lm = explorer.load_model("tiny")
+loop = Explorer(lm, explorer.regex(r'\{\s*"[a-z]{1,20}"\s*:\s*[0-9]{1,3}\}'), "As JSON: ")
+loop"""
+
+
+def words() -> list[str]:
+    """All words of the toy's language of at most ten letters."""
+    letters = ("".join(x) for n in range(1, 11) for x in itertools.product("fod", repeat=n))
+    return [word for word in letters if re.fullmatch(PATTERN, word)]
+
+
+WORDS = words()
+
+
+def row(root: Locator, token: int) -> Locator:
+    return root.locator(f'.lmx-rows .lmx-row[data-token="{token}"]').first
+
+
+def panel(root: Locator) -> Locator:
+    return root.locator(".lmx-why")
+
+
+def ask(root: Locator, token: int) -> Locator:
+    """Click a masked token's bar, and wait for the whole answer."""
+    row(root, token).click()
+    panel(root).locator(".nearest").wait_for()
+    return panel(root)
+
+
+def in_view(found: Locator) -> bool:
+    """Whether all of it lies inside the window and inside of everything that scrolls."""
+    return bool(
+        found.evaluate(
+            """(el) => {
+                const box = el.getBoundingClientRect();
+                let [top, bottom] = [0, innerHeight];
+                for (let one = el.parentElement; one; one = one.parentElement) {
+                    if (one === document.body) continue;
+                    if (getComputedStyle(one).overflowY === "visible") continue;
+                    const around = one.getBoundingClientRect();
+                    [top, bottom] = [Math.max(top, around.top), Math.min(bottom, around.bottom)];
+                }
+                return box.height > 20 && box.top >= top - 1 && box.bottom <= bottom + 1;
+            }"""
+        )
+    )
+
+
+@pytest.fixture
+def toy(notebook: Notebook, lab: Lab) -> Locator:
+    notebook.page.set_viewport_size({"width": 1100, "height": 800})
+    notebook.open(lab.code("why.ipynb", TOY))
+    notebook.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    assert notebook.run_all()
+    root = notebook.explorer()
+    press(root, STEP)
+    at(root, 1)
+    return root
+
+
+@pytest.fixture
+def night(notebook: Notebook, lab: Lab) -> Locator:
+    notebook.page.set_viewport_size({"width": 1100, "height": 800})
+    notebook.open(lab.code("night.ipynb", NIGHT))
+    notebook.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    assert notebook.run_all()
+    return notebook.explorer()
+
+
+def underlined(where: Locator) -> list[str]:
+    return where.locator(".expect").all_inner_texts()
+
+
+def test_a_masked_bar_opens_the_panel_in_view(toy: Locator, notebook: Notebook) -> None:
+    found = ask(toy, FOR)
+    assert in_view(found)
+    assert re.sub(r"\s+", " ", found.locator("h4").inner_text()).startswith("Why is for masked?")
+    # By hand: after foo the token for is read up to fo; then only o leads on.
+    fits = [n for n in range(4) if any(w.startswith("foo" + "for"[:n]) for w in WORDS)]
+    boxes = found.locator(".boxes span")
+    kinds = [box.get_attribute("class") for box in boxes.all()]
+    assert kinds == ["ok"] * max(fits) + ["ko"] + ["rest"] * (2 - max(fits))
+    assert boxes.all_inner_texts() == ["f", "o", "r"]
+    wanted = {w[5] for w in WORDS if w.startswith("foofo")}
+    assert set(underlined(found)) == wanted == {"o"}
+    # The editor underlines the same spot: the second o of the pattern.
+    behind = toy.locator(".lmx-field .behind")
+    assert underlined(behind) == ["o"]
+    before = behind.evaluate("el => el.querySelector('.expect').previousSibling.textContent")
+    assert before == "(fo"
+    # Closed, the editor shows what the position expects again: f or d.
+    notebook.page.keyboard.press("Escape")
+    found.wait_for(state="hidden")
+    notebook.page.wait_for_function(
+        "el => [...el.querySelectorAll('.expect')].map(x => x.textContent).join('') === 'fd'",
+        arg=behind.element_handle(),
+    )
+    quiet(notebook)
+
+
+def test_the_panel_opens_from_wherever_a_token_is_shown(toy: Locator, notebook: Notebook) -> None:
+    title = panel(toy).locator("h4")
+    toy.locator(f'.lmx-cell[data-token="{OO}"]').click()
+    title.get_by_text("oo").wait_for()
+    toy.get_by_role("button", name="close", exact=True).click()
+    panel(toy).wait_for(state="hidden")
+    toy.get_by_role("searchbox", name="find a token").fill("5")
+    toy.locator(f'.lmx-rows .lmx-row[data-token="{EOS}"]').last.click()
+    title.get_by_text("EOS").wait_for()
+    toy.get_by_role("searchbox", name="find a token").fill("")
+    # The name of an allowed token asks too; the rest of its row takes it.
+    row(toy, FOO).locator(".lmx-tok").click()
+    title.get_by_text("allowed?").wait_for()
+    assert in_view(panel(toy))
+    panel(toy).locator("code", has_text="foofoofood").wait_for()
+    panel(toy).get_by_role("button", name="take it").click()
+    at(toy, 2)
+    quiet(notebook)
+
+
+def test_after_forks_and_the_token_is_allowed(toy: Locator, notebook: Notebook) -> None:
+    found = ask(toy, EOS)
+    assert re.fullmatch(PATTERN, "foo" + "food")
+    found.get_by_role("button", name=re.compile("take food first")).click()
+    at(toy, 2)
+    assert allowed(toy) == [EOS]
+    found.locator("h4", has_text="allowed?").wait_for()
+    forks = toy.locator(".lmx-fork")
+    assert forks.count() == 2
+    assert "current" in (forks.nth(1).get_attribute("class") or "")
+    assert forks.nth(1).locator(".lmx-tok").all_inner_texts() == ["foo", "food"]
+    quiet(notebook)
+
+
+def test_earlier_jumps_to_where_it_was_allowed(toy: Locator, notebook: Notebook) -> None:
+    row(toy, F).click()  # foo f
+    at(toy, 2)
+    row(toy, OO).click()  # foo f oo
+    at(toy, 3)
+    found = ask(toy, OO)
+    earlier = found.locator(".earlier")
+    assert re.sub(r"\s+", " ", earlier.inner_text()).startswith("Allowed at position 2, where oo")
+    assert any(word.startswith("foof" + "oo") for word in WORDS)
+    earlier.get_by_role("button").click()
+    at(toy, 2)
+    assert OO in allowed(toy)
+    found.locator("h4", has_text="allowed?").wait_for()
+    quiet(notebook)
+
+
+def test_a_widening_is_used(toy: Locator, notebook: Notebook) -> None:
+    found = ask(toy, FOR)
+    change = found.locator(".widening")
+    change.wait_for()
+    pattern = change.locator("code").last.inner_text()
+    assert re.fullmatch(pattern, "foofor" + "d")
+    change.get_by_role("button", name="use this constraint").click()
+    found.locator("h4", has_text="allowed?").wait_for()
+    assert toy.get_by_role("textbox", name="constraint", exact=True).input_value() == pattern
+    at(toy, 1)
+    assert FOR in allowed(toy)
+    quiet(notebook)
+
+
+def test_groups_filter_the_mask_and_the_bars(toy: Locator, notebook: Notebook) -> None:
+    groups = toy.locator(".lmx-groups:not(.old) .lmx-group")
+    groups.first.wait_for()
+    # By hand, after foo, heaviest first: for (20 %), EOS (10 %), oo (6 %).
+    said = [re.sub(r"\s+", " ", group) for group in groups.all_inner_texts()]
+    assert said == [
+        "20 % 1 token expects o, offered a letter",
+        "10 % 1 token would end a text that is not complete",
+        "6 % 1 token expects d or f, offered a letter",
+    ]
+    total = toy.locator(".lmx-part-reasons .total").inner_text()
+    assert total == "3 allowed (64 % of the model's probability), 3 masked: 6 ids"
+    for number, token in enumerate((FOR, EOS, OO)):
+        groups.nth(number).click()
+        toy.locator(f'.lmx-cell.hit[data-token="{token}"]').wait_for()
+        assert toy.locator(".lmx-cell.hit").count() == 1
+        shown = toy.locator(".lmx-part-distribution .lmx-rows").first.locator(
+            "[data-token].lmx-row"
+        )
+        assert [one.get_attribute("data-token") for one in shown.all()] == [str(token)]
+    toy.get_by_role("button", name="show all tokens again").click()
+    toy.locator(".lmx-cell.hit").wait_for(state="detached")
+    assert toy.locator(".lmx-part-distribution .lmx-row[data-token]").count() == 6
+    quiet(notebook)
+
+
+def test_a_greedy_trap_is_marked_at_its_position(night: Locator, notebook: Notebook) -> None:
+    press(night, "to the end (End)")
+    mark = night.locator('.lmx-trapmark[data-trap="0"]')
+    mark.wait_for()
+    strip = night.locator(".lmx-strip")
+    # Before the first output token: at position 0 the token was drawn that leads into the trap.
+    following = mark.evaluate("el => el.nextElementSibling.getAttribute('data-k')")
+    assert following == "1"
+    assert strip.locator('[data-k="1"]').inner_text().startswith("␣New")
+    assert "Greedy trap" in (mark.get_attribute("aria-label") or "")
+    mark.click()
+    shown = night.locator(".lmx-trap-panel")
+    shown.wait_for()
+    assert in_view(shown)
+    assert "Remedy" in shown.inner_text()
+    assert "feasible mass after it" in shown.inner_text()
+    notebook.page.keyboard.press("Escape")
+    shown.wait_for(state="hidden")
+    quiet(notebook)
+
+
+def test_long_bars_give_way_to_the_panel(night: Locator, notebook: Notebook) -> None:
+    press(night, STEP)
+    at(night, 1)
+    masked = night.locator(".lmx-row.masked").first
+    token = int(masked.get_attribute("data-token") or -1)
+    found = ask(night, token)
+    assert in_view(found)
+    assert in_view(row(night, token))  # What was asked about stays in view too.
+    night.locator(".lmx-groups:not(.old) .lmx-group").first.wait_for()
+    before = night.locator(".lmx-row:visible").count()
+    notebook.page.keyboard.press("Escape")
+    found.wait_for(state="hidden")
+    assert night.locator(".lmx-row:visible").count() >= before
+    quiet(notebook)
+
+
+def test_a_white_space_loop_is_said_with_the_constraint(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("loop.ipynb", LOOP))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    said = root.locator(".lmx-traps summary", has_text="White space for ever")
+    said.wait_for()
+    said.click()
+    assert "may be written for ever" in root.locator(".lmx-traps").inner_text()
+    # A large mask: the group's tokens are painted in the colour of what is masked.
+    root.locator(".lmx-group").first.click()
+    root.locator(".lmx-part-mask header", has_text="marked").wait_for()
+    quiet(notebook)
+
+
+def test_the_page_without_a_kernel_has_the_reasons(toy: Locator, notebook: Notebook) -> None:
+    toy.locator(".lmx-group").first.wait_for()
+    with notebook.page.expect_download() as download:
+        press(toy, "Export…")
+    path = notebook.lab.folder / "why.html"
+    download.value.save_as(path)
+    context = notebook.page.context.browser.new_context(viewport={"width": 1100, "height": 800})  # type: ignore[union-attr]
+    alone = context.new_page()
+    errors: list[str] = []
+    alone.on("pageerror", lambda error: errors.append(str(error)))
+    alone.goto(path.as_uri())
+    root = alone.locator(".lmx-root")
+    found = ask(root, FOR)
+    assert in_view(found)
+    assert found.locator(".boxes span").all_inner_texts() == ["f", "o", "r"]
+    assert found.locator("button.lmx-act:enabled").count() == 0
+    assert root.locator(".lmx-group").count() == 3
+    assert root.locator(".lmx-group:enabled").count() == 0
+    assert errors == []
+    context.close()
+
+
+def test_pictures_of_the_panel(night: Locator, notebook: Notebook, tmp_path: Path) -> None:
+    folder = REPOSITORY / "docs" / "images" if os.environ.get("EXPLORER_SCREENSHOTS") else tmp_path
+    press(night, "to the end (End)")
+    night.locator(".lmx-trapmark").first.wait_for()
+    night.locator('.lmx-strip [data-k="1"]').click()
+    at(night, 1)
+    night.locator(".lmx-group").first.wait_for()
+    token = int(night.locator(".lmx-row.masked").first.get_attribute("data-token") or -1)
+    ask(night, token)
+    for name, size in (("light", 1100), ("dark", 1100), ("narrow", 560)):
+        notebook.page.set_viewport_size({"width": size, "height": 1000})
+        theme(notebook, "JupyterLab Dark" if name == "dark" else "JupyterLab Light")
+        path = folder / f"why-{name}.png"
+        night.screenshot(path=path, animations="disabled")
+        assert path.stat().st_size > 20_000

@@ -1,0 +1,185 @@
+"""Machines of more arcs than are drawn: what is said, and what is there where one stands."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import pytest
+
+import explorer
+from explorer.tokens.states import DONE
+from widgets.figures.character_fsa import character_figure, character_view
+from widgets.figures.drawn import Drawn, draw_whole
+from widgets.figures.present import missing_arcs
+from widgets.figures.token_dfa import EDGES_SHOWN, Arcs, token_figure
+
+BYTES = [bytes([b]) for b in range(256)]
+
+
+@cache
+def dense() -> explorer.TokenDFA:
+    words = [bytes([a, b]) for a in b"abcdef" for b in b"abcdef"]
+    words += [a + b for a in words for b in words]
+    vocabulary = explorer.Vocabulary.from_bytes([*BYTES, *words], eos_ids=[256 + len(words)])
+    return explorer.compile(explorer.regex("(a|b(c|d)|e+f){90}"), vocabulary)
+
+
+def true_arcs(dfa: explorer.TokenDFA, node_of: dict[str, str]) -> dict[tuple[str, str], set[int]]:
+    """Between which nodes which tokens lead: token by token, with no classes."""
+    found: dict[tuple[str, str], set[int]] = {}
+    for state in range(dfa.num_states):
+        source = f"q{int(dfa.char_state[state])}"
+        for token in dfa.allowed(state).nonzero()[0].tolist():
+            target = dfa.step(state, token)
+            assert target is not None
+            name = "done" if target == DONE else f"q{int(dfa.char_state[target])}"
+            ends = node_of.get(source, source), node_of.get(name, name)
+            found.setdefault(ends, set()).add(token)
+    return found
+
+
+def test_the_caption_counts_the_arcs() -> None:
+    dfa = dense()
+    figure = token_figure(dfa)
+    total = len(true_arcs(dfa, {}))
+    assert total > len(figure.edges) == EDGES_SHOWN and not figure.complete
+    assert figure.caption == f"400 of {total:,} arcs, all from here"
+    # Every state keeps its largest edge, so that the drawing holds together.
+    assert {e.source for e in figure.edges} == {f"q{int(c)}" for c in dfa.char_state}
+
+
+def test_the_arcs_from_here_and_of_the_path_are_always_there() -> None:
+    dfa = dense()
+    drawn = draw_whole(dfa)
+    figure, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
+    every = true_arcs(dfa, {})
+    path = [dfa.start]
+    for _ in range(12):
+        missing = missing_arcs(dfa, figure, layout, path)
+        there = {edge.id for edge in figure.edges} | {edge.id for edge in missing.edges}
+        here = f"q{int(dfa.char_state[path[-1]])}"
+        assert {f"{a}-{b}" for a, b in every if a == here} <= there
+        names = [f"q{int(dfa.char_state[state])}" for state in path]
+        assert {f"{a}-{b}" for a, b in itertools.pairwise(names)} <= there
+        assert not {edge.id for edge in figure.edges} & {edge.id for edge in missing.edges}
+        assert set(missing.places) == {edge.id for edge in missing.edges}
+        for edge in missing.edges:
+            assert edge.count == len(every[edge.source, edge.target])
+            box = missing.places[edge.id].reach
+            assert missing.top <= box[1] and box[3] <= missing.bottom
+        # The token that is drawn last of all, so that arcs are missing somewhere.
+        state = path[-1]
+        path.append(dfa.step(state, dfa.allowed(state).nonzero()[0].tolist()[-1]) or 0)
+    assert any(missing_arcs(dfa, figure, layout, path[:n]).edges for n in range(1, 12))
+
+
+def test_a_whole_drawing_lacks_nothing() -> None:
+    dfa = explorer.compile(
+        explorer.regex("ab"), explorer.Vocabulary.from_bytes(BYTES, eos_ids=[256])
+    )
+    drawn: Drawn = draw_whole(dfa)
+    states = list(range(dfa.num_states))
+    figure, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
+    found = missing_arcs(dfa, figure, layout, states)
+    assert found.edges == () and (found.top, found.bottom) == (0.0, layout.height)
+
+
+UNICODE = [r"\w+", r"[^a]{2}b", r"(é|日|\U0001F600|z)+q", r".*"]
+
+
+def unicode_dfa(pattern: str) -> explorer.TokenDFA:
+    more = ["é".encode(), "日本".encode(), "日".encode()[:2], b"z\xe6", b"\x97\xa5q", b"ab"]
+    tokens = [*BYTES, *more]
+    return explorer.compile(
+        explorer.regex(pattern), explorer.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens)])
+    )
+
+
+@pytest.mark.parametrize("pattern", UNICODE)
+def test_merged_arcs_hold_each_token_once(pattern: str) -> None:
+    dfa = unicode_dfa(pattern)
+    figure = token_figure(dfa)
+    expected = true_arcs(dfa, dict(figure.alias))
+    assert {(e.source, e.target): e.count for e in figure.edges} == {
+        ends: len(tokens) for ends, tokens in expected.items()
+    }
+    assert figure.complete
+    for edge in figure.edges:
+        classes = {int(dfa.token_class[t]) for t in expected[edge.source, edge.target]}
+        assert edge.num_groups == len(classes)
+        assert {group.token_class for group in edge.groups} <= classes
+        assert edge.title.startswith(f"{edge.count:,} token")
+        assert set(edge.tokens or ()) <= expected[edge.source, edge.target]
+
+
+@pytest.mark.parametrize("pattern", UNICODE)
+def test_the_one_dot_s_arcs_are_those_of_all_its_states(pattern: str) -> None:
+    dfa = unicode_dfa(pattern)
+    view = character_view(dfa)
+    figure = character_figure(dfa)
+    machine = dfa.constraint.dfa
+    if not view.collapsed:
+        assert not figure.alias
+        return
+    expected: dict[tuple[str, str], set[int]] = {}
+    for state in sorted(view.dots | set(view.arcs)):
+        for byte in range(256):
+            target = int(machine.table[state, machine.symbol_class[byte]])
+            if target < 0 or not {state, target} & view.dots:
+                continue
+            if target not in view.dots and target not in view.arcs:
+                continue
+            ends = figure.node_of(f"c{state}"), figure.node_of(f"c{target}")
+            expected.setdefault(ends, set()).add(byte)
+    merged = {(e.source, e.target): e for e in figure.edges if "cmid" in (e.source, e.target)}
+    assert {ends: edge.count for ends, edge in merged.items()} == {
+        ends: len(found) for ends, found in expected.items()
+    }
+    for ends, edge in merged.items():
+        ranges = edge.bytes or ()
+        assert {b for low, high in ranges for b in range(low, high + 1)} == expected[ends]
+
+
+def test_a_figure_is_complete_only_with_its_dots() -> None:
+    dfa = unicode_dfa("(é|ü)x")
+    view = character_view(dfa)
+    assert view.dots and not view.collapsed
+    assert character_figure(dfa).complete
+    assert character_figure(dfa, only={*view.arcs, *view.dots}).complete
+    assert not character_figure(dfa, only=view.arcs).complete
+    assert character_figure(dfa, "bytes").complete
+    assert not token_figure(dfa, only=view.arcs).complete
+
+
+@pytest.mark.parametrize("pattern", UNICODE)
+def test_the_byte_form_is_the_machine_itself(pattern: str) -> None:
+    dfa = unicode_dfa(pattern)
+    machine = dfa.constraint.dfa
+    drawn = draw_whole(dfa, "bytes")
+    expected: dict[tuple[str, str], set[int]] = {}
+    for state in range(machine.num_states):
+        for byte in range(256):
+            target = int(machine.table[state, machine.symbol_class[byte]])
+            if target >= 0:
+                expected.setdefault((f"c{state}", f"c{target}"), set()).add(byte)
+    found = {
+        (e.source, e.target): {b for low, high in e.bytes or () for b in range(low, high + 1)}
+        for e in drawn.figures["character_fsa"].edges
+    }
+    assert found == expected
+    token = drawn.figures["token_dfa"]
+    assert {(e.source, e.target): e.count for e in token.edges} == {
+        ends: len(tokens) for ends, tokens in true_arcs(dfa, {}).items()
+    } or not token.complete
+    one, other = drawn.layouts["character_fsa"], drawn.layouts["token_dfa"]
+    for name, node in one.nodes.items():
+        assert other.nodes[f"q{name[1:]}"].x == pytest.approx(node.x)
+
+
+def test_classes_of_an_arc_are_those_of_its_tokens() -> None:
+    dfa = dense()
+    arcs = Arcs(dfa)
+    for (source, target), tokens in list(true_arcs(dfa, {}).items())[:200]:
+        found = arcs.classes(arcs.members[source])[target]
+        assert sorted(found) == sorted({int(dfa.token_class[t]) for t in tokens})

@@ -1,0 +1,116 @@
+"""Explanations, groups and traps as the page gets them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer.analysis import Trap, explain_all, machine_traps
+from widgets.figures.reasons import grouped
+from widgets.figures.traps import NAMES, trap_packet
+from widgets.figures.why import more_packet, verdict_packet, widening_packet
+
+WORDS = ["ä", "ö", "a", "ab", "-", "7"]
+
+
+@pytest.fixture
+def vocabulary() -> explorer.Vocabulary:
+    tokens = [*(word.encode() for word in WORDS), b"\xc3", b"\xb6"]
+    return explorer.Vocabulary.from_bytes(tokens, eos_ids=[len(tokens)])
+
+
+def test_a_shared_lead_byte_is_read_and_the_second_fails(vocabulary: explorer.Vocabulary) -> None:
+    dfa = explorer.compile(explorer.regex("[ä]"), vocabulary)
+    packet = verdict_packet(explorer.explain(dfa, dfa.start, 1))
+    assert bytes(packet["bytes"]) == "ö".encode()  # type: ignore[arg-type]
+    assert packet["failed_at"] == 1
+    assert "expects ä" in str(packet["sentence"])
+    assert packet["parts"] == [{"role": "expects", "pattern": "[ä]", "spans": [[0, 3]]}]
+
+
+def test_half_a_character_is_said(vocabulary: explorer.Vocabulary) -> None:
+    dfa = explorer.compile(explorer.regex("a"), vocabulary)
+    packet = verdict_packet(explorer.explain(dfa, dfa.start, WORDS.index("7") + 1))
+    assert packet["bytes"] == [0xC3]
+    assert packet["failed_at"] == 0
+    assert any("C3" in note for note in packet["notes"])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("token", range(9))
+def test_every_packet_can_travel(vocabulary: explorer.Vocabulary, token: int) -> None:
+    for pattern in ("[ä]", "a-7", "(a|ab)-"):
+        dfa = explorer.compile(explorer.regex(pattern), vocabulary)
+        found = explorer.explain(dfa, dfa.start, token)
+        packets = [verdict_packet(found), more_packet(found), widening_packet(found)]
+        assert json.loads(json.dumps(packets, allow_nan=False)) == packets
+        assert (packets[0] or {})["allowed"] is bool(dfa.allowed(dfa.start)[token])
+
+
+def test_parts_of_a_combination_carry_their_own_patterns(vocabulary: explorer.Vocabulary) -> None:
+    both = explorer.regex("a.*") & explorer.regex(".*7")
+    dfa = explorer.compile(both, vocabulary)
+    packet = verdict_packet(explorer.explain(dfa, dfa.start, WORDS.index("-")))
+    patterns = {part["pattern"] for part in packet["parts"]}  # type: ignore[attr-defined]
+    assert patterns == {"a.*"}  # Only this operand dies.
+    assert packet["spans"] == []  # There is no one pattern whose offsets these could be.
+    assert (widening_packet(explorer.explain(dfa, dfa.start, 4)) or {"whole": False})[
+        "whole"
+    ] is False
+
+
+def test_groups_after_the_budget(vocabulary: explorer.Vocabulary) -> None:
+    dfa = explorer.compile(explorer.regex("a-?"), vocabulary)
+    state = dfa.walk([WORDS.index("a")])[-1]
+    weights = np.arange(1.0, 10.0) / 45
+    reasons = explain_all(dfa, state, weights)
+    mask = dfa.allowed(state).copy()
+    whole = grouped(reasons, mask, weights)
+    assert whole.packet["allowed"] == 2  # The hyphen and EOS.
+    mask[WORDS.index("-")] = False
+    cut = grouped(reasons, mask, weights)
+    assert cut.packet["allowed"] == 1
+    late = cut.packet["groups"][-1]  # type: ignore[index]
+    assert late["examples"] == [WORDS.index("-")]
+    assert late["mass"] == pytest.approx(weights[WORDS.index("-")])
+    for found in (whole, cut):
+        groups = found.packet["groups"]
+        masses = [group["mass"] for group in groups]  # type: ignore[attr-defined]
+        assert float(found.packet["z"]) + sum(masses) == pytest.approx(1)  # type: ignore[arg-type]
+        for number, group in enumerate(groups):  # type: ignore[arg-type, var-annotated]
+            ids = np.flatnonzero(found.members == number + 1)
+            assert group["count"] == len(ids)
+            assert group["mass"] == pytest.approx(weights[ids].sum())
+
+
+def test_each_kind_of_trap_has_a_heading() -> None:
+    kinds = Trap.__dataclass_fields__["kind"].type
+    assert kinds == "Kind"
+    from typing import get_args
+
+    from explorer.analysis.traps import Kind
+
+    assert set(NAMES) == set(get_args(Kind))
+
+
+def test_evidence_is_shown_as_tokens_and_text() -> None:
+    trap = Trap("greedy_trap", "m", "r", 1, 4, {"token": 7, "z_after": 0.01234, "texts": ("a", "b"),
+                                                "states": tuple(range(9))})  # fmt: skip
+    packet = trap_packet(trap)
+    assert packet["facts"] == [
+        {"label": "token", "tokens": [7]},
+        {"label": "feasible mass after it", "text": "0.0123"},
+        {"label": "texts", "text": "'a', 'b'"},
+        {"label": "states", "text": "0, 1, 2, 3, 4, 5, 6, 7, …"},
+    ]
+    assert packet["position"] == 4
+
+
+def test_traps_of_a_loop_can_travel() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b" ", b"\n", b"x"], eos_ids=[3])
+    dfa = explorer.compile(explorer.regex(r"\s*x"), vocabulary)
+    packets = [trap_packet(trap) for trap in machine_traps(dfa)]
+    assert json.loads(json.dumps(packets)) == packets
+    assert [packet["kind"] for packet in packets] == ["whitespace_loop"]

@@ -1,0 +1,176 @@
+"""Two lines side by side: messages in, traits and answers out, held against two sessions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import widgets
+from explorer.automata.constraint import regex
+from explorer.decoding.load import load_model
+from explorer.decoding.sampler import Sampler
+from explorer.decoding.session import Session
+from explorer.errors import ExplorerError
+from widgets.compare import Compare
+from widgets.parts import Mask
+from widgets.toy import EOS, ToyModel
+
+F, OO, FOO, FOR, FOOD = range(5)
+SIDES = ("left", "right")
+
+
+class Page:
+    """The page's side of a comparison."""
+
+    def __init__(self, made: Compare) -> None:
+        self.made = made
+        self.answers: list[dict[str, Any]] = []
+        made.send = lambda content, buffers=None: self.answers.append(content)  # type: ignore[method-assign]
+
+    def ask(self, type: str, /, **content: object) -> dict[str, Any]:
+        self.made._receive(None, {"type": type, "re": 7, **content}, None)
+        json.dumps(self.answers[-1], allow_nan=False)
+        assert self.answers[-1]["re"] == 7
+        assert self.answers[-1].get("side") == content.get("side")
+        return self.answers[-1]
+
+    def places(self) -> tuple[int, int]:
+        return self.made.left_position["k"], self.made.right_position["k"]
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page(Compare(None, regex("(foo)+d"), regex("foo(foo)?")))
+
+
+def test_it_is_exported() -> None:
+    assert widgets.Compare is Compare
+
+
+def test_each_line_takes_its_own_tokens_and_one_that_ended_stays(page: Page) -> None:
+    sessions = [
+        Session(ToyModel(), rule, sampler=Sampler(temperature=0.0))
+        for rule in (regex("(foo)+d"), regex("foo(foo)?"))
+    ]
+    for k in range(1, 6):
+        assert page.ask("step")["ok"]
+        for side, session in zip(SIDES, sessions, strict=True):
+            if not session.finished:
+                session.step()
+            shown = getattr(page.made, f"{side}_position")
+            assert (shown["k"], shown["finished"]) == (session.index, session.finished)
+            tokens = getattr(page.made, f"{side}_line")["strip"]["tokens"]
+            assert tuple(token["id"] for token in tokens) == session.ids
+            if not session.finished:
+                assert shown["allowed"] == int(session.allowed().sum())
+        assert page.made.index == max(session.index for session in sessions) <= k
+    assert page.places() == (4, 3)
+
+
+def test_jumps_move_both_and_run_goes_to_the_ends(page: Page) -> None:
+    assert page.ask("run", tokens=2) == {"re": 7, "ok": True, "stopped": False}
+    assert page.places() == (2, 2)
+    assert page.ask("run", tokens=16)["stopped"]
+    ends = page.places()
+    assert ends[0] != ends[1]
+    page.ask("jump", k=1)
+    assert page.places() == (1, 1)
+    page.ask("jump", k=max(ends))
+    assert page.places() == ends
+    assert page.ask("jump", k=-1)["ok"] is False
+
+
+def test_a_token_taken_on_one_side(page: Page) -> None:
+    page.ask("take", side="left", token=F)
+    assert page.made.left.session.ids == (F,)
+    assert page.made.right.session.ids == (FOO,)
+    page.ask("jump", k=0)
+    page.ask("take", side="right", token=F)  # What was chosen on the left stays.
+    assert (page.made.left.session.ids, page.made.right.session.ids) == ((F,), (F,))
+
+
+def test_a_token_taken_on_both_sides_where_it_is_allowed(page: Page) -> None:
+    page.ask("take", side="left", token=F, both=True)
+    assert (page.made.left.session.ids, page.made.right.session.ids) == ((F,), (F,))
+    page.ask("jump", k=0)
+    page.ask("take", side="left", token=FOOD, both=True)  # The right cannot.
+    assert (page.made.left.session.ids, page.made.right.session.ids) == ((FOOD,), (F,))
+
+
+def test_what_is_refused_moves_neither(page: Page) -> None:
+    answer = page.ask("take", side="right", token=FOOD)
+    assert answer["ok"] is False
+    assert "not allowed" in answer["error"]["message"]
+    assert page.places() == (0, 0)
+    assert page.ask("explode")["ok"] is False
+    assert page.ask("walk", side="middle", token=F)["ok"] is False
+    assert page.ask("step")["ok"]
+
+
+def test_a_side_answers_for_its_own_machine(page: Page) -> None:
+    keys = {page.ask("machine", side=side, figures=False)["machine"]["key"] for side in SIDES}
+    assert keys == {page.made.left_machine["key"], page.made.right_machine["key"]}
+    assert len(keys) == 2
+    walks = [page.ask("walk", side=side, k=0, token=FOOD)["walk"] for side in SIDES]
+    assert [walk["failed_at"] for walk in walks] == [None, 3]
+    rows = page.ask("search", side="left", k=0, query="food")["rows"]
+    assert [row["id"] for row in rows] == [FOOD]
+
+
+def test_the_same_seed_gives_both_the_same_random_numbers() -> None:
+    lm, rule = load_model("tiny"), regex("[a-z ]{12}")
+    warm = Sampler(temperature=1.0)
+    same = Compare(lm, rule, rule, "Once ", left_sampler=warm, right_sampler=warm, seed=5)
+    same.step(6)
+    assert same.left.session.ids == same.right.session.ids
+    other = Compare(lm, rule, rule, "Once ", left_sampler=warm, seed=5)
+    other.step(6)
+    assert other.left.session.ids == same.left.session.ids
+    greedy = Session(lm, rule, "Once ", sampler=Sampler(temperature=0.0))
+    greedy.run(6)
+    assert other.right.session.ids == greedy.ids
+    assert other.left_sampler["temperature"] == 1.0
+    assert other.right_sampler["temperature"] == 0.0
+
+
+def test_without_a_constraint_on_one_side() -> None:
+    made = Compare(None, None, regex("(foo)+d"))
+    assert (made.left_position["allowed"], made.right_position["allowed"]) == (6, 3)
+    assert made.left_machine == {"key": ""}
+    assert made.left_editor["pattern"] == ""
+    assert made.right_editor["pattern"] == "(foo)+d"
+
+
+def test_other_views_show_a_side() -> None:
+    made = Compare(None, regex("(foo)+d"), regex("foo"))
+    mask = Mask(cursor=made.left)
+    made.step()
+    assert mask.position == made.left_position
+    assert mask.place == made.left_place != made.right_place
+    made.left.step(FOOD)  # One line alone; the next step of both makes them even again.
+    assert made.index == 2
+    made.step()
+    assert made.left.session.ids == (FOO, FOOD, EOS)
+    assert made.right.session.ids == (FOO, EOS)
+    made.close()
+    made.left.jump(0)
+    assert (mask.position["k"], made.left_position["k"]) == (0, 3)
+
+
+def test_a_negative_position_is_an_error() -> None:
+    with pytest.raises(ExplorerError, match="no position"):
+        Compare(None, regex("foo"), regex("foo")).jump(-1)
+
+
+def test_a_line_goes_out_as_what_changed_of_it(page: Page) -> None:
+    first = page.made.get_state()["left_line"]
+    page.ask("step")
+    second = page.made.get_state("left_line")["left_line"]
+    assert "strip" in first
+    assert "strip" not in second
+    assert second["version"] > first["version"]
+    whole = page.ask("line", side="left")["line"]
+    assert whole["version"] == second["version"]
+    assert [token["id"] for token in whole["strip"]["tokens"]] == [FOO]

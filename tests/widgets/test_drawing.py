@@ -1,0 +1,119 @@
+"""What the page asks about drawings, without a browser: forms, the whole, missing arcs, one arc."""
+
+from __future__ import annotations
+
+import json
+from queue import Queue
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer.decoding.load import load_model
+from widgets.explorer import Explorer
+from widgets.toy import EOS
+
+
+def ask(made: Explorer, type: str, /, **content: object) -> dict[str, Any]:
+    """The answer to a message, whether it comes at once or later."""
+    answers: Queue[dict[str, Any]] = Queue()
+    made.send = lambda content, buffers=None: answers.put(content)  # type: ignore[method-assign]
+    made._receive(None, {"type": type, "re": 1, **content}, None)
+    answer = answers.get(timeout=60)
+    while answer.get("later"):
+        answer = answers.get(timeout=60)
+    json.dumps(answer, allow_nan=False)  # It can travel.
+    assert answer["re"] == 1
+    return answer
+
+
+def large(pattern: str) -> Explorer:
+    return Explorer(load_model("tiny"), explorer.regex(pattern))
+
+
+def test_the_byte_form_has_every_state() -> None:
+    made = Explorer(load_model("tiny"), explorer.regex("(é|ü|日)+x"))
+    assert made.session.dfa is not None
+    answer = ask(made, "draw", form="bytes")
+    found = answer["drawing"]["machines"]
+    states = made.session.dfa.constraint.dfa.num_states
+    assert len(found["character_fsa"]["nodes"]) == states
+    assert {e["label"] for e in found["character_fsa"]["edges"]} >= {"C3", "E6"}
+    assert set(answer["drawing"]["layouts"]["character_fsa"]["nodes"]) == {
+        node["id"] for node in found["character_fsa"]["nodes"]
+    }
+    made.close()
+
+
+def test_a_large_machine_is_drawn_whole_when_asked_for() -> None:
+    made = large("[a-z]{320}")
+    machine = ask(made, "machine")["machine"]
+    assert machine["states"] == {"characters": 321, "tokens": 321, "whole": False}
+    drawing = ask(made, "draw", form="characters")["drawing"]
+    assert len(drawing["machines"]["character_fsa"]["nodes"]) == 321
+    token = drawing["machines"]["token_dfa"]
+    assert not token["complete"] and token["caption"].startswith(f"{len(token['edges']):,} of ")
+    present = ask(made, "present", k=0, form="characters")["present"]
+    drawn = {e["id"] for e in token["edges"]} | {e["id"] for e in present["edges"]}
+    dfa = made.session.dfa
+    assert dfa is not None
+    targets = {dfa.step(dfa.start, t) for t in dfa.allowed(dfa.start).nonzero()[0].tolist()}
+    assert {f"q0-q{int(dfa.char_state[t])}" for t in targets if t is not None} <= drawn
+    made.close()
+
+
+def test_above_two_thousand_states_the_count_is_said() -> None:
+    made = large("[a-z]{2100}")
+    answer = ask(made, "draw", form="characters")
+    assert not answer["ok"] and answer["quiet"]
+    assert answer["error"]["message"].startswith("The machine has 2,101 states; above 2,000")
+    made.close()
+
+
+def test_the_classes_of_an_arc() -> None:
+    made = large('"[a-z ]*"')
+    dfa = made.session.dfa
+    assert dfa is not None
+    edges = ask(made, "machine")["machine"]["machines"]["token_dfa"]["edges"]
+    edge = max(edges, key=lambda e: e["count"])
+    answer = ask(made, "arc", source=edge["source"], target=edge["target"], form="characters")
+    counted = sum(len(dfa.tokens_of_class[class_]) for class_ in answer["classes"])
+    assert counted == edge["count"] and len(answer["classes"]) == edge.get("num_groups", 1)
+    assert ask(made, "arc", source="q99", target="q0")["classes"] == []
+    made.close()
+
+
+def test_an_added_token_is_in_the_figure_and_in_the_construction() -> None:
+    made = large("[0-9]{4}")
+    token = made.session.vocabulary.tokens.index(b"the")
+    before = ask(made, "around", k=0)["around"]
+    after = ask(made, "around", k=0, also=[token])["around"]
+
+    def shown(packet: dict[str, Any]) -> set[int]:
+        edges = packet["machines"]["detokenizing_fst"]["edges"]
+        return {t for e in edges if e["target"] == "t" for t in e["tokens"] or ()}
+
+    assert shown(after) == shown(before) | {token} and token not in shown(before)
+    total = sum(data is not None for data in made.session.vocabulary.tokens)
+    caption = after["machines"]["detokenizing_fst"]["caption"]
+    assert caption == f"{len(shown(after))} of {total:,} tokens; the composition uses all"
+    stages = ask(made, "stages", k=0, also=[token])["stages"]
+    assert len(stages) == 4
+    made.close()
+
+
+@pytest.mark.parametrize("kind", ["draw", "present", "arc"])
+def test_without_a_constraint_there_is_nothing_to_draw(kind: str) -> None:
+    made = Explorer()
+    made.cursor.edit(constraint=None)
+    if made.session.dfa is None:
+        answer = ask(made, kind, k=0, source="q0", target="q0")
+        assert not answer["ok"] and "no machine" in answer["error"]["message"]
+    made.close()
+
+
+def test_a_question_from_elsewhere_is_not_answered() -> None:
+    made = Explorer()
+    assert ask(made, "present", k=0, seen=made.session.generation + 1)["present"] is None
+    assert not ask(made, "present", k=EOS + 90)["ok"]
+    made.close()

@@ -1,0 +1,165 @@
+"""The parts as widgets of their own: what each sends, and that those on one cursor agree."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+
+import pytest
+
+import widgets
+from explorer.automata.constraint import regex
+from explorer.decoding.load import load_model
+from explorer.decoding.sampler import Sampler
+from explorer.decoding.session import Session
+from widgets import bundle
+from widgets.cursor import Cursor
+from widgets.explorer import Explorer
+from widgets.parts import (
+    ConstraintEditor,
+    Distribution,
+    Machines,
+    Mask,
+    OverTime,
+    Reasons,
+    SamplerControls,
+    Stepper,
+    TokenStrip,
+)
+from widgets.toy import ToyModel, toy_constraint
+from widgets.view import Controller, View
+
+PARTS = (
+    ConstraintEditor, Distribution, Machines, Mask, OverTime, Reasons, SamplerControls, Stepper,
+    TokenStrip,
+)  # fmt: skip
+FOO, FOR, FOOD = 2, 3, 4
+
+
+def ask(view: View, type: str, /, **content: object) -> dict[str, object]:
+    """What a page would get for a message."""
+    answers: list[dict[str, object]] = []
+    view.send = lambda content, buffers=None: answers.append(content)  # type: ignore[method-assign]
+    view._receive(None, {"type": type, "re": 1, **content}, None)
+    json.dumps(answers, allow_nan=False)
+    return answers[-1]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_takes_what_the_explorer_takes(part: type[View]) -> None:
+    lm = load_model("tiny")
+    made = part(
+        lm, regex("[0-9]{4}"), "The year is ", sampler=Sampler(1.0), seed=3, max_tokens=9, top_k=4
+    )
+    other = Session(
+        lm, regex("[0-9]{4}"), "The year is ", sampler=Sampler(1.0), seed=3, max_tokens=9
+    )
+    for _ in range(2):
+        assert ask(made, "step")["ok"]
+        other.step()
+    assert made.session.ids == other.ids
+    assert made.position["k"] == made.line["index"] == 2
+    assert made.position["allowed"] == int(other.allowed().sum())
+    made.close()
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_is_exported_and_its_module_stands_alone(part: type[View]) -> None:
+    assert getattr(widgets, part.__name__) is part
+    module = part.__dict__["_esm"]
+    assert "import " not in module.split("export default")[0].replace("important", "")
+    assert module.rstrip().splitlines()[-1].startswith("export default { render: standalone(")
+    assert "renderExplorer" not in module
+
+
+def test_every_view_is_a_part() -> None:
+    modules = {part.__dict__["_esm"] for part in PARTS}
+    assert modules == {bundle.module(view) for view in bundle.VIEWS}
+
+
+def test_only_what_a_page_shows_is_sent() -> None:
+    steps, time = Stepper(), OverTime()
+    assert "history" not in steps.line
+    assert time.line["history"]["allowed"] == [3]
+    assert steps.editor == steps.sampler == {}
+    assert SamplerControls().sampler["temperature"] == 0.0
+    assert ConstraintEditor().editor["text"] == "(foo)+d"
+    for made in (steps, time):
+        made.close()
+
+
+def test_a_page_that_draws_no_machine_gets_none() -> None:
+    mask = Mask()
+    bare = ask(mask, "machine", figures=False)["machine"]
+    whole = ask(mask, "machine")["machine"]
+    assert isinstance(bare, dict)
+    assert isinstance(whole, dict)
+    assert "layouts" not in bare
+    assert {name: whole[name] for name in bare} == bare
+    free = Mask(cursor=Cursor(Session(ToyModel(), None)))
+    assert ask(free, "machine", figures=False)["machine"] == {"key": ""}
+
+
+def test_those_on_one_cursor_follow_each_other() -> None:
+    steps = Stepper()
+    others = [part(cursor=steps.cursor) for part in PARTS]
+    whole = Explorer(cursor=steps.cursor)
+    ask(steps, "take", token=FOO)
+    ask(others[3], "take", token=FOOD)
+    for view in (*others, whole):
+        assert view.session.ids == (FOO, FOOD)
+        assert view.position == steps.position
+        assert view.place == steps.place
+    alone = Stepper()
+    assert (alone.position["k"], alone.place == steps.place) == (0, False)
+
+
+def test_those_on_one_cursor_share_what_was_written_and_worked_out() -> None:
+    editor = ConstraintEditor()
+    strip, mask = Mask(cursor=editor.cursor), Explorer(cursor=editor.cursor)
+    assert editor.controller is strip.controller
+    assert ask(editor, "edit", kind="choices", text="foo\nfood", prompt="")["ok"]
+    for view in (mask, editor):
+        assert (view.editor["kind"], view.editor["text"]) == ("choices", "foo\nfood")
+    assert mask.page_data is strip.page_data
+
+
+def test_a_place_is_worked_out_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = Stepper()
+    others = [Mask(cursor=steps.cursor), TokenStrip(cursor=steps.cursor)]
+    made: list[Controller] = []
+    state = Controller.state
+
+    def counted(self: Controller) -> dict[str, object]:
+        made.append(self)
+        return state(self)
+
+    monkeypatch.setattr(Controller, "state", counted)
+    steps.cursor.step()
+    assert made == [steps.controller]
+    others[0].close()
+    steps.cursor.step()
+    assert (others[0].position["k"], others[1].position["k"]) == (1, 2)
+
+
+def test_a_cursor_that_nobody_shows_is_forgotten() -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint()))
+    controller = Controller.of(cursor)
+    stop = controller.follow(lambda _: None)
+    assert Controller.of(cursor) is controller
+    stop()
+    cursor.step()
+    gone = weakref.ref(cursor)
+    del cursor, controller, stop
+    gc.collect()
+    assert gone() is None
+
+
+def test_errors_reach_the_part_that_asked() -> None:
+    steps = Stepper()
+    mask = Mask(cursor=steps.cursor)
+    answer = ask(mask, "take", token=FOR)
+    assert answer["ok"] is False
+    assert "not allowed" in str(answer["error"])
+    assert steps.position["k"] == 0

@@ -1,0 +1,124 @@
+"""The collapsed output: in a real kernel, in a converted notebook, and with hostile tokens."""
+
+from __future__ import annotations
+
+import base64
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from widgets.figures.snapshot import Snapshot
+from widgets.still import bundle
+
+nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+
+SHOW = "from widgets import Explorer\ne = Explorer()\ne"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the user's is read or written."""
+    for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+
+
+def executed(*cells: str) -> Any:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    # Without the widgets' state, as JupyterLab saves it by default.
+    nbclient.NotebookClient(
+        notebook, timeout=120, kernel_name="python3", store_widget_state=False
+    ).execute()
+    return notebook
+
+
+def printed(cell: Any) -> list[str]:
+    return "".join(str(o.text) for o in cell.outputs if o.output_type == "stream").split()
+
+
+class Elements(HTMLParser):
+    """Which elements there are, and the text inside."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_a_displayed_explorer_has_a_collapsed_output_that_follows_the_cells() -> None:
+    notebook = executed(SHOW, "e.cursor.step()\ne.cursor.step(4)", "e.snapshot()")
+    widget, still = notebook.cells[0].outputs
+    assert {
+        "application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain",
+    } <= set(widget.data)  # fmt: skip
+    # The second cell moved the cursor, and the output of the first has followed.
+    assert "Position 2 after 7 bytes: foofood" in still.data["text/plain"]
+    page = Elements(still.data["text/html"])
+    assert [tag for tag, _ in page.tags] == ["details", "summary", "img", "pre"]
+    assert "open" not in page.tags[0][1]
+    assert still.data["text/plain"] in page.words
+    image = base64.b64decode((page.tags[2][1]["src"] or "").split(",")[1]).decode()
+    assert image == notebook.cells[2].outputs[0].data["image/svg+xml"]
+    # A snapshot at the end of a cell shows itself, and a cell that moved nothing updates nothing.
+    assert "foofood" in notebook.cells[2].outputs[0].data["text/plain"]
+
+
+def test_it_waits_for_quiet_and_for_play_to_pause() -> None:
+    cells = executed(
+        SHOW,
+        # A step from elsewhere: no cell of it ends, so only the clock can bring the picture.
+        "import time, threading\nthreading.Timer(0.2, e.cursor.step).start()",
+        "end = time.monotonic() + 30\n"
+        "while (e.cursor.session.index == 0 or e._still._behind) and time.monotonic() < end:\n"
+        "    time.sleep(0.05)\n"
+        "print(e.cursor.session.index, e._still._behind)",
+        # During play nothing is drawn, at the end of a cell neither.
+        "e.cursor.playing = True\ne.cursor.step()\ntime.sleep(2.5)\nprint(e._still._behind)",
+        "print(e._still._behind)\ne.cursor.playing = False",
+        "print(e._still._behind)",
+    ).cells
+    assert printed(cells[2]) == ["1", "False"]
+    assert printed(cells[3]) == ["True"]
+    assert printed(cells[4]) == ["True"]
+    assert printed(cells[5]) == ["False"]
+    assert "Position 2" in cells[0].outputs[1].data["text/plain"]
+
+
+def test_a_closed_explorer_is_quiet_and_keeps_its_output() -> None:
+    cells = executed(SHOW, "c = e.cursor\ne.close()", "c.step()\nprint(c.playing)").cells
+    assert printed(cells[2]) == ["False"]
+    assert "Position 0" in cells[0].outputs[1].data["text/plain"]
+
+
+def test_a_converted_notebook_shows_the_picture() -> None:
+    nbconvert = pytest.importorskip("nbconvert", reason="nbconvert is not installed")
+    notebook = executed(SHOW, "e.cursor.step()")
+    html, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
+    found = re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=\n]+)", html)
+    # The widget's own output as it was displayed, and the collapsed one as it is now.
+    titles = [re.search("<title>(.*?)</title>", base64.b64decode(svg).decode()) for svg in found]
+    ours = [title[1].split(":")[0] for title in titles if title is not None]
+    assert ours == ["Position 0", "Position 1"]
+    assert "Position 1 after 3 bytes: foo" in html
+    markdown, resources = nbconvert.MarkdownExporter().from_notebook_node(notebook)
+    assert [name for name in resources["outputs"] if name.endswith(".svg")]
+    assert "Position 1 after 3 bytes: foo" in markdown
+
+
+def test_no_token_becomes_markup() -> None:
+    words = 'Position 0: </pre><script>alert(1)</script><img src=x onerror="alert(2)">&lt;'
+    page = Elements(bundle(Snapshot("<svg>\u2423</svg>", words, words))["text/html"])
+    assert [tag for tag, _ in page.tags] == ["details", "summary", "img", "pre"]
+    assert page.words.endswith(words)
+    assert page.tags[2][1]["alt"] == words
+    assert not any(name.startswith("on") for _, found in page.tags for name in found)

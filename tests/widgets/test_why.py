@@ -1,0 +1,307 @@
+"""The page's questions about reasons, without a browser; expectations are worked out with `re`."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import time
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer.decoding.sampler import Sampler
+from explorer.decoding.session import Session
+from tests.widgets import test_explorer
+from widgets.cursor import Cursor
+from widgets.editing import Later
+from widgets.explorer import Explorer
+from widgets.figures.packets import decompress
+from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
+from widgets.why import groups_at, packed
+
+F, OO, FOO, FOR, FOOD = range(5)
+PATIENCE = 60.0  # Seconds; for a busy machine, never part of a result.
+
+
+class Page(test_explorer.Page):
+    """A page that waits for answers that come later."""
+
+    def ask(self, type: str, /, **content: object) -> dict[str, Any]:
+        number = len(self.answers) + 1
+        self.explorer._receive(None, {"type": type, "re": number, **content}, None)
+        deadline = time.monotonic() + PATIENCE
+        while self.answers[-1].get("later"):
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        assert self.answers[-1]["re"] == number
+        json.dumps(self.answers[-1], allow_nan=False)  # It can travel.
+        return self.answers[-1]
+
+
+WORDS = [
+    "".join(letters)
+    for length in range(1, 11)
+    for letters in itertools.product("fod", repeat=length)
+    if re.fullmatch(PATTERN, "".join(letters))
+]
+"""All words of the toy's language of at most ten letters."""
+
+
+def starts_a_word(text: bytes) -> bool:
+    return any(word.startswith(text.decode()) for word in WORDS)
+
+
+def failing_offset(prefix: bytes, token: bytes) -> int | None:
+    """The least i such that no word starts with the prefix and the token's first i + 1 bytes."""
+    for i in range(len(token)):
+        if not starts_a_word(prefix + token[: i + 1]):
+            return i
+    return None
+
+
+def expected_letters(text: bytes) -> set[str]:
+    return {letter for letter in "fodr" if starts_a_word(text + letter.encode())}
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    made = Explorer()
+    yield Page(made)
+    made.close()
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+@pytest.mark.parametrize("token", range(5))
+def test_the_verdict_is_that_of_the_words(page: Page, steps: int, token: int) -> None:
+    for _ in range(steps):
+        page.ask("step")
+    prefix = page.explorer.session.text.encode()
+    told = page.ask("why", token=token, k=steps)["explanation"]
+    offset = failing_offset(prefix, TOKENS[token])
+    assert told["failed_at"] == offset
+    assert told["allowed"] is (offset is None)
+    assert bytes(told["bytes"]) == TOKENS[token]
+    if offset is not None:
+        letters = expected_letters(prefix + TOKENS[token][:offset])
+        [part] = told["parts"]
+        assert part["pattern"] == PATTERN
+        # What is underlined is what is expected: every place is one letter of the pattern.
+        assert {PATTERN[start:end] for start, end in part["spans"]} == letters
+        assert told["spans"] == part["spans"]
+        assert told["sentence"][0].isupper()
+
+
+def test_what_must_be_searched_for_comes_in_a_second_answer(page: Page) -> None:
+    page.ask("step")
+    assert "more" not in page.ask("why", token=EOS, k=1)["explanation"]
+    more = page.ask("more", token=EOS, k=1)["more"]
+    assert more["after"] == [FOOD]
+    assert page.ask("more", token=FOR, k=1)["more"]["nowhere"]
+    done = page.ask("more", token=F, k=1)["more"]["completion"]
+    text = "foo" + "f" + "".join(TOKENS[t].decode() for t in done["tokens"] if t != EOS)
+    assert re.fullmatch(PATTERN, text)
+    assert done["text"] == repr(text)
+    assert done["tokens"][-1] == EOS
+
+
+def test_after_forks_and_makes_the_token_allowed(page: Page) -> None:
+    page.ask("step")
+    more = page.ask("more", token=EOS, k=1)["more"]
+    assert page.ask("follow", tokens=more["after"])["ok"]
+    session = page.explorer.session
+    assert session.text == "foofood"
+    assert session.allowed()[EOS]
+    forks = page.line["strip"]["forks"]
+    assert [[t["id"] for t in fork["tokens"]] for fork in forks] == [[FOO], [FOO, FOOD]]
+    assert [fork["current"] for fork in forks] == [False, True]
+    assert page.position["k"] == 2
+
+
+def test_a_follow_that_is_not_possible_is_said(page: Page) -> None:
+    answer = page.ask("follow", tokens=[OO])
+    assert not answer["ok"]
+    assert "not allowed" in answer["error"]["message"]
+
+
+def test_earlier_names_the_place_and_what_was_taken_there(page: Page) -> None:
+    page.ask("take", token=F)
+    page.ask("take", token=OO)
+    page.ask("take", token=FOOD)
+    more = page.ask("more", token=OO, k=3)["more"]
+    assert more["earlier"] == {"position": 1, "chosen": OO}
+    assert not starts_a_word(b"foofood" + TOKENS[OO])
+    assert starts_a_word(b"f" + TOKENS[OO])
+
+
+def test_an_answer_about_a_place_that_was_left_is_not_worked_out(page: Page) -> None:
+    page.ask("step")
+    key = page.explorer.page_data.key()
+    for kind, name in (("more", "more"), ("widen", "widening"), ("reasons", "reasons"),
+                       ("group", "rows"), ("traps", "traps")):  # fmt: skip
+        assert page.ask(kind, token=FOR, k=1, group=0, key=key)[name] is not None
+        assert page.ask(kind, token=FOR, k=0, group=0, key=key)[name] is None
+        assert page.ask(kind, token=FOR, k=1, group=0, key="of another machine")[name] is None
+
+
+@pytest.mark.parametrize("kind", ["more", "widen", "reasons", "group", "traps"])
+def test_a_step_between_question_and_work_cancels_it(kind: str) -> None:
+    made = Explorer()
+    content = {"type": kind, "token": FOR, "k": 0, "group": 0}
+    late = made.controller.answer(content)
+    assert isinstance(late, Later)
+    in_time = made.controller.answer(content)
+    assert isinstance(in_time, Later)
+    put = in_time.work()
+    made.cursor.step()
+    # Neither what had not begun nor what was worked out already is said of the place that was left.
+    assert list((late.work()() or {}).values()) == [None]
+    assert list((put() or {}).values()) == [None]
+    made.close()
+
+
+def test_widening_can_be_used(page: Page) -> None:
+    page.ask("step")
+    change = page.ask("widen", token=FOR, k=1)["widening"]
+    assert change["whole"]
+    assert re.fullmatch(change["changed"], "foofor" + "d")
+    assert not re.fullmatch(PATTERN, "foofor" + "d")
+    assert page.ask("edit", kind="regex", text=change["changed"], prompt="")["ok"]
+    assert page.explorer.session.text == "foo"
+    assert page.ask("why", token=FOR, k=1)["explanation"]["allowed"]
+
+
+def test_groups_add_up_and_hold_exactly_their_tokens(page: Page) -> None:
+    page.ask("step")
+    found = page.ask("reasons", k=1)["reasons"]
+    assert (
+        found["allowed"] + sum(group["count"] for group in found["groups"]) == found["width"] == 6
+    )
+    assert found["z"] + sum(group["mass"] for group in found["groups"]) == pytest.approx(1)
+    assert found["z"] == pytest.approx(page.position["z"], rel=1e-4)
+    # After foo, by hand: for fails at r where o is expected, oo at o where d or f are, EOS early.
+    assert [group["examples"] for group in found["groups"]] == [[FOR], [EOS], [OO]]
+    assert "expects o," in found["groups"][0]["reason"]
+    for number, ids in enumerate([{FOR}, {EOS}, {OO}]):
+        answer = page.ask("group", k=1, group=number)
+        assert {row["id"] for row in answer["rows"]} == ids
+        raw = groups_at(page.explorer.session, page.explorer.trace, 1).members
+        assert answer["members"] == packed(raw)
+        assert set(np.flatnonzero(raw == number + 1).tolist()) == ids
+    assert [row["id"] for row in page.ask("search", query="o", k=1, group=2)["rows"]] == [OO]
+    assert page.ask("search", query="f", k=1, group=2)["rows"] == []
+
+
+def test_what_the_token_budget_takes_is_a_group_of_its_own() -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint(), max_tokens=3))
+    made = Explorer(cursor=cursor)
+    page = Page(made)
+    page.ask("take", token=F)
+    page.ask("take", token=OO) if made.session.allowed()[OO] else None
+    k = made.session.index
+    found = page.ask("reasons", k=k)["reasons"]
+    assert found["allowed"] == made.position["allowed"] == int(made.session.allowed().sum())
+    over = made.position["over_budget"]
+    assert over
+    [late] = [group for group in found["groups"] if "budget" in group["reason"]]
+    assert late["count"] == over
+    assert found["z"] + sum(group["mass"] for group in found["groups"]) == pytest.approx(1)
+    token = late["examples"][0]
+    told = page.ask("why", token=token, k=k)["explanation"]
+    assert (told["allowed"], told["over_budget"], told["stage"]) == (False, True, "allowed")
+    assert "token budget" in told["sentence"]
+    made.close()
+
+
+def test_the_samplers_part_is_said_with_its_rank() -> None:
+    cursor = Cursor(
+        Session(ToyModel(), toy_constraint(), sampler=Sampler(temperature=1.0, top_k=1))
+    )
+    made = Explorer(cursor=cursor)
+    page = Page(made)
+    told = page.ask("why", token=FOOD, k=0)["explanation"]
+    assert told["allowed"]
+    assert "top-k keeps 1 token here, and it is number 2" in told["sentence"]
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def night() -> Iterator[Page]:
+    made = Explorer(
+        explorer.load_model("tiny"),
+        explorer.choice([" New York", " Boston"]),
+        "The night train stops at",
+    )
+    page = Page(made)
+    page.ask("run", tokens=8)
+    yield page
+    made.close()
+
+
+def test_a_greedy_trap_stands_at_its_position(night: Page) -> None:
+    assert night.explorer.session.text == " New York"
+    traps = night.ask("traps")["traps"]
+    [trap] = [trap for trap in traps if trap["kind"] == "greedy_trap"]
+    assert trap["position"] == 0
+    facts = {fact["label"]: fact for fact in trap["facts"]}
+    new = night.explorer.session.vocabulary.ids_of(b" New")
+    assert facts["token"]["tokens"] == list(new)
+    # Right after it the model has something else in mind: the mask leaves almost nothing.
+    assert night.explorer.trace.positions[1].distribution is not None
+    z = night.explorer.trace.positions[1].distribution.z
+    assert z < 0.05
+    assert float(facts["feasible mass after it"]["text"]) == pytest.approx(z, rel=0.01)
+
+
+def test_groups_of_a_real_vocabulary_add_up(night: Page) -> None:
+    night.ask("jump", k=1)
+    found = night.ask("reasons", k=1)["reasons"]
+    assert len(found["groups"]) <= 13
+    session = night.explorer.session
+    assert found["allowed"] == int(session.allowed().sum())
+    assert found["allowed"] + sum(group["count"] for group in found["groups"]) == found["width"]
+    assert found["z"] + sum(group["mass"] for group in found["groups"]) == pytest.approx(1)
+    answer = night.ask("group", k=1, group=0)
+    best = cast("list[dict[str, Any]]", answer["rows"])
+    assert found["groups"][0]["examples"] == [row["id"] for row in best][:6]
+    assert [row["model"] for row in best] == sorted((row["model"] for row in best), reverse=True)
+    # One question, asked again at the same place, is answered from memory.
+    trace = night.explorer.cursor.full_trace()
+    assert groups_at(session, trace, 1) is groups_at(session, trace, 1)
+
+
+def test_a_white_space_loop_is_a_trap_of_the_constraint() -> None:
+    made = Explorer(explorer.load_model("tiny"), explorer.regex(r"\{\s*[0-9]\}"), "x")
+    traps = Page(made).ask("traps")["traps"]
+    [loop] = [trap for trap in traps if trap["kind"] == "whitespace_loop"]
+    assert loop["position"] is None
+    vocabulary = made.session.vocabulary
+    [tokens] = [fact["tokens"] for fact in loop["facts"] if fact["label"] == "tokens"]
+    assert tokens
+    assert all((vocabulary.tokens[token] or b"x").isspace() for token in tokens)
+    made.close()
+
+
+def test_without_a_constraint_there_is_nothing_to_explain() -> None:
+    made = Explorer(cursor=Cursor(Session(ToyModel(), None)))
+    page = Page(made)
+    assert page.ask("why", token=FOR, k=0)["explanation"]["allowed"]
+    assert page.ask("more", token=FOR, k=0)["more"] is None
+    assert page.ask("reasons", k=0)["reasons"] is None
+    assert page.ask("traps")["traps"] == []
+    made.close()
+
+
+def test_the_page_without_a_kernel_holds_the_reasons(page: Page) -> None:
+    page.ask("step")
+    html = page.ask("export")["html"]
+    packed_run = re.search(r'id="run">([^<]+)<', html)
+    assert packed_run is not None
+    data = cast("dict[str, Any]", decompress(packed_run[1]))
+    assert data["summaries"][1] == page.ask("reasons", k=1)["reasons"]
+    assert data["traps"] == page.ask("traps")["traps"]
+    stored = data["reasons"][1][str(FOR)]
+    assert stored["more"]["nearest"] == page.ask("more", token=FOR, k=1)["more"]["nearest"]

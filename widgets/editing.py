@@ -1,0 +1,197 @@
+"""What is asked, changed from the page: the prompt, the constraint, the preset.
+
+A constraint takes long to compile now and then, and a page can only say "cancel" to a kernel that
+is not waiting. So an edit that compiles is answered later: its `Later` is worked out without the
+cursor's lock, while everything else goes on with the old constraint, and is put in place under it.
+At most one edit of a cursor counts; a newer one, or a cancel, calls the older one off.
+
+Who cannot wait for an answer is answered at once: then the edit compiles here, within its budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from explorer.automata.constraint import Constraint
+from explorer.automata.source import Choice, Regex
+from explorer.budget import Budget
+from explorer.decoding.load import load_model
+from explorer.decoding.model import LanguageModel
+from explorer.decoding.session import Session
+from explorer.tokens.compile import compile
+from explorer.tokens.token_dfa import TokenDFA
+from widgets import kinds
+from widgets.cursor import Cursor
+from widgets.toy import ToyModel, toy_constraint
+from widgets.worker import CalledOff, CallOff, CompileWorker, shared_worker
+
+COMPILE: Final = Budget(seconds=10.0)
+"""Limits for a constraint that is typed: one waits for it."""
+
+GRACE: Final = 0.5
+"""Seconds that a compilation may still take when a newer one waits: a new process takes as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """An answer that takes long.
+
+    Args:
+        work: What takes long; called on a thread, without the cursor's lock. Returns what puts
+            the result in place, to be called inside the lock; it may have something to say.
+    """
+
+    work: Callable[[], Callable[[], dict[str, object] | None]]
+
+
+class Editing:
+    """The edits of one cursor.
+
+    Args:
+        cursor: The place.
+        top_k: How many tokens of the distributions are shown, in a session that an edit begins.
+
+    Attributes:
+        budget: Limits of each compilation.
+        worker: What compiles; ``None`` until a page has shown the editor, or wants to wait.
+    """
+
+    def __init__(self, cursor: Cursor, *, top_k: int = 10) -> None:
+        self.budget = COMPILE
+        self.worker: CompileWorker | None = None
+        self._cursor = cursor
+        self._top_k = top_k
+        self._newest = CallOff()
+        self._other: LanguageModel | None = None
+        self._written: WeakKeyDictionary[TokenDFA, tuple[str, str]] = WeakKeyDictionary()
+
+    def ready(self) -> None:
+        """A page shows the editor: have a warm worker, so that the first edit finds it."""
+        if self.worker is None:
+            self.worker = shared_worker()
+            self.worker.warm(self._cursor.session.vocabulary)
+
+    def text(self) -> tuple[str, str]:
+        """The kind and the text of the constraint, as the user wrote it."""
+        dfa = self._cursor.session.dfa
+        known = None if dfa is None else self._written.get(dfa)
+        return known or written(self._cursor.session.constraint)
+
+    def cancel(self) -> None:
+        """Call off what is being compiled; the last good constraint stays."""
+        self._newest.call()
+
+    def edit(self, content: Mapping[str, Any]) -> Later | None:
+        """Ask something else.
+
+        Args:
+            content: ``kind`` and ``text`` of the constraint, ``prompt``, the name of the
+                ``preset`` they come from, if they do, and ``later`` if the answer may come later.
+
+        Returns:
+            The rest of it, if it has to be waited for; ``None`` if it is done.
+
+        Raises:
+            ExplorerError: What the constraint or the compilation says.
+        """
+        self._newest.call(GRACE)
+        mine = self._newest = CallOff()
+        question = str(content["kind"]), str(content["text"])
+        prompt = str(content.get("prompt", ""))
+        worker = self._waited(content)
+        session = self._cursor.session
+        if content.get("preset") == kinds.TOY:
+            if session.lm is not None and not isinstance(session.lm, ToyModel):
+                self._other = session.lm
+            self._begin(ToyModel(), toy_constraint(), "")
+            return None
+        # A preset of another language needs a vocabulary that can write it.
+        elsewhere = isinstance(session.lm, ToyModel) and bool(content.get("preset"))
+        if question == self.text() and not elsewhere:
+            self._change(None, prompt)
+            return None
+
+        def work() -> Callable[[], None]:
+            lm, vocabulary = session.lm, session.vocabulary
+            if elsewhere:
+                lm = self._other or load_model("tiny")
+                vocabulary = lm.vocabulary
+            if worker is None:
+                dfa = compile(kinds.build(*question), vocabulary, self.budget)
+            else:
+                dfa = worker.compile(question, vocabulary, self.budget, mine)
+
+            def put() -> None:
+                mine.check()
+                if self._cursor.session.lm is not session.lm:
+                    raise CalledOff("Another model was chosen meanwhile.")
+                self._written[dfa] = question
+                if elsewhere and lm is not None:
+                    self._other = lm
+                    self._begin(lm, dfa, prompt)
+                else:
+                    self._change(dfa, prompt)
+
+            return put
+
+        if worker is not None:
+            return Later(work)
+        work()()
+        return None
+
+    def _waited(self, content: Mapping[str, Any]) -> CompileWorker | None:
+        """The worker, for who waits for its answer."""
+        if not content.get("later"):
+            return None
+        if self.worker is None:
+            self.worker = shared_worker()
+        return self.worker
+
+    def _change(self, dfa: TokenDFA | None, prompt: str) -> None:
+        session = self._cursor.session
+        fixed = isinstance(session.lm, ToyModel) or not isinstance(session.prompt, str)
+        changed = None if fixed or prompt == session.prompt else prompt
+        if dfa is not None or changed is not None:
+            self._cursor.edit(constraint=dfa, prompt=changed)
+
+    def _begin(self, lm: LanguageModel, constraint: Constraint | TokenDFA, prompt: str) -> None:
+        session = self._cursor.session
+        self._cursor.replace(
+            Session(
+                lm,
+                constraint,
+                prompt,
+                sampler=session.sampler,
+                seed=session.seed,
+                top_k=self._top_k,
+                budget=self.budget,
+            )
+        )
+
+
+def written(constraint: Constraint | None) -> tuple[str, str]:
+    """The kind and the text of a constraint, as the editor shows it.
+
+    Args:
+        constraint: The constraint.
+
+    Example:
+        >>> from explorer.automata.constraint import choice
+        >>> written(choice(["yes", "no"]))
+        ('choices', 'yes\\nno')
+    """
+    if constraint is None:
+        return "regex", ""
+    match constraint.source:
+        case Regex():
+            return "regex", constraint.source.pattern
+        case Choice():
+            return "choices", "\n".join(constraint.source.texts)
+        case _:
+            return "regex", str(constraint)
+
+
+__all__ = ["COMPILE", "Editing", "Later", "written"]

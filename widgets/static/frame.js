@@ -1,0 +1,83 @@
+// What stands around a view, alone or among others: what went wrong, whether the kernel is there,
+// what is read out, and the keys.
+
+/** The lines about errors and the kernel, and the one that is read out; `uis` are the page states
+ * of the views inside. */
+function frame(model, root, ...uis) {
+  const note = h("div.lmx-note", { role: "status", hidden: true });
+  const failure = h("div.lmx-error", { role: "alert", hidden: true });
+  const live = h("div.lmx-live", { "aria-live": "polite" });
+  let error = null;
+  const update = () => {
+    const gone = uis.some((ui) => ui.gone);
+    const busy = uis.some((ui) => ui.busy);
+    note.hidden = !gone && !busy;
+    put(note, gone ? "kernel restarted: run the cell. The steps already sent can still be read." : busy ? "kernel busy…" : "");
+    root.classList.toggle("gone", gone);
+    failure.hidden = !error;
+    if (!error) return;
+    put(failure, h("div.row", {}, h("b", {}, error.title || "Something went wrong"), h("div.sp"), h("button.quiet", { onclick: () => {
+      error = null;
+      update();
+    } }, "close")), h("p", {}, error.message || ""), error.remedy ? h("p", {}, error.remedy) : null,
+      error.details ? h("details", {}, h("summary", {}, "details"), h("pre", {}, error.details)) : null);
+  };
+  const heard = (content) => {
+    if (!content || content.ok !== false || content.quiet) return;
+    error = content.error || null;
+    update();
+  };
+  model.on("msg:custom", heard);
+  const ends = uis.flatMap((ui) => [ui.on("change", update), ui.on("live", (text) => (live.textContent = text))]);
+  update();
+  return {
+    note, failure, live,
+    end: () => {
+      if (model.off) model.off("msg:custom", heard);
+      for (const end of [...ends, ...uis.map((ui) => ui.end)]) end();
+    },
+  };
+}
+
+/** Keys for a view that has a stepper or bars; text fields keep theirs. */
+function listen(root, ui) {
+  const steps = (name) => ui.steps && ui.steps[name];
+  const keys = {
+    ArrowRight: steps("step"),
+    ArrowLeft: steps("back"),
+    Home: steps("start"),
+    End: steps("end"),
+    " ": steps("play"),
+    Escape: () => (ui.selected = ui.inside = null),
+  };
+  root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTextField(event.target)) return;
+    const pressed = event.key === " " && event.target.closest("button, [role=button], input, summary");
+    const graph = event.target.closest(".lmx-graph") && /^[+\-0]$/.test(event.key);
+    if (pressed || graph) return;
+    if (keys[event.key]) keys[event.key]();
+    else if (/^[1-9]$/.test(event.key)) ui.takeNth(Number(event.key));
+    else return;
+    event.preventDefault();
+  });
+}
+
+/** A view that stands alone in its cell. `wants` is what `pageState` asks for; `keyed` views take
+ * keys. */
+function standalone(name, render, wants, keyed) {
+  return ({ model, el }) => {
+    const root = h("div.lmx-root.lmx-alone", { tabindex: keyed ? 0 : null });
+    el.append(root);
+    island(root);
+    const ui = pageState(model, wants);
+    const around = frame(model, root, ui);
+    const body = h("div.lmx-body.lmx-part-" + name);
+    root.append(around.note, around.failure, body, around.live);
+    const undo = render({ model, el: body, ui, alone: true });
+    if (keyed) listen(root, ui);
+    return () => {
+      if (undo) undo();
+      around.end();
+    };
+  };
+}

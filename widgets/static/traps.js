@@ -1,0 +1,103 @@
+// Traps: marks in the token strip at their position, and what each is about.
+//
+// They are looked for when the page has come to rest, never with a step, and once for all views.
+
+/** A trap in full: what, evidence, remedy. */
+function trapText(ui, trap) {
+  return h("div.lmx-trap", {}, h("b", {}, trap.title), h("p", {}, trap.message),
+    h("p.dim", {}, trap.facts.map((fact, i) => [i ? " · " : "", fact.label + " ", fact.tokens ? fact.tokens.map((id) => ui.token(id)) : h("code", {}, fact.text)])),
+    h("p", {}, h("b", {}, "Remedy: "), trap.remedy));
+}
+
+/** Ask for something when the page has come to rest: not while playing, and a moment after the last
+ * change of `path`. An answer is kept only if the page is still at the same place. */
+function atRest(ui, type, path, take, wait = 150) {
+  let done = "";
+  let pending = "";
+  let timer = 0;
+  const ask = async (key) => {
+    pending = "";
+    if (key !== path() || ui.playing) return;
+    done = key;
+    const answer = await ui.ask(type, { k: ui.position.k, key: (ui.model.get("machine") || {}).key, late: true });
+    if (!answer.ok || key !== path()) return;
+    take(answer, key);
+    ui.changed();
+  };
+  const look = () => {
+    const key = path();
+    if (!ui.position || ui.gone || ui.playing || !(ui.model.get("machine") || {}).key || key === done || key === pending) return;
+    clearTimeout(timer);
+    pending = key;
+    timer = setTimeout(() => ask(key), wait);
+  };
+  const off = ui.on("change", look);
+  look();
+  return () => {
+    clearTimeout(timer);
+    off();
+  };
+}
+
+/** Keep `ui.traps` to the line that is shown; the first view that asks does it for all. */
+function watchTraps(ui) {
+  if (ui.traps) return () => {};
+  ui.traps = [];
+  const line = () => (ui.position ? pathKey(ui, ui.tokens().length) : "");
+  return atRest(ui, "traps", line, (answer) => (ui.traps = answer.traps || []), 300);
+}
+
+/** Marks and a panel for the traps of a run. `mark` puts the marks into a row of tokens. */
+function trapMarks(ui) {
+  const off = watchTraps(ui);
+  let open = null;
+  let origin = null;
+  let entered = false;
+  let drawn = "";
+  const panel = h("section.lmx-trap-panel", { hidden: true, "aria-label": "traps", onkeydown: (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    close();
+  } });
+  const close = () => {
+    open = null;
+    panel.hidden = true;
+    ui.changed();
+    // The marks are drawn anew; the one that opened it is found again by its position.
+    const place = origin && origin.getAttribute("data-trap");
+    requestAnimationFrame(() => requestAnimationFrame(() => panel.parentElement?.querySelector(`[data-trap="${place}"]`)?.focus({ preventScroll: true })));
+  };
+  const mark = (row) => {
+    const places = new Map();
+    for (const trap of ui.traps || []) {
+      if (trap.position !== null) places.set(trap.position, [...(places.get(trap.position) || []), trap]);
+    }
+    for (const [k, traps] of places) {
+      const said = traps.map((trap) => trap.title).join(", ");
+      const sign = h("button.lmx-trapmark", {
+        "data-trap": k, title: said, "aria-label": `warning at position ${k}: ${said}`, "aria-expanded": open === k,
+        onclick: () => {
+          open = open === k ? null : k;
+          entered = open !== null;
+          ui.changed();
+        },
+      }, "⚠", traps.length > 1 ? h("sup", {}, traps.length) : null);
+      const before = row.querySelector(`[data-k="${k + 1}"]`);
+      if (before) before.before(sign);
+      else row.append(sign);
+      if (open === k) origin = sign;
+    }
+    const shown = open !== null && places.get(open);
+    panel.hidden = !shown;
+    // Drawn anew only if it is another one, so that the focus stays in it.
+    const key = shown ? open + JSON.stringify(shown) + !!ui.vocabulary : "";
+    if (key === drawn) return;
+    drawn = key;
+    if (!shown) return;
+    put(panel, h("div.row", {}, h("b", {}, `⚠ At position ${open}`), h("div.sp"), h("button.quiet", { "aria-label": "close", title: "close (Esc)", onclick: close }, "✕")),
+      shown.map((trap) => trapText(ui, trap)));
+    if (entered) panel.querySelector("button").focus({ preventScroll: true });
+    entered = false;
+  };
+  return { panel, mark, off };
+}

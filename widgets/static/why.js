@@ -1,0 +1,167 @@
+// Why a token is allowed or masked: the panel beside the bars.
+//
+// It opens with the verdict. What must be searched for is asked once that is shown, one request at a
+// time and only for the token that is still looked at; the change of the pattern, which the kernel
+// compiles, comes last and after a moment's rest.
+
+const REST = 350;
+
+/** The panel. `closed` is called after it was closed by its cross or by Escape. */
+function whyPanel(ui, closed) {
+  const el = h("section.lmx-why", { "aria-live": "polite", "aria-label": "why", onkeydown: (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    close();
+  } });
+  const close = () => {
+    const inside = el.contains(document.activeElement);
+    ui.selected = null;
+    ui.changed();
+    if (inside) closed();
+  };
+  const details = new Map(); // path and token → {more, widening}
+  let asking = false;
+  let timer = 0;
+  const keyOf = (token) => pathKey(ui, ui.position.k) + "|" + token;
+  const still = (key) => ui.selected !== null && ui.position && keyOf(ui.selected) === key;
+  const machineKey = () => (ui.model.get("machine") || {}).key;
+
+  const search = async (token, told) => {
+    const key = keyOf(token);
+    if (asking || ui.gone) return;
+    const known = details.get(key);
+    if (known && (known.done || known.resting)) return;
+    if (details.size > 200) details.clear();
+    if (!known) {
+      if (told.more) return details.set(key, { more: told.more, done: true }), ui.changed();
+      asking = true;
+      const answer = await ui.ask("more", { token, k: ui.position.k, key: machineKey(), late: true });
+      asking = false;
+      const wide = told.stage === "constraint";
+      if (answer.ok) details.set(key, { more: answer.more || {}, done: !wide });
+      else details.set(key, { more: {}, done: true });
+    } else {
+      known.resting = true;
+      clearTimeout(timer);
+      timer = setTimeout(async () => {
+        known.resting = false;
+        if (!still(key) || asking || ui.playing) return ui.changed();
+        asking = true;
+        const answer = await ui.ask("widen", { token, k: ui.position.k, key: machineKey(), late: true });
+        asking = false;
+        details.set(key, { ...known, done: true, widening: answer.ok ? answer.widening : null });
+        ui.changed();
+      }, REST);
+    }
+    ui.changed();
+  };
+
+  /** Look at a token, without the second click's closing. */
+  ui.look = (id) => {
+    ui.selected = id;
+    ui.changed();
+  };
+  /** What the constraint's editor underlines: what the reason in view expects, else the position. */
+  ui.spans = () => {
+    const told = ui.selected !== null && !ui.position.finished ? ui.reasons.get(keyOf(ui.selected)) : null;
+    return told ? told.spans || [] : ui.position.spans || [];
+  };
+  const chip = (id) => h("button.lmx-ask", { title: "why?", onclick: () => ui.look(id) }, ui.token(id));
+  const live = () => !ui.gone && !ui.model.get("replay");
+  const follow = async (tokens, token) => {
+    const answer = await ui.ask("follow", { tokens });
+    if (answer.ok) ui.look(token);
+  };
+  const goTo = async (k, token) => {
+    const answer = await ui.go(k);
+    if (answer && answer.ok !== false) ui.look(token);
+  };
+  const use = (pattern) => {
+    const e = ui.model.get("editor") || {};
+    return ui.ask("edit", { kind: "regex", text: pattern, prompt: e.prompt || "" });
+  };
+
+  const boxes = (told) => {
+    const out = [];
+    for (const [i, piece] of characters(told.bytes || []).entries()) {
+      const ends = piece.at + piece.size;
+      const at = told.failed_at;
+      const fails = at !== null && at !== undefined && at < ends;
+      const rest = fails && at < piece.at;
+      const hex = (told.bytes || []).slice(piece.at, ends).map((b) => b.toString(16).toUpperCase().padStart(2, "0")).join(" ");
+      const said = rest ? "not read" : fails ? "fails here" : "is read";
+      out.push(h("span." + (rest ? "rest" : fails ? "ko" : "ok"), { "data-box": i, title: `${hex}: ${said}` }, piece.nodes));
+    }
+    return out.length ? h("div.boxes", { role: "img", "aria-label": "the token's characters, up to the one that fails" }, out) : null;
+  };
+  const expected = (told) => (told.parts || []).map((part) =>
+    h("p.dim", {}, part.role === "excludes" ? "Excluded by " : told.allowed ? "What comes next: " : "Expected by ", underlinedPattern(part.pattern, part.spans)));
+
+  const found = (token, told, { more, widening }) => {
+    const out = [];
+    const able = live();
+    const act = (label, title, onclick) => h("button.lmx-act", { title, onclick, disabled: !able }, label);
+    if (more.completion) {
+      const c = more.completion;
+      out.push(h("p.dim", {}, "Shortest complete text through it: ", h("code", {}, c.text)));
+      if (c.forced) out.push(h("p.dim", {}, "After it the text must go on with ", h("code", {}, c.forced)));
+    }
+    if (more.after && more.after.length && !told.allowed) {
+      out.push(h("p.after", {}, act(["take ", more.after.slice(0, 8).map((id) => ui.token(id)), more.after.length > 8 ? ` and ${more.after.length - 8} more` : "", " first"],
+        "go on beside this line, and take them there", () => follow(more.after, token)), " → then ", ui.token(token), " is allowed"));
+    } else if (more.nowhere) out.push(h("p.dim", {}, "Nothing makes ", ui.token(token), " allowed from here."));
+    if (more.earlier) {
+      out.push(h("p.earlier", {}, `Allowed at position ${more.earlier.position}, where `, ui.token(more.earlier.chosen), " was taken instead ",
+        h("button.lmx-act", { title: "jump to that position", onclick: () => goTo(more.earlier.position, token) }, "→ go there")));
+    }
+    if (more.nearest && more.nearest.length) out.push(h("p.dim.nearest", {}, "Nearest allowed: ", more.nearest.map(chip)));
+    if (widening) {
+      out.push(h("p.dim.widening", {}, "It would be allowed if ", h("code", {}, widening.from), " were ", h("code", {}, widening.to), ": ", h("code", {}, widening.changed), " ",
+        widening.whole ? act("use this constraint", "put it into the editor and compile it", () => use(widening.changed)) : null));
+    }
+    return out;
+  };
+
+  let shown = "";
+  const update = () => {
+    const p = ui.position;
+    el.hidden = !p || p.finished || ui.selected === null;
+    if (el.hidden) {
+      shown = "";
+      return el;
+    }
+    const token = ui.selected;
+    const told = ui.why(token);
+    const key = keyOf(token);
+    const known = details.get(key);
+    if (told && told.stage) search(token, told);
+    // Drawn anew only if there is something new, so that focus and selection stay.
+    const state = [key, !!told, !!known, !!(known && known.widening), live(), !!ui.vocabulary].join("|");
+    if (state === shown) return el;
+    const focused = el.contains(document.activeElement);
+    shown = state;
+    const cross = h("button.quiet.close", { title: "close (Esc)", "aria-label": "close", onclick: close }, "✕");
+    el.classList.toggle("waiting", !known && (!told || !!told.stage));
+    if (!told) return put(el, h("h4", {}, "Why is ", ui.token(token), "…", h("div.sp"), cross));
+    const here = p.k === (ui.line.index ?? p.k);
+    const take = told.allowed && here ? h("button.p.take", { disabled: !live(), title: "take this token", onclick: () => ui.take(token) }, "take it") : null;
+    put(el, h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?", h("div.sp"), take, cross),
+      h("p.said", {}, told.sentence || told.message || ""), boxes(told), expected(told),
+      (told.notes || []).map((note) => h("p.dim", {}, note)), known ? found(token, told, known) : null);
+    if (focused) el.querySelector(".close").focus({ preventScroll: true });
+    return el;
+  };
+  return { el, update };
+}
+
+/** The lowest place of the window that shows an element's surroundings. */
+function visibleBottom(el) {
+  let bottom = window.innerHeight;
+  for (let box = el.parentElement; box; box = box.parentElement) {
+    const style = getComputedStyle(box);
+    if (!/auto|scroll|overlay/.test(style.overflowY)) continue;
+    // What grows with its content does not cut anything off.
+    if (box.scrollHeight > box.clientHeight + 1) bottom = Math.min(bottom, box.getBoundingClientRect().bottom);
+  }
+  return bottom;
+}
