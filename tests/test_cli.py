@@ -14,9 +14,10 @@ import pytest
 
 import explorer
 from explorer import TokenDFA, Vocabulary, cli
+from explorer.cli import demo, machine_lines
 
 ROOT = Path(__file__).resolve().parent.parent
-TOKENIZER = cli.shipped_tokenizer()
+TOKENIZER = demo.shipped_tokenizer()
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +130,8 @@ def test_a_wrong_command_line_is_refused(
 
 
 def test_a_demonstration_walks_to_the_end_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    toy = Vocabulary.from_bytes([*cli.TOY_TOKENS, None], eos_ids=[len(cli.TOY_TOKENS)])
-    cli.demonstrate("Toy", cli.TOY_PATTERN, cli.TOY_TEXT, toy)
+    toy = Vocabulary.from_bytes([*demo.TOY_TOKENS, None], eos_ids=[len(demo.TOY_TOKENS)])
+    demo.demonstrate("Toy", demo.TOY_PATTERN, demo.TOY_TEXT, toy)
     printed = capsys.readouterr().out
     taken = [line.split()[1] for line in printed.splitlines() if line.split()[:1] == ["take"]]
     assert taken == ["'foo'", "'food'", "<EOS>"]
@@ -160,7 +161,7 @@ def test_a_terminal_that_knows_ascii_only_shows_escapes(tokenizer: Path) -> None
 
 
 def test_half_a_character_is_shown_as_bytes() -> None:
-    assert [cli.show(data) for data in (b"a\n", b"\xf0\x9f", None)] == [
+    assert [machine_lines.show(data) for data in (b"a\n", b"\xf0\x9f", None)] == [
         "'a\\n'",
         "<F0 9F>",
         "<not text>",
@@ -170,7 +171,7 @@ def test_half_a_character_is_shown_as_bytes() -> None:
 def test_a_walk_says_where_no_token_goes_on() -> None:
     vocabulary = Vocabulary.from_bytes([b"a", b"b", None], eos_ids=[2])
     dfa = explorer.compile(explorer.regex("ab*"), vocabulary)
-    assert "no allowed token goes on with the text" in list(cli.walk_lines(dfa, "ba"))[-1]
+    assert "no allowed token goes on with the text" in list(machine_lines.walk_lines(dfa, "ba"))[-1]
 
 
 def test_standard_output_may_be_any_stream(tokenizer: Path) -> None:

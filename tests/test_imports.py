@@ -26,7 +26,7 @@ LAYERS = (
     ("tokens",),
     ("decoding",),
     ("analysis",),
-    ("cli", "cli_doctor", "cli_lab", "cli_trace", "cli_why"),
+    ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

@@ -4,13 +4,18 @@ A widget loads one module and cannot import a neighbour, and there is no build s
 file that only declares, and its module is `shared.js`, the views it is made of, and one line that
 exports a renderer. The stand-alone page runs the same text.
 
-Whole-line comments are left out, because every widget sends its module over the wire.
+Every widget sends its module over the wire, and a notebook that keeps widgets keeps it too. So
+comments and indentation are left out, and what travels is a few lines that inflate the rest and
+import it, once per page however many widgets there are.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
+import zlib
 from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
@@ -53,6 +58,24 @@ WHOLES: Final = {
 """What is made of parts: the renderer, and the parts."""
 
 _COMMENTS: Final = re.compile(r"^[ \t]*(/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+_INDENTATION: Final = re.compile(r"^[ \t]+", re.MULTILINE)
+
+_LOADER: Final = """\
+const name = "%(name)s";
+const modules = (globalThis[Symbol.for("explorer.modules")] ??= new Map());
+const load = async () => {
+  const bytes = Uint8Array.from(atob("%(data)s"), (c) => c.charCodeAt(0));
+  const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const blob = new Blob([await new Response(text).arrayBuffer()], { type: "text/javascript" });
+  return import(/* @vite-ignore */ URL.createObjectURL(blob));
+};
+if (!modules.has(name)) modules.set(name, load());
+export default {
+  async render(context) {
+    return (await modules.get(name)).default.render(context);
+  },
+};
+"""
 
 
 def source(name: str) -> str:
@@ -77,7 +100,8 @@ def script(view: str = "explorer") -> str:
     if view in WHOLES:
         names.append(view)
     joined = "\n".join(source(f"{name}.js") for name in dict.fromkeys(names))
-    return _COMMENTS.sub("", joined).replace("\nexport function ", "\nfunction ")
+    bare = _INDENTATION.sub("", _COMMENTS.sub("", joined))
+    return bare.replace("\nexport function ", "\nfunction ")
 
 
 def renderer(view: str = "explorer") -> str:
@@ -98,16 +122,19 @@ def renderer(view: str = "explorer") -> str:
 
 @cache
 def module(view: str = "explorer") -> str:
-    """The ES module of a view, as a widget loads it.
+    """The ES module of a view, as a widget loads it: `script` compressed, behind a loader.
 
     Args:
         view: A name of `VIEWS` or of `WHOLES`.
 
     Example:
-        >>> module("explorer").splitlines()[-1]
-        'export default { render: renderExplorer };'
+        >>> len(module("mask")) < len(script("mask")) / 2
+        True
     """
-    return f"{script(view)}\nexport default {{ render: {renderer(view)} }};\n"
+    text = f"{script(view)}\nexport default {{ render: {renderer(view)} }};\n".encode()
+    packed = zlib.compress(text, 9)
+    name = f"{view}-{hashlib.sha256(packed).hexdigest()[:16]}"
+    return _LOADER % {"name": name, "data": base64.b64encode(packed).decode("ascii")}
 
 
 def style() -> str:

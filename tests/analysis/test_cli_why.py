@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import explorer
-from explorer.cli_why import add_parser
+from explorer.cli.why import add_parser
 from explorer.errors import ExplorerError
 
 
@@ -115,7 +115,7 @@ def test_a_saved_trace_of_an_unknown_model(
 def test_a_tokenizer_file_needs_no_torch() -> None:
     script = (
         "import argparse, sys\n"
-        "from explorer.cli_why import add_parser\n"
+        "from explorer.cli.why import add_parser\n"
         "parser = argparse.ArgumentParser()\n"
         "add_parser(parser.add_subparsers())\n"
         "words = ['why', '--model', 'tiny', '--regex', '[0-9]+', '--token', 'x']\n"

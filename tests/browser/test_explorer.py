@@ -411,12 +411,12 @@ def test_narrow_has_tabs_and_nothing_sticks_out(toy: Locator, notebook: Notebook
     toy.locator(".lmx-tabs").wait_for(state="visible")
     for machine in MACHINES:
         toy.locator(f'[data-tab="{machine}"]').click()
-        toy.locator(f'[data-machine="{machine}"] svg').wait_for(state="visible")
+        toy.locator(f'[data-machine="{machine}"] svg[role=img]').wait_for(state="visible")
         assert toy.locator(".lmx-machine:visible").count() == 1
     assert toy.evaluate("(el) => el.scrollWidth <= el.clientWidth + 1")
     # Labels of graphs are at least 11 px on the screen, however small the drawing.
     sizes = toy.evaluate(
-        """(el) => [...el.querySelectorAll('.lmx-graph svg')]
+        """(el) => [...el.querySelectorAll('.lmx-graph svg[role=img]')]
             .filter((svg) => svg.getBoundingClientRect().width > 0)
             .map((svg) => parseFloat(getComputedStyle(svg.querySelector('text')).fontSize)
                 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""

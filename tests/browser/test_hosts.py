@@ -16,7 +16,7 @@ from tests.browser.conftest import PATIENCE, Lab, Notebook
 from tests.browser.test_explorer import BACK, FOO, FOOD, STEP, TOY, allowed, at, press, settle
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator
+    from playwright.sync_api import Locator, Page
 
 LONG = """import explorer
 from widgets import Explorer
@@ -52,13 +52,26 @@ def steps(root: Locator) -> None:
     at(root, 1)
 
 
+def run_the_first_cell(page: Page) -> None:
+    """Press the keys until the cell says that it ran; without a kernel nothing comes of it."""
+    cell = page.locator(".jp-Notebook .jp-Cell").first
+    ran = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[\d*]+\]"))
+    for _ in range(20):
+        cell.locator(".cm-content").click(timeout=PATIENCE)
+        page.keyboard.press("Shift+Enter")
+        for _ in range(15):
+            if ran.count():
+                return
+            page.wait_for_timeout(200)
+    raise AssertionError("the cell did not run")
+
+
 def test_notebook_7_loads_and_steps(notebook: Notebook, lab: Lab) -> None:
     pytest.importorskip("notebook", reason="notebook is not installed")
     page = notebook.page
     for name, cell, drawn in (("plain", PLAIN, ".widget-slider"), ("ours", TOY, ".lmx-root")):
         page.goto(f"{lab.origin}/notebooks/{lab.code(f'{name}.ipynb', cell)}?token={lab.token}")
-        page.locator(".jp-Notebook .jp-Cell .cm-content").first.click(timeout=PATIENCE)
-        page.keyboard.press("Shift+Enter")
+        run_the_first_cell(page)
         page.locator(drawn).wait_for(timeout=PATIENCE)
         if cell == PLAIN:
             notebook.host_alone()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import explorer
-from explorer import cli_trace
+from explorer.cli import trace as command
 from explorer.decoding.trace import Trace
 from explorer.decoding.trace_json import from_json
 from explorer.errors import ConstraintError, ExplorerError, RegexError
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def trace(*words: str) -> int:
     top = argparse.ArgumentParser()
-    cli_trace.add_parser(top.add_subparsers())
+    command.add_parser(top.add_subparsers())
     arguments = top.parse_args(["trace", *words])
     return arguments.run(arguments)
 
@@ -90,8 +90,8 @@ def test_the_options_load_no_heavy_library() -> None:
     import sys
 
     code = (
-        "import argparse, sys; from explorer import cli_trace; "
-        "cli_trace.add_parser(argparse.ArgumentParser().add_subparsers()); "
+        "import argparse, sys; from explorer.cli import trace; "
+        "trace.add_parser(argparse.ArgumentParser().add_subparsers()); "
         "print('torch' in sys.modules, 'transformers' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

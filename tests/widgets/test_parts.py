@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import json
+import re
 import weakref
+import zlib
+from pathlib import Path
 
 import pytest
 
@@ -67,7 +71,9 @@ def test_a_part_takes_what_the_explorer_takes(part: type[View]) -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_is_exported_and_its_module_stands_alone(part: type[View]) -> None:
     assert getattr(widgets, part.__name__) is part
-    module = part.__dict__["_esm"]
+    packed = re.search(r'atob\("([^"]+)"\)', part.__dict__["_esm"])
+    assert packed is not None
+    module = zlib.decompress(base64.b64decode(packed[1])).decode()
     assert "import " not in module.split("export default")[0].replace("important", "")
     assert module.rstrip().splitlines()[-1].startswith("export default { render: standalone(")
     assert "renderExplorer" not in module
@@ -163,3 +169,10 @@ def test_errors_reach_the_part_that_asked() -> None:
     assert answer["ok"] is False
     assert "not allowed" in str(answer["error"])
     assert steps.position["k"] == 0
+
+
+def test_no_text_of_a_script_spans_lines() -> None:
+    # Indentation is left out of what travels, so it must not be part of a text.
+    for path in sorted(Path(bundle.__file__).parent.glob("static/*.js")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            assert line.count("`") % 2 == 0, (path.name, number)

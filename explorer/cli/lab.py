@@ -21,22 +21,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
 
+from explorer.cli.options import Commands, add_command
 from explorer.errors import ExplorerError, MissingDependency
 
 FIRST: Final = "quickstart.ipynb"
 RECORD: Final = ".explorer-notebooks.json"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
+def add_parser(commands: Commands) -> None:
     """Add the command and its options.
 
     Args:
-        subparsers: What `ArgumentParser.add_subparsers` gave.
+        commands: The commands there are.
     """
-    command = subparsers.add_parser(
+    command = add_command(
+        commands,
         "lab",
-        help="open JupyterLab on the notebooks",
-        description="Copy the notebooks to a folder, keep what you changed, and open JupyterLab.",
+        run,
+        "open JupyterLab on the notebooks",
+        "Copy the notebooks to a folder, keep what you changed, and open JupyterLab.",
     )
     command.add_argument(
         "--folder",
@@ -47,7 +50,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     command.add_argument("--port", type=int, metavar="N", help="the server's port")
     command.add_argument("--no-browser", action="store_true", help="do not open a browser")
     command.add_argument("--copy-only", action="store_true", help="only copy the notebooks")
-    command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,7 +98,7 @@ def command(folder: Path, port: int | None, browser: bool) -> list[str]:
         words.append("--no-browser")
     # In containers everybody is root, and Jupyter refuses without being told. The server still
     # listens on the loopback address only and asks for its token.
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
+    if sys.platform != "win32" and os.geteuid() == 0:
         words.append("--allow-root")
     return words
 
@@ -107,8 +109,8 @@ def notebooks() -> dict[str, bytes]:
     Raises:
         ExplorerError: There are none.
     """
-    here = Path(__file__).resolve().parent
-    for folder in (here.parent / "notebooks", here / "notebooks"):
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package.parent / "notebooks", package / "notebooks"):
         found = {path.name: path.read_bytes() for path in sorted(folder.glob("*.ipynb"))}
         if found:
             return found

@@ -24,6 +24,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
+from explorer.cli.options import Commands, add_command, add_json
+
 Level = Literal["ok", "note", "missing"]
 
 _LIBRARIES: Final = (
@@ -66,19 +68,20 @@ class Finding:
     remedy: str = ""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
+def add_parser(commands: Commands) -> None:
     """Add the command and its options.
 
     Args:
-        subparsers: What `ArgumentParser.add_subparsers` gave.
+        commands: The commands there are.
     """
-    command = subparsers.add_parser(
+    command = add_command(
+        commands,
         "doctor",
-        help="check this installation",
-        description="Check libraries, Graphviz, the embedded model and the GPU.",
+        run,
+        "check this installation",
+        "Check libraries, Graphviz, the embedded model and the GPU.",
     )
-    command.add_argument("--json", action="store_true", help="print one JSON object")
-    command.set_defaults(run=run)
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -209,7 +212,7 @@ def _kernel() -> Finding:
 
 
 def _notebooks() -> Finding:
-    from explorer.cli_lab import notebooks
+    from explorer.cli.lab import notebooks
 
     return Finding("notebooks", "ok", f"{len(notebooks())}; `explorer lab` opens them")
 

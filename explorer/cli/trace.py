@@ -11,7 +11,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from explorer.automata.constraint import Constraint, choice, regex
+from explorer.cli.options import Commands, add_command, add_constraint, constraint_of
 from explorer.errors import ExplorerError
 
 if TYPE_CHECKING:
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 DEFAULT_TOKENS = 64
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
+def add_parser(commands: Commands) -> None:
     """Add the command and its options.
 
     Args:
-        subparsers: What `ArgumentParser.add_subparsers` gave.
+        commands: The commands there are.
     """
-    command = subparsers.add_parser(
+    command = add_command(
+        commands,
         "trace",
-        help="decode under a constraint and show every step",
-        description="Decode under a constraint and show every step while it happens.",
+        run,
+        "decode under a constraint and show every step",
+        "Decode under a constraint and show every step while it happens.",
     )
     command.add_argument(
         "--model",
@@ -37,9 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="NAME",
         help='"tiny" (the embedded model, the default), a folder, or a Hugging Face name',
     )
-    what = command.add_mutually_exclusive_group()
-    what.add_argument("--regex", metavar="PATTERN", help="the whole text matches it; re's syntax")
-    what.add_argument("--choice", action="append", metavar="TEXT", help="one text; repeatable")
+    add_constraint(command)
     command.add_argument("--prompt", default="", metavar="TEXT", help="what the text goes on from")
     command.add_argument(
         "--chat", action="store_true", help="send the prompt through the model's chat template"
@@ -64,18 +64,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     command.add_argument("--device", default="auto", help='"auto", "cpu", "cuda:0", ...')
     command.add_argument("--dtype", default="auto", help='"auto", "float32", "bfloat16", "float16"')
     command.add_argument("--json", metavar="OUT", help="save the trace to a file; - for the output")
-    command.set_defaults(run=run)
-
-
-def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
-    """The constraint that the options name.
-
-    Args:
-        arguments: The parsed options.
-    """
-    if arguments.regex is not None:
-        return regex(arguments.regex)
-    return None if arguments.choice is None else choice(arguments.choice)
 
 
 def run(arguments: argparse.Namespace) -> int:

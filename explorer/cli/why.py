@@ -24,7 +24,15 @@ from explorer.analysis.explanation import (
     ids_of_text,
 )
 from explorer.analysis.groups import explain_all
-from explorer.automata.constraint import Constraint, choice, regex
+from explorer.automata.constraint import Constraint
+from explorer.cli.options import (
+    Commands,
+    add_command,
+    add_constraint,
+    add_eos,
+    add_json,
+    constraint_of,
+)
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
@@ -34,16 +42,18 @@ ALLOWED = 0
 MASKED = 1
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
+def add_parser(commands: Commands) -> None:
     """Add the command and its options.
 
     Args:
-        subparsers: What `ArgumentParser.add_subparsers` gave.
+        commands: The commands there are.
     """
-    command = subparsers.add_parser(
+    command = add_command(
+        commands,
         "why",
-        help="say why a token is allowed or masked",
-        description="Say why a token is allowed or masked. Exit status: 0 allowed, 1 masked.",
+        run,
+        "say why a token is allowed or masked",
+        "Say why a token is allowed or masked. Exit status: 0 allowed, 1 masked.",
     )
     command.add_argument("trace", nargs="?", metavar="TRACE", help="a saved trace to ask about")
     command.add_argument("--step", type=int, metavar="K", help="a position of the trace")
@@ -52,21 +62,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
     )
     where.add_argument("--model", metavar="NAME", help='"tiny", or a model folder: its tokenizer')
-    what = command.add_mutually_exclusive_group()
-    what.add_argument("--regex", metavar="PATTERN", help="the whole text matches it; re's syntax")
-    what.add_argument("--choice", action="append", metavar="TEXT", help="one text; repeatable")
+    add_constraint(command)
     before = command.add_mutually_exclusive_group()
     before.add_argument("--prefix", metavar="TEXT", help="what was written so far, as text")
     before.add_argument("--prefix-ids", metavar="IDS", help="as token ids, such as 1,2,3")
     asked = command.add_mutually_exclusive_group()
     asked.add_argument("--token", metavar="TEXT", help="text; its first masked token is explained")
     asked.add_argument("--token-id", type=int, metavar="N", help="a token id")
-    command.add_argument("--eos", type=int, action="append", metavar="ID", help="an end of text")
+    add_eos(command)
     command.add_argument(
         "--all", action="store_true", help="also the groups of reasons of the whole mask"
     )
-    command.add_argument("--json", action="store_true", help="print one JSON object")
-    command.set_defaults(run=run)
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -97,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
             "--step asks about a saved trace, and there is none.",
             remedy="Name the trace first (explorer why trace.json --step 7 ...), or give --prefix.",
         )
-    constraint = _constraint(arguments)
+    constraint = constraint_of(arguments)
     vocabulary = _vocabulary(arguments)
     if constraint is None or vocabulary is None:
         raise ExplorerError(
@@ -108,12 +115,6 @@ def run(arguments: argparse.Namespace) -> int:
     state, text = _place(dfa, arguments)
     found = None if token is None else explain(dfa, state, token, text=text)
     return _print(arguments, found, dfa, state, text)
-
-
-def _constraint(arguments: argparse.Namespace) -> Constraint | None:
-    if arguments.regex is not None:
-        return regex(arguments.regex)
-    return None if arguments.choice is None else choice(arguments.choice)
 
 
 def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
@@ -213,7 +214,7 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
             remedy="Install the extra `models` of this package.",
         ) from error
     trace = Trace.load(arguments.trace)
-    if _constraint(arguments) is not None:
+    if constraint_of(arguments) is not None:
         raise ExplorerError("The trace has its own constraint.", remedy="Leave the other out.")
     vocabulary = _vocabulary(arguments)
     if vocabulary is None and trace.model == "tiny":

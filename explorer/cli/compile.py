@@ -1,0 +1,84 @@
+"""``explorer compile``: one constraint for one tokenizer, with sizes and milliseconds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+from explorer.automata.constraint import regex
+from explorer.budget import Budget
+from explorer.cli.machine_lines import report_lines, show_allowed
+from explorer.cli.options import Commands, add_command, add_eos, add_json, add_regex
+from explorer.tokens.compile import compile
+from explorer.vocabulary import Vocabulary
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command and its options.
+
+    Args:
+        commands: The commands there are.
+    """
+    command = add_command(commands, "compile", run, "compile a regex for a tokenizer and report")
+    add_regex(command, required=True)
+    command.add_argument(
+        "--tokenizer",
+        required=True,
+        metavar="PATH",
+        help="tokenizer.json, tokenizer.model, tekken.json, tiktoken ranks, vocab.bpe, vocab.txt",
+    )
+    add_eos(command)
+    command.add_argument(
+        "--seconds", type=positive, default=60.0, help="the most time to spend (default 60)"
+    )
+    command.add_argument("--save", metavar="PATH", help="write the token DFA to a file")
+    add_json(command)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the command.
+
+    Args:
+        arguments: The parsed options.
+
+    Raises:
+        ExplorerError: The tokenizer or the pattern is not usable, or a limit was reached.
+    """
+    eos: list[int] | None = arguments.eos
+    vocabulary = Vocabulary.from_file(Path(arguments.tokenizer), eos_ids=eos)
+    constraint = regex(arguments.regex)
+    dfa = compile(constraint, vocabulary, budget=Budget(seconds=arguments.seconds))
+    if arguments.save:
+        dfa.save(arguments.save)
+    if arguments.json:
+        start = np.flatnonzero(dfa.allowed(dfa.start)).tolist()
+        answer = {
+            "pattern": arguments.regex,
+            "tokens": len(vocabulary),
+            "notes": [str(note) for note in vocabulary.notes],
+            "report": dfa.report.to_dict(),
+            "fewest_tokens": int(dfa.distance[dfa.start]),
+            "allowed_at_start": start,
+        }
+        print(json.dumps(answer, ensure_ascii=True))
+        return
+    print(f"{arguments.regex}  over {len(vocabulary):,} ids")
+    for note in vocabulary.notes:
+        print(f"  note: {note}")
+    for line in report_lines(dfa):
+        print(line)
+    print(f"  allowed at the start {show_allowed(dfa, dfa.start)}")
+    print(
+        f"  the shortest way to the end takes {int(dfa.distance[dfa.start]):,} tokens, EOS included"
+    )
+
+
+def positive(word: str) -> float:
+    """A number of seconds that is more than none."""
+    value = float(word)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{word} is not more than 0")
+    return value
