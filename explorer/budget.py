@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from explorer.arguments import wrong
 from explorer.errors import BudgetExceeded, ExplorerError
 
 
@@ -56,6 +57,8 @@ class Meter:
     __slots__ = ("budget", "started")
 
     def __init__(self, budget: Budget | None = None) -> None:
+        if budget is not None and not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong("budget", budget, "a Budget", remedy="Give Budget(seconds=...), or None.")
         self.budget = budget or Budget()
         self.started = time.perf_counter()
 

@@ -67,8 +67,14 @@ def display_width(text: str) -> int:
     )
 
 
+_AROUND = 100
+"""How many characters before a place are shown, and half of how many after it."""
+
+
 def caret(text: str, start: int, end: int | None = None) -> str:
     """Two lines: ``text``'s line that holds ``start``, and carets under ``start:end``.
+
+    Of a long line, only what is around the place.
 
     Args:
         text: The source.
@@ -85,13 +91,20 @@ def caret(text: str, start: int, end: int | None = None) -> str:
     line_end = text.find("\n", start)
     line_end = len(text) if line_end < 0 else line_end
     stop = start + 1 if end is None else max(start + 1, min(end, line_end))
+    # A pattern of a thousand characters would drown the place in it.
+    before_shown, after_shown = "", ""
+    if start - line_start > _AROUND:
+        line_start, before_shown = start - _AROUND, "…"
+    if line_end > start + 2 * _AROUND:
+        line_end, after_shown = start + 2 * _AROUND, "…"
+        stop = min(stop, line_end)
     # Control characters would break the alignment.
     shown = "".join(
         c if c.isprintable() or unicodedata.combining(c) else "·" for c in text[line_start:line_end]
     )
-    before = display_width(shown[: start - line_start])
+    before = display_width(before_shown + shown[: start - line_start])
     under = max(1, display_width(shown[start - line_start : stop - line_start]))
-    return f"{shown}\n{' ' * before}{'^' * under}"
+    return f"{before_shown}{shown}{after_shown}\n{' ' * before}{'^' * under}"
 
 
 class RegexError(ExplorerError):
@@ -124,7 +137,14 @@ class UnsupportedTokenizer(ExplorerError):
         component: The part of the tokenizer that stands in the way, such as ``decoder.Replace``.
     """
 
-    def __init__(self, component: str, reason: str, *, remedy: str = "") -> None:
+    def __init__(
+        self,
+        component: str,
+        reason: str,
+        *,
+        remedy: str = "Use a tokenizer without it, or write the bytes of each id by hand with "
+        "Vocabulary.from_bytes(...).",
+    ) -> None:
         self.component = component
         self.reason = reason
         super().__init__(
@@ -202,3 +222,12 @@ class ContextFull(ExplorerError):
 
 class DamagedFile(ExplorerError):
     """A saved file that cannot be read back: wrong kind, version, fingerprint or content."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str = "Take an undamaged copy of the file.",
+        evidence: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(message, remedy=remedy, evidence=evidence)

@@ -25,7 +25,7 @@ from widgets import bundle
 from widgets.cursor import Cursor
 from widgets.editing import COMPILE
 from widgets.toy import ToyModel
-from widgets.view import Answer, Answering, Controller, Message, warm
+from widgets.view import SIZES, Answer, Answering, Controller, Message, warm
 from widgets.wire import Wire
 
 SHOWN: Final = ("place", "machine", "editor", "sampler", "line", "position")
@@ -53,6 +53,7 @@ class Compare(Answering):
         right_sampler: How a token is chosen on the right; default greedy.
         seed: Of the random numbers of both.
         top_k: How many tokens of each distribution are shown.
+        size: ``"projector"`` for larger text and marks.
 
     Example:
         >>> from explorer.automata.constraint import regex
@@ -70,6 +71,7 @@ class Compare(Answering):
 
     about = traitlets.Unicode("").tag(sync=True)
     vocabulary = _packet()
+    size = traitlets.Enum(SIZES, "normal").tag(sync=True)
     left_place = traitlets.Unicode("").tag(sync=True)
     left_machine = _packet()
     left_editor = _packet()
@@ -94,6 +96,7 @@ class Compare(Answering):
         right_sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
         seed: int = 0,
         top_k: int = 10,
+        size: str = "normal",
     ) -> None:
         warm()
         model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
@@ -109,7 +112,7 @@ class Compare(Answering):
             "right": controller(right, right_sampler),
         }
         self._wires = {side: Wire() for side in self._sides}
-        super().__init__()
+        super().__init__(size=size)
         self.on_msg(self._receive)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
         self._stops: tuple[Callable[[], None], ...] = tuple(
             found.follow(partial(self._show, side)) for side, found in self._sides.items()

@@ -11,7 +11,7 @@ Who cannot wait for an answer is answered at once: then the edit compiles here, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -25,6 +25,7 @@ from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
 from widgets import kinds
 from widgets.cursor import Cursor
+from widgets.progress import Progress
 from widgets.toy import ToyModel, toy_constraint
 from widgets.worker import CalledOff, CallOff, CompileWorker, shared_worker
 
@@ -42,9 +43,26 @@ class Later:
     Args:
         work: What takes long; called on a thread, without the cursor's lock. Returns what puts
             the result in place, to be called inside the lock; it may have something to say.
+        progress: Where it says how far it is, and hears that nobody waits any more.
     """
 
     work: Callable[[], Callable[[], dict[str, object] | None]]
+    progress: Progress = field(default_factory=Progress)
+
+    @classmethod
+    def of(cls, make: Callable[[], dict[str, object]], progress: Progress | None = None) -> Later:
+        """An answer that is made without the lock, and then only said.
+
+        Args:
+            make: Makes it, on a thread.
+            progress: As above.
+        """
+
+        def work() -> Callable[[], dict[str, object]]:
+            found = make()
+            return lambda: found
+
+        return cls(work, progress or Progress())
 
 
 class Editing:

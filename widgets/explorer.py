@@ -29,6 +29,8 @@ class Explorer(View):
         seed: Of the random numbers.
         max_tokens: The token budget; see `Session`.
         top_k: How many tokens of each distribution are shown.
+        size: ``"projector"`` for text and marks that are 1.4 times as large; the button "A A" of
+            the page sets it too.
 
     Example:
         >>> explorer = Explorer()
@@ -42,9 +44,9 @@ class Explorer(View):
 
     def _answer(self, content: Message) -> Answer:
         if content.get("type") == "export":
-            from widgets.export import page
+            from widgets.export import exported
 
-            return {"name": "explorer.html", "html": page(self)}
+            return exported(self)
         return super()._answer(content)
 
     def snapshot(self) -> Snapshot:

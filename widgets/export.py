@@ -12,11 +12,17 @@ Cost: 1 ms a bar, and a little more where hints are searched for, which the firs
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from explorer.decoding.session import Session
+from explorer.decoding.trace import Trace
 from widgets import bundle
+from widgets.editing import Later
 from widgets.figures.packets import compress, trace_packet
-from widgets.page import ALL_TOKENS, Packet
+from widgets.page import ALL_TOKENS, Packet, PageData
+from widgets.progress import Progress
 from widgets.why import groups_at, traps_of
 
 if TYPE_CHECKING:
@@ -49,6 +55,17 @@ renderExplorer({ model, el: document.getElementById("explorer") });
 """
 
 
+def exported(explorer: Explorer) -> Later:
+    """The page as an answer that comes later, with its progress.
+
+    Args:
+        explorer: The widget.
+    """
+    progress = Progress()
+    take = taken(explorer)
+    return Later.of(lambda: {"name": "explorer.html", "html": written(take, progress)}, progress)
+
+
 def page(explorer: Explorer) -> str:
     """The page for an explorer's current line.
 
@@ -58,67 +75,128 @@ def page(explorer: Explorer) -> str:
     Returns:
         HTML, without any reference to elsewhere.
     """
+    return written(taken(explorer), Progress())
+
+
+def written(take: Taken, progress: Progress) -> str:
+    """The page for what was taken of an explorer.
+
+    Args:
+        take: Of the line.
+        progress: Told how far it is.
+
+    Returns:
+        HTML, without any reference to elsewhere.
+
+    Raises:
+        CalledOff: Nobody waits for it any more.
+    """
     script = bundle.script("explorer")
     replay = bundle.source("replay.js")
     return _PAGE % {
         "style": bundle.style(),
-        "data": compress(recorded(explorer)),
+        "data": compress(recorded(take, progress)),
         "script": script,
         "replay": replay,
     }
 
 
-def recorded(explorer: Explorer) -> Packet:
-    """Everything that the page can be asked for.
+@dataclass(frozen=True)
+class Taken:
+    """What a page is made of, as it was when it was asked for: the line may go on meanwhile.
+
+    Args:
+        data: Of the machine and the model.
+        session: A fork at the end of the line, for the model's logits.
+        trace: The record of the whole line.
+        traits: What the page knows from the start, by the names of the widget's traits.
+        lock: Held while the model, or what it said, is read.
+    """
+
+    data: PageData
+    session: Session
+    trace: Trace
+    traits: Packet
+    lock: AbstractContextManager[object]
+
+
+def taken(explorer: Explorer) -> Taken:
+    """What a page needs of an explorer, which is free to go on afterwards.
 
     Args:
         explorer: The widget.
     """
-    with explorer.cursor.lock:
-        data = explorer.page_data
-        trace = explorer.cursor.full_trace()
-        run = trace_packet(trace, data.dfa)
-        walks: list[Packet] = []
-        reasons: list[Packet] = []
-        hints = 0
-        for k, position in enumerate(cast("list[Packet]", run["positions"])):
-            bars = cast("list[Packet]", position["top"])
-            tokens = {cast("int", bar["id"]) for bar in bars}
-            if k < len(trace.steps):
-                tokens.add(trace.steps[k].token)
-            if len(data.vocabulary) <= ALL_TOKENS:
-                tokens |= set(range(len(data.vocabulary)))
-            walks.append({str(t): data.walk(trace, k, t) for t in sorted(tokens)})
-            told: Packet = {}
-            for token in sorted(tokens):
-                told[str(token)] = data.explanation(
-                    explorer.session, trace, k, token, hints=hints < MOST_HINTS
-                )
-                hints += 1
-            reasons.append(told)
+    cursor = explorer.cursor
+    with cursor.lock:
+        data, session = explorer.page_data, cursor.session
+        trace = cursor.full_trace()
+        here = session.index
+        session.jump(session.length)
+        fork = session.fork()
+        session.jump(here)
         line = dict(explorer.line)
         line["strip"] = {**cast("Packet", line["strip"]), "forks": []}
-        return {
-            "traits": {
-                "about": explorer.about,
-                "machine": {"key": data.key()},
-                "vocabulary": data.vocabulary_name(),
-                "line": line,
-                "editor": {**explorer.editor, "presets": []},
-                "sampler": explorer.sampler,
-            },
-            "machine": data.machine(),
-            "words": data.words(),
-            "rows": run["rows"],
-            "positions": run["positions"],
-            "around": [data.around(trace, k) for k in range(len(trace) + 1)],
-            "walks": walks,
-            "reasons": reasons,
-            "summaries": []
-            if data.dfa is None
-            else [
-                groups_at(explorer.session, trace, k).packet
-                for k in range(min(len(trace) + 1, MOST_SUMMARIES))
-            ],
-            "traps": traps_of(explorer.session, trace),
+        traits: Packet = {
+            "about": explorer.about,
+            "machine": {"key": data.key()},
+            "vocabulary": data.vocabulary_name(),
+            "line": line,
+            "editor": {**explorer.editor, "presets": []},
+            "sampler": explorer.sampler,
         }
+    return Taken(data, fork, trace, traits, cursor.lock)
+
+
+def recorded(take: Taken, progress: Progress) -> Packet:
+    """Everything that the page can be asked for.
+
+    Args:
+        take: Of the line.
+        progress: Told of every position.
+
+    Raises:
+        CalledOff: Nobody waits for it any more.
+    """
+    data, trace = take.data, take.trace
+    run = trace_packet(trace, data.dfa)
+    positions = cast("list[Packet]", run["positions"])
+    found: Packet = {
+        "traits": take.traits,
+        "machine": data.machine(),
+        "words": data.words(),
+        "rows": run["rows"],
+        "positions": positions,
+        "traps": traps_of(take.session, trace),
+    }
+    walks: list[Packet] = []
+    reasons: list[Packet] = []
+    around: list[Packet] = []
+    summaries: list[Packet] = []
+    hints = 0
+    for k, position in enumerate(positions):
+        progress.at(f"{k} of {len(positions)} positions")
+        tokens = {cast("int", bar["id"]) for bar in cast("list[Packet]", position["top"])}
+        if k < len(trace.steps):
+            tokens.add(trace.steps[k].token)
+        if len(data.vocabulary) <= ALL_TOKENS:
+            tokens |= set(range(len(data.vocabulary)))
+        walks.append({str(t): data.walk(trace, k, t) for t in sorted(tokens)})
+        logits = None
+        if take.session.lm is not None and trace.positions[k].distribution is not None:
+            with take.lock:
+                logits = take.session.logits(k)
+        told: Packet = {}
+        for token in sorted(tokens):
+            told[str(token)] = data.stored_explanation(
+                trace, k, token, logits, hints=hints < MOST_HINTS
+            )
+            hints += 1
+        reasons.append(told)
+        around.append(data.around(trace, k))
+        if data.dfa is not None and k < MOST_SUMMARIES:
+            with take.lock:
+                summaries.append(groups_at(take.session, trace, k).packet)
+    progress.at("packing")
+    return {
+        **found, "walks": walks, "reasons": reasons, "around": around, "summaries": summaries
+    }  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from explorer.analysis.step import explain_trace
 from explorer.automata.source import Regex
@@ -26,7 +27,8 @@ from widgets.figures.ahead import ahead
 from widgets.figures.detokenizing_figure import detokenizing_figure, relevant_tokens
 from widgets.figures.distribution import reason_at
 from widgets.figures.labels import token_text
-from widgets.figures.layout import lay_out
+from widgets.figures.layout import Layout, lay_out
+from widgets.figures.machine_figure import MachineFigure
 from widgets.figures.over_time import over_time
 from widgets.figures.packets import (
     class_packet,
@@ -50,6 +52,9 @@ FST_BYTES: Final = 72
 FST_TOKENS: Final = 3
 """So many it shows however long they are."""
 
+MOST_INNER: Final = 64
+"""How many drawings of the detokenizing FST are kept."""
+
 MOST_FOUND: Final = 12
 """How many tokens a search lists."""
 
@@ -71,6 +76,7 @@ class PageData:
         self.lm = session.lm
         self.vocabulary = session.vocabulary
         self._machine: Packet | None = None
+        self._inner: dict[tuple[int, ...], tuple[MachineFigure, Layout]] = {}
         self._prompt: tuple[tuple[int, ...], Packet] | None = None
         self._boxes: dict[int, tuple[Step, Packet]] = {}
         self._past: tuple[Trace | None, dict[str, list[object]]] = (None, {})
@@ -138,9 +144,8 @@ class PageData:
             also: Tokens that the user wants to see.
         """
         tokens = self._shown(trace, k, also)
-        figure = detokenizing_figure(self.vocabulary, tokens)
-        figures = {"detokenizing_fst": figure}
-        layouts = lay_out(figures)
+        inner, place = self._detokenizing(tuple(tokens))
+        figures, layouts = {"detokenizing_fst": inner}, {"detokenizing_fst": place}
         if self.dfa is not None and not self.whole:
             machine = self.dfa.constraint.dfa
             states = run(machine, machine.start, trace.positions[k].data).tolist()
@@ -153,6 +158,16 @@ class PageData:
             "machines": {name: _lean(found.to_dict()) for name, found in figures.items()},
             "layouts": {name: found.to_dict() for name, found in layouts.items()},
         }
+
+    def _detokenizing(self, tokens: tuple[int, ...]) -> tuple[MachineFigure, Layout]:
+        """T_V of some tokens, laid out; the last ones are kept, for a run comes back to them."""
+        known = self._inner.get(tokens)
+        if known is None:
+            if len(self._inner) >= MOST_INNER:
+                del self._inner[next(iter(self._inner))]
+            figure = detokenizing_figure(self.vocabulary, tokens)
+            known = self._inner[tokens] = (figure, lay_out({"inner": figure})["inner"])
+        return known
 
     def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:
         """The construction over the tokens that are shown, stage by stage.
@@ -309,11 +324,35 @@ class PageData:
             hints: Also what must be searched for, which the page otherwise asks for afterwards.
         """
         if self.dfa is None:
-            said = "There is no constraint, so every token is allowed."
-            return {"allowed": True, "message": said, "sentence": said}
+            return _unconstrained()
         ended = trace.positions[k].distribution is None
         logits = None if session.lm is None or ended else session.logits(k)
         found = explain_trace(self.dfa, trace, token, k, logits=logits)
+        packet = verdict_packet(found)
+        return {**packet, "more": more_packet(found)} if hints else packet
+
+    def stored_explanation(
+        self, trace: Trace, k: int, token: int, logits: Tensor | None, *, hints: bool
+    ) -> Packet:
+        """`explanation` for a file of thousands of them: the logits are read where they tell.
+
+        They tell what a filter of the sampler does to an allowed token, and which of the allowed
+        ones that are near to a masked token the model likes best.
+
+        Args:
+            trace: The record.
+            k: A position.
+            token: An id.
+            logits: float[W], the model's at that position, if there is one.
+            hints: Also what must be searched for.
+        """
+        if self.dfa is None:
+            return _unconstrained()
+        sampler = trace.sampler
+        filters = sampler.greedy or (sampler.top_k, sampler.top_p, sampler.min_p) != (None,) * 3
+        allowed = token < len(self.vocabulary) and self.dfa.step(trace.positions[k].state, token)
+        tell = hints or (allowed is not None and filters)
+        found = explain_trace(self.dfa, trace, token, k, logits=logits if tell else None)
         packet = verdict_packet(found)
         return {**packet, "more": more_packet(found)} if hints else packet
 
@@ -392,6 +431,11 @@ class PageData:
             elif wanted in token_text(self.vocabulary, token):
                 found.append(token)
         return list(dict.fromkeys(found))
+
+
+def _unconstrained() -> Packet:
+    said = "There is no constraint, so every token is allowed."
+    return {"allowed": True, "message": said, "sentence": said}
 
 
 def _lean(figure: Packet) -> Packet:

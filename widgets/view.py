@@ -44,11 +44,15 @@ from widgets.editing import COMPILE, Editing, Later, written
 from widgets.figures.mask import order_packet, rows_packet
 from widgets.figures.packets import compress
 from widgets.page import PageData
+from widgets.progress import Progress
 from widgets.toy import ToyModel, toy_constraint
 from widgets.wire import Wire
 from widgets.worker import CalledOff
 
 Message = Mapping[str, Any]
+
+SIZES: Final = ("normal", "projector")
+"""How large a widget is drawn."""
 
 Answer = dict[str, object] | Later
 """What a handler says to the page, or what it will say later."""
@@ -246,28 +250,32 @@ class Controller:
         # Drawings are words that repeat: packed they are a fifth, and they go out at every step.
         return {"packed": compress(found)} if content.get("packed") else {"around": found}
 
-    def _stages(self, content: Message) -> dict[str, object]:
+    def _stages(self, content: Message) -> Later:
         k = self._checked(content)
         also = [int(token) for token in content.get("also", ())]
-        return {"stages": self._page(self.session).stages(self.cursor.full_trace(), k, also)}
+        page, trace = self._page(self.session), self.cursor.full_trace()
+        return Later.of(lambda: {"stages": page.stages(trace, k, also)})
 
-    def _words(self, content: Message) -> dict[str, object]:
-        return {"words": self._page(self.session).words()}
+    def _words(self, content: Message) -> Later:
+        page = self._page(self.session)  # Of 131,072 tokens it takes half a second.
+        return Later.of(lambda: {"words": page.words()})
 
-    def _order(self, content: Message) -> dict[str, object]:
+    def _order(self, content: Message) -> Later:
         k = self._checked(content)
         logits = self.session.logits(k).float().cpu().numpy()
-        return {"order": order_packet(logits, len(self.session.vocabulary))}
+        size = len(self.session.vocabulary)
+        return Later.of(lambda: {"order": order_packet(logits, size)})
 
     def _rows(self, content: Message) -> dict[str, object]:
         trace = self.cursor.full_trace()
         return rows_packet(trace, int(content["from"]), int(content["to"]))
 
-    def _figure(self, content: Message) -> dict[str, object]:
+    def _figure(self, content: Message) -> Later:
         # Imported when it is asked for: the figure needs plotly, and nothing else does.
         from widgets.figures.plotly_figure import trace_page
 
-        return {"name": "trace.html", "data": compress(trace_page(self.cursor.full_trace()))}
+        trace = self.cursor.full_trace()
+        return Later.of(lambda: {"name": "trace.html", "data": compress(trace_page(trace))})
 
     def _edit(self, content: Message) -> Later | None:
         return self.editing.edit(content)
@@ -334,13 +342,25 @@ _CONTROLLERS: Final[WeakValueDictionary[int, Controller]] = WeakValueDictionary(
 class Answering(anywidget.AnyWidget):
     """A widget that answers its page; what fails is shown there."""
 
+    def __init__(self, **traits: Any) -> None:
+        self._running: dict[tuple[object, object], Progress] = {}
+        super().__init__(**traits)
+
     def _receive(self, _: object, content: Message, __: object) -> None:
         """One message from the page; the answer carries its number."""
+        if content.get("type") == "stop":  # Nobody waits for that answer; this one has none.
+            progress = self._running.get((content.get("side"), content.get("of")))
+            if progress is not None:
+                progress.call_off()
+            return
         try:
             with self._inside():
                 answer = self._answer(content)
             if isinstance(answer, Later):
-                self._reply({**_head(content), "later": True})
+                self._running[content.get("side"), content.get("re")] = answer.progress
+                head = _head(content)
+                answer.progress.follow(lambda words: self._reply({**head, "progress": words}))
+                self._reply({**head, "later": True})
                 Thread(target=self._finish, args=(content, answer), daemon=True).start()
                 return
             self._reply({**_head(content), "ok": True, **answer})
@@ -351,17 +371,22 @@ class Answering(anywidget.AnyWidget):
         """What could not be answered at once, on a thread of its own."""
         try:
             put = later.work()
+            later.progress.check()
             with self._inside():
                 said = put()
             self._reply({**_head(content), "ok": True, **(said or {})})
         except Exception as error:  # As above.
             self._refuse(content, error)
+        finally:
+            self._running.pop((content.get("side"), content.get("re")), None)
 
     def _refuse(self, content: Message, error: Exception) -> None:
         answer = {**_head(content), "ok": False}
-        answer["quiet"] = content.get("type") in ("edit", "sampler", "ready", "draw")
+        called_off = isinstance(error, CalledOff)
+        quiet = content.get("type") in ("edit", "sampler", "ready", "draw")
+        answer["quiet"] = quiet or called_off
         answer["error"] = error_packet(error)
-        if isinstance(error, CalledOff):
+        if called_off:
             answer["cancelled"] = True
         self._reply(answer)
 
@@ -396,6 +421,7 @@ class View(Answering):
         seed: Of the random numbers.
         max_tokens: The token budget; see `Session`.
         top_k: How many tokens of each distribution are shown.
+        size: ``"projector"`` for larger text and marks.
     """
 
     _css = bundle.style()
@@ -410,6 +436,7 @@ class View(Answering):
     line = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
     editor = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
     sampler = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    size = traitlets.Enum(SIZES, "normal").tag(sync=True)
 
     def __init__(
         self,
@@ -422,6 +449,7 @@ class View(Answering):
         seed: int = 0,
         max_tokens: int | None = None,
         top_k: int = 10,
+        size: str = "normal",
     ) -> None:
         warm()
         if cursor is None:
@@ -442,7 +470,8 @@ class View(Answering):
             cursor = Cursor(session)
         self.controller = Controller.of(cursor, top_k=top_k)
         self._wire = Wire()
-        super().__init__()
+        self._stop: Callable[[], None] = _nothing  # What is refused below is closed all the same.
+        super().__init__(size=size)
         self.on_msg(self._receive)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
         self._stop = self.controller.follow(self._show)
 

@@ -7,40 +7,11 @@ they write just this text.
 
 from __future__ import annotations
 
-from operator import index
-from typing import cast
-
 from explorer.analysis.characters import show_text
 from explorer.analysis.machine import machine_of
+from explorer.arguments import whole_number, wrong
 from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
-
-
-def whole_number(value: object, what: str) -> int:
-    """A state, a position or an id as an int; numpy's integers are integers.
-
-    Args:
-        value: What was given.
-        what: What it should be, with its article.
-
-    Raises:
-        ExplorerError: It is no integer.
-
-    Example:
-        >>> whole_number("4", "an id")
-        Traceback (most recent call last):
-        explorer.errors.ExplorerError: '4' is a str, where an id is an integer. Give an integer.
-    """
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return index(cast("int", value))
-    except TypeError:
-        raise ExplorerError(
-            f"{_shown(value)} is a {type(value).__name__}, where {what} is an integer.",
-            remedy="Give an integer.",
-            evidence={"given": value},
-        ) from None
 
 
 def token_or_text(token: object) -> int | str:
@@ -52,16 +23,12 @@ def token_or_text(token: object) -> int | str:
     if isinstance(token, str):
         return token
     try:
-        return whole_number(token, "a token")
+        return whole_number("token", token, None)
     except ExplorerError:
         remedy = "Give a token id, or text as a str."
         if isinstance(token, bytes):
             remedy = "Give the id: Vocabulary.ids_of has those that write some bytes."
-        raise ExplorerError(
-            f"{_shown(token)} is a {type(token).__name__}, which is no token.",
-            remedy=remedy,
-            evidence={"given": token},
-        ) from None
+        raise wrong("token", token, "a token", remedy=remedy) from None
 
 
 def as_bytes(text: object) -> bytes:
@@ -74,16 +41,7 @@ def as_bytes(text: object) -> bytes:
         return text.encode(errors="surrogatepass")
     if isinstance(text, bytes):
         return text
-    raise ExplorerError(
-        f"{_shown(text)} is a {type(text).__name__}, which is no text.",
-        remedy="Give a str, or bytes.",
-        evidence={"given": text},
-    )
-
-
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else f"{shown[:39]}…"
+    raise wrong("text", text, "a text", remedy="Give a str, or bytes.")
 
 
 def ids_of_text(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:

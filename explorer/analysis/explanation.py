@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.analysis.answer import Answer
-from explorer.analysis.asked import as_bytes, ids_of_text, token_or_text, whole_number
+from explorer.analysis.asked import as_bytes, ids_of_text, token_or_text
 from explorer.analysis.characters import half_characters, show_text
 from explorer.analysis.machine import Machine, machine_of
 from explorer.analysis.spans import parts_of
@@ -26,6 +26,7 @@ from explorer.analysis.text import TextExplanation, explain_text
 from explorer.analysis.verdict import Move, judge
 from explorer.analysis.widening import Widening, widen
 from explorer.analysis.wording import Names, show_token
+from explorer.arguments import instance, whole_number
 from explorer.automata.machine import NO_ARC
 from explorer.errors import ExplorerError
 from explorer.tokens.failing import run
@@ -39,6 +40,8 @@ __all__ = [
 
 if TYPE_CHECKING:  # It comes with torch, which an explanation does not need.
     from explorer.decoding.sampler import SampledOut
+
+_COMPILE: Final = "Make it with explorer.compile(constraint, vocabulary)."
 
 NEAREST: Final = 5
 """How many near tokens an explanation names."""
@@ -389,8 +392,13 @@ def explain(
         ExplorerError: There is no such state, the text does not lead to it, nothing was asked, or
             an argument is of another type.
     """
+    dfa = instance("dfa", dfa, TokenDFA, "a TokenDFA", remedy=_COMPILE)
+    if probabilities is not None:
+        instance("probabilities", probabilities, np.ndarray, "an array of probabilities")
+    if history is not None:
+        instance("history", history, History, "a History")
     machine = machine_of(dfa)
-    state, wanted = whole_number(state, "a state"), token_or_text(token)
+    state, wanted = whole_number("state", state, None), token_or_text(token)
     prefix, assumed = _prefix(dfa, machine, state, text)
     asked, note = ((wanted,), "") if isinstance(wanted, int) else ids_of_text(dfa, wanted)
     index = 0

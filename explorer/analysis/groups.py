@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.analysis.asked import as_bytes, whole_number
+from explorer.analysis.asked import as_bytes
 from explorer.analysis.characters import (
     character_start,
     remaining_bytes,
@@ -29,6 +29,7 @@ from explorer.analysis.characters import (
 from explorer.analysis.kinds import KINDS, kinds_of
 from explorer.analysis.machine import Machine, machine_of
 from explorer.analysis.verdict import STAGES, Stage
+from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Int32
 from explorer.errors import ExplorerError
 from explorer.tokens.failing import BEFORE, READ, fail_words, run
@@ -174,7 +175,7 @@ def explain_all(
         1 id: expects a digit 0-9, offered punctuation
     """
     machine = machine_of(dfa)
-    state = whole_number(state, "a state")
+    state = whole_number("state", state, None)
     dfa.is_final(state)  # Raises where there is no such state.
     size = len(dfa.vocabulary)
     weights = _weights(probabilities, size)

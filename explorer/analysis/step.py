@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.analysis.asked import whole_number
 from explorer.analysis.explanation import (
     Explanation,
     History,
@@ -28,6 +27,7 @@ from explorer.analysis.explanation import (
 from explorer.analysis.groups import Reasons, explain_all
 from explorer.analysis.spans import parts_of
 from explorer.analysis.verdict import judge_recorded
+from explorer.arguments import whole_number
 from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
 
@@ -216,7 +216,7 @@ def _unconstrained() -> ExplorerError:
 
 def _position(trace: Trace, position: int | None) -> int:
     last = len(trace.positions) - 1
-    k = last if position is None else whole_number(position, "a position")
+    k = last if position is None else whole_number("position", position, None)
     if not 0 <= k <= last:
         raise ExplorerError(
             f"The trace has no position {k}; it has the positions 0 to {last}.",

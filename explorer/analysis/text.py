@@ -9,6 +9,7 @@ from explorer.analysis.asked import as_bytes
 from explorer.analysis.spans import parts_of
 from explorer.analysis.verdict import judge_text
 from explorer.analysis.wording import Names
+from explorer.arguments import instance
 from explorer.automata.constraint import Constraint
 
 
@@ -59,6 +60,9 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
         >>> why.spans
         ((0, 5), (6, 7))
     """
+    constraint = instance(
+        "constraint", constraint, Constraint, "a Constraint", remedy="Make one with regex(...)."
+    )
     data = as_bytes(text)
     verdict = judge_text(constraint.dfa, data)
     found = parts_of(constraint.source, constraint.dfa, verdict)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
+from explorer.arguments import whole_number, wrong
 from explorer.automata import operations, source
 from explorer.automata.machine import Dfa
+from explorer.automata.source import Source
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
-from explorer.errors import ConstraintError
+from explorer.errors import ConstraintError, ExplorerError
 
 if TYPE_CHECKING:
     import interegular.fsm
@@ -49,6 +51,11 @@ class Constraint:
     __slots__ = ("_depth", "_dfa", "source")
 
     def __init__(self, source: source.Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
+        if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong(
+                "source", source, "the source of a constraint", error=ConstraintError,
+                remedy="Make constraints with regex(...), choice([...]) or literal(...).",
+            )  # fmt: skip
         self.source = source
         self._dfa = dfa
         self._depth = depth
@@ -105,31 +112,35 @@ class Constraint:
 
     def __or__(self, other: Constraint) -> Constraint:
         """Words of either."""
-        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return NotImplemented
+        _check_operand("|", other)
         parts = (*_alternatives(self.source), *_alternatives(other.source))
         return Constraint(source.Union(parts), depth=_depth(self, other, source.Union))
 
     def __and__(self, other: Constraint) -> Constraint:
         """Words of both."""
-        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return NotImplemented
+        _check_operand("&", other)
         return Constraint(source.Intersection(self.source, other.source), depth=_depth(self, other))
 
     def __sub__(self, other: Constraint) -> Constraint:
         """Words of the left one that are none of the right one."""
-        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return NotImplemented
+        _check_operand("-", other)
         return Constraint(source.Difference(self.source, other.source), depth=_depth(self, other))
 
     def __add__(self, other: Constraint) -> Constraint:
         """A word of the left one, then one of the right."""
-        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return NotImplemented
+        _check_operand("+", other)
         parts = (*_sequence(self.source), *_sequence(other.source))
         return Constraint(
             source.Concatenation(parts), depth=_depth(self, other, source.Concatenation)
         )
+
+    def __ror__(self, other: object) -> NoReturn:
+        """What stands on the left is no constraint, or its own ``|`` would have been asked."""
+        raise _no_operand("|", other)
+
+    def __radd__(self, other: object) -> NoReturn:
+        """As `__ror__`."""
+        raise _no_operand("+", other)
 
     def __invert__(self) -> Constraint:
         """Valid UTF-8 texts that are no word of this one."""
@@ -165,10 +176,8 @@ class Constraint:
         if isinstance(text, bytes):
             return self.dfa.accepts(text)
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConstraintError(
-                f"accepts() takes a text or its bytes, not a {type(text).__name__}.",
-                remedy="Write the value as a string.",
-            )
+            remedy = "Write the value as a string."
+            raise wrong("text", text, "a text or its bytes", remedy=remedy, error=ConstraintError)
         try:
             return self.dfa.accepts(text.encode())
         except UnicodeEncodeError:
@@ -197,7 +206,8 @@ class Constraint:
             ['food', 'foofood']
         """
         return [
-            word.decode(errors="backslashreplace") for word in islice(words(self.dfa), max(n, 0))
+            word.decode(errors="backslashreplace")
+            for word in islice(words(self.dfa), max(whole_number("n", n, None), 0))
         ]
 
     def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:
@@ -206,6 +216,8 @@ class Constraint:
         Raises:
             BudgetExceeded: A limit was reached.
         """
+        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong("other", other, "a constraint", error=ConstraintError)
         meter = Meter(budget)
         return operations.equivalent(self.build(meter), other.build(meter), meter)
 
@@ -263,6 +275,22 @@ class Constraint:
         return str(self.source)
 
 
+def _check_operand(sign: str, other: object) -> None:
+    """Constraints are combined with constraints; a text could be a pattern or itself."""
+    if not isinstance(other, Constraint):
+        raise _no_operand(sign, other)
+
+
+def _no_operand(sign: str, other: object) -> ExplorerError:
+    return wrong(
+        f"The other side of {sign}",
+        other,
+        "a constraint",
+        remedy="Write regex(...) for a pattern, literal(...) for a text.",
+        error=ConstraintError,
+    )
+
+
 def _alternatives(node: source.Source) -> tuple[source.Source, ...]:
     """The parts of a union, so that a long chain of ``|`` is one union."""
     return node.parts if isinstance(node, source.Union) else (node,)
@@ -288,9 +316,11 @@ def regex(pattern: str) -> Constraint:
         pattern: Python's ``re`` syntax for strings: classes, groups, bounded and lazy repeats,
             flags ``i s m x a`` global and scoped, anchors, ``\\b \\B``, lookahead and
             lookbehind. Lazy and greedy repeats have the same full matches. It is read here,
-            in about a microsecond per character; its machine is built on first use.
+            in about a microsecond per character, of which it may have 500,000; its machine is
+            built on first use, within a budget.
 
     Raises:
+        ConstraintError: The pattern is no str, or too long.
         RegexError: The pattern is no pattern, or uses what no finite automaton can do
             (backreferences, conditionals, atomic groups, possessive repeats).
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, token_label
+from explorer.arguments import instance, listed, whole_number
 from explorer.automata.pynini_bridge import fst_from_arrays
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
@@ -146,12 +147,20 @@ def detokenizing_fst(
         >>> detokenizing_fst(vocab).num_states(), detokenizing_fst(vocab, "original").num_states()
         (5, 14)
     """
+    vocabulary = instance(
+        "vocabulary", vocabulary, Vocabulary, "a Vocabulary", error=VocabularyError
+    )
+    ids = range(len(vocabulary))
+    if only is not None:
+        given = listed("only", only, "a list of token ids", error=VocabularyError)
+        numbers = {whole_number("an id of only", t, None, error=VocabularyError) for t in given}
+        ids = sorted(numbers)
     if form not in ("compact", "original"):
         raise VocabularyError(
             f"form={form!r} is not known.", remedy='Write form="compact" or form="original".'
         )
     chosen: list[tuple[bytes, int]] = []
-    for token in range(len(vocabulary)) if only is None else sorted(set(only)):
+    for token in ids:
         data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
         if data is not None:
             chosen.append((data, token))

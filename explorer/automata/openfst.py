@@ -106,7 +106,10 @@ def read(data: bytes) -> tuple[int, int, Int32, Bool]:
     words = np.frombuffer(data, "<i4", offset=at)
     offset = _offsets(words, num_states)
     if offset[-1] < 0 or offset[-1] > len(words):
-        raise ConstraintError("The FST's data ends in the middle of a state.")
+        raise ConstraintError(
+            "The FST's data ends in the middle of a state.",
+            remedy="Build the machine again with pynini.",
+        )
     weight = words[offset[:-1]]
     counts = words[offset[:-1] + 1].astype(np.int64)
     source = np.repeat(np.arange(num_states), counts)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
+from explorer.arguments import listed, wrong
 from explorer.automata import operations
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.regex import compile_tree, parse
@@ -225,14 +227,13 @@ def choice_of(texts: Iterable[str]) -> Choice:
             f"choice({texts!r}) would mean a choice of single characters.",
             remedy="Give a list of texts, or use literal(...) for one text.",
         )
-    unique = tuple(dict.fromkeys(texts))
-    if not unique:
+    given = listed("texts", texts, "a list of texts", error=ConstraintError)
+    if not given:
         raise ConstraintError("A choice of nothing has no word.", remedy="Give at least one text.")
-    for text in unique:
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConstraintError(
-                f"A choice is among texts, and {text!r} is a {type(text).__name__}.",
-                remedy="Write it as a string.",
-            )
+    for k, text in enumerate(given):
+        if not isinstance(text, str):
+            name = "text" if len(given) == 1 else f"texts[{k}]"
+            remedy = "Write it as a string."
+            raise wrong(name, text, "a text", remedy=remedy, error=ConstraintError)
         encode(text)
-    return Choice(unique)
+    return Choice(tuple(dict.fromkeys(cast("list[str]", given))))

@@ -56,7 +56,10 @@ def shortest_word(dfa: Dfa, state: int | None = None) -> bytes:
                 seen.add(target)
                 came_from[target] = (here, symbols[class_])
                 queue.append(target)
-    raise EmptyConstraint("No word can be read from here.")
+    raise EmptyConstraint(
+        "No word can be read from here.",
+        remedy="Look for parts of the constraint that exclude each other.",
+    )
 
 
 def is_finite(dfa: Dfa) -> bool:

@@ -76,6 +76,14 @@ def _keys(values, highest, temperature):
     return below.to(tl.int32, bitcast=True), tl.exp(-below).to(tl.float64)
 
 
+@triton.jit
+def _kept(key, last, places, level, min_below):
+    """What the filters keep of a block, and which of it lie at the threshold, `level` before it."""
+    equal = (key == last).to(tl.int32)
+    keep = (key < last) | ((equal > 0) & (level + tl.cumsum(equal, 0) <= places))
+    return keep & (key.to(tl.float32, bitcast=True) <= min_below), equal
+
+
 @triton.jit(do_not_specialize=["seed_low", "seed_high", "top_k", "top_p", "eos", "num_constraints"])
 def step_kernel(
     logits, logits_stride, covered, states, constraints, remaining, streams, positions, tokens,
@@ -193,9 +201,7 @@ def step_kernel(
                 start + lanes, left, covered, logits, token_class, classes, needed_cells
             )
             key, weight = _keys(values, highest, temperature)
-            equal = (key == last).to(tl.int32)
-            keep = (key < last) | ((equal > 0) & (level + tl.cumsum(equal, 0) <= places))
-            keep = keep & (key.to(tl.float32, bitcast=True) <= min_below)
+            keep, equal = _kept(key, last, places, level, min_below)
             total += tl.sum(tl.where(keep, weight, 0.0), 0)
             level += tl.sum(equal, 0)
 
@@ -216,9 +222,7 @@ def step_kernel(
                 start + lanes, left, covered, logits, token_class, classes, needed_cells
             )
             key, weight = _keys(values, highest, temperature)
-            equal = (key == last).to(tl.int32)
-            keep = (key < last) | ((equal > 0) & (level + tl.cumsum(equal, 0) <= places))
-            keep = keep & (key.to(tl.float32, bitcast=True) <= min_below)
+            keep, equal = _kept(key, last, places, level, min_below)
             weight = tl.where(keep, weight, 0.0)
             reached = (mass + tl.cumsum(weight, 0) > wanted) & (weight > 0)
             found = tl.minimum(found, tl.min(tl.where(reached, start + lanes, 2147483647), 0))

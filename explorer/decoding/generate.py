@@ -26,12 +26,20 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from explorer.arguments import flag, listed, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding import reference
-from explorer.decoding.arguments import LAST_SEED, checked_sampler, whole_number
-from explorer.decoding.model import LanguageModel, Prompt, open_batch
+from explorer.decoding.arguments import (
+    LAST_SEED,
+    LAST_STREAM,
+    checked_model,
+    checked_sampler,
+    prompt_ids,
+)
+from explorer.decoding.model import LanguageModel, Prompt
 from explorer.decoding.reference import Rows
+from explorer.decoding.row_by_row import open_batch
 from explorer.decoding.rule import Rule
 from explorer.decoding.sampler import Sampler
 from explorer.errors import ExplorerError
@@ -200,20 +208,21 @@ def generate(
         >>> all(text.finished and len(text.tokens) <= 5 for text in texts)
         True
     """
-    listed = _prompts(prompts)
-    wanted = for_each(constraints, len(listed))
-    if streams is not None and len(streams) != len(listed):
+    model = checked_model(model)
+    rows = _prompts(prompts)
+    wanted = for_each(constraints, len(rows))
+    streams = checked_streams(streams)
+    if streams is not None and len(streams) != len(rows):
         raise ExplorerError(
-            f"{len(streams)} streams for {len(listed)} prompts.",
+            f"{len(streams)} streams for {len(rows)} prompts.",
             remedy="Give one stream for each prompt, or none.",
-            evidence={"streams": len(streams), "prompts": len(listed)},
+            evidence={"streams": len(streams), "prompts": len(rows)},
         )
+    masking_budget = flag("masking_budget", masking_budget)
     max_tokens = whole_number("max_tokens", max_tokens, 1)
     seed = whole_number("seed", seed, 0, LAST_SEED)
     sampler = checked_sampler(sampler)
-    if streams is not None:
-        streams = [whole_number("a stream", stream) for stream in streams]
-    if not listed:
+    if not rows:
         return []
 
     def batch_on(device: str | torch.device) -> Batch:
@@ -224,7 +233,7 @@ def generate(
 
     # What is wrong with the constraints is said before the model reads anything.
     wanted = [rule.dfa for rule in batch_on("cpu").rules]
-    reading = open_batch(model, [model.encode_prompt(prompt) for prompt in listed])
+    reading = open_batch(model, [prompt_ids(model, prompt) for prompt in rows])
     batch = batch_on(reading.logits.device)
     ended = _Ended(reading.logits.device)
     logits = reading.logits
@@ -290,6 +299,20 @@ def _prompts(prompts: object) -> list[Prompt]:
             evidence={"prompts": prompts},
         )
     return list(prompts)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def checked_streams(streams: object) -> list[int] | None:
+    """The streams of random numbers of some rows; ``None`` for those of their numbers.
+
+    Raises:
+        ExplorerError: They are no streams.
+    """
+    if streams is None:
+        return None
+    return [
+        whole_number("a stream", stream, 0, LAST_STREAM)
+        for stream in listed("streams", streams, "a list of whole numbers, one for each row")
+    ]
 
 
 def for_each(

@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import torch
 
+from explorer.arguments import instance
 from explorer.decoding.tiny import FOLDER
 from explorer.errors import ExplorerError, MissingDependency
+from explorer.tokens.tensors import checked_device
 
 if TYPE_CHECKING:
     from explorer.decoding.huggingface import HuggingFaceModel
@@ -88,7 +90,7 @@ def load_model(
     ) as error:  # fmt: skip
         reason = str(error).strip().split("\n")[0]
         raise ExplorerError(
-            f"The model {shown!r} in {folder} cannot be loaded: {reason}",
+            f"The model {shown!r} in {folder} cannot be loaded: {reason.rstrip(' .:')}.",
             remedy=(
                 "Check that the folder holds the whole model and that this release of "
                 f"transformers knows its kind. {_TRY_TINY}"
@@ -100,16 +102,7 @@ def load_model(
 def _device(device: str | torch.device) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        found = torch.device(device)
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError) as error:
-        raise ExplorerError(
-            f"The device {str(device)!r} cannot be used: {str(error).strip().splitlines()[0]}",
-            remedy='Give "auto", "cpu", or a device of this machine such as "cuda:0".',
-            evidence={"device": str(device)},
-        ) from error
-    return found
+    return checked_device(device, or_auto=True)
 
 
 def _dtype(dtype: str | torch.dtype, device: torch.device) -> torch.dtype | None:
@@ -128,7 +121,8 @@ def _dtype(dtype: str | torch.dtype, device: torch.device) -> torch.dtype | None
 
 def _find(name: str | os.PathLike[str], code: bool) -> tuple[Path, str]:
     """The folder of a model, and what to call it."""
-    given = os.fspath(name)
+    given = os.fspath(name) if isinstance(name, os.PathLike) else name
+    given = instance("name", given, str, "the name or the folder of a model", remedy=_TRY_TINY)
     if given == TINY:
         return FOLDER, TINY
     folder = Path(given)

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from explorer.decoding.arguments import logits_of
 from explorer.decoding.model import LanguageModel, Reading
-from explorer.errors import ExplorerError
 
 
 class LogitsStore:
@@ -56,14 +56,7 @@ class LogitsStore:
             self._kept.move_to_end(path)
             return Reading(kept)
         reading = self._model.read(path)
-        logits = reading.logits
-        if logits.dim() != 1 or not logits.is_floating_point() or not len(logits):
-            raise ExplorerError(
-                f"The model {self._model.name!r} gives logits of shape {list(logits.shape)} and "
-                f"{logits.dtype}, not one row of floating-point numbers.",
-                remedy="Give the next-token logits, float[W], from `read`.",
-                evidence={"shape": list(logits.shape), "dtype": str(logits.dtype)},
-            )
+        logits = logits_of(self._model, reading)
         self._kept[path] = logits
         self._bytes += _size(logits)
         while self._bytes > self._max_bytes and len(self._kept) > 1:

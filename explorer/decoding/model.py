@@ -37,7 +37,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import torch
 from torch import Tensor
 
 from explorer.vocabulary import Vocabulary
@@ -127,44 +126,3 @@ class BatchedLanguageModel(LanguageModel, Protocol):
             prompts: Ids of each row; the lengths may differ.
         """
         ...
-
-
-class RowByRow:
-    """A `Batch` over any model: each row is read by itself. Waits for the device at every step.
-
-    Args:
-        model: The model.
-        prompts: Ids of each row.
-    """
-
-    def __init__(self, model: LanguageModel, prompts: Sequence[Sequence[int]]) -> None:
-        self._model = model
-        self._rows = [list(prompt) for prompt in prompts]
-        self._logits = self._read()
-
-    @property
-    def logits(self) -> Tensor:
-        """float32[B, W]."""
-        return self._logits
-
-    def step(self, tokens: Tensor) -> Tensor:
-        """Read one more token in each row; see `Batch.step`."""
-        for row, token in zip(self._rows, tokens, strict=True):
-            row.append(int(token))
-        self._logits = self._read()
-        return self._logits
-
-    def _read(self) -> Tensor:
-        return torch.stack([self._model.read(row).logits.to(torch.float32) for row in self._rows])
-
-
-def open_batch(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
-    """The model's own batch where it has one, else its rows one by one.
-
-    Args:
-        model: The model.
-        prompts: Ids of each row, at least one row.
-    """
-    if isinstance(model, BatchedLanguageModel):
-        return model.batch(prompts)
-    return RowByRow(model, prompts)

@@ -23,9 +23,10 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from explorer.arguments import flag, instance, whole_number
 from explorer.budget import Budget
-from explorer.decoding.arguments import LAST_SEED, checked_sampler, whole_number
-from explorer.decoding.generate import AnyConstraint, Batch, for_each
+from explorer.decoding.arguments import LAST_SEED, checked_sampler
+from explorer.decoding.generate import AnyConstraint, Batch, checked_streams, for_each
 from explorer.decoding.recorder import Recorder
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.trace import Trace
@@ -75,13 +76,13 @@ class ConstraintLogitsProcessor:
         name: str = "model.generate",
         budget: Budget | None = None,
     ) -> None:
-        self._vocabulary = vocabulary
+        self._vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         self._sampler = checked_sampler(sampler)
         self._seed = whole_number("seed", seed, 0, LAST_SEED)
-        self._max_tokens = max_tokens
-        self._streams = streams
-        self._record = record
-        self._name = name
+        self._max_tokens = None if max_tokens is None else whole_number("max_tokens", max_tokens, 1)
+        self._streams = checked_streams(streams)
+        self._record = flag("record", record)
+        self._name = instance("name", name, str, "a text")
         self._one_for_all = isinstance(constraints, str) or not isinstance(constraints, Sequence)
         listed = for_each(
             constraints, 1 if self._one_for_all else len(cast("list[None]", constraints))
@@ -107,6 +108,13 @@ class ConstraintLogitsProcessor:
         Raises:
             ExplorerError: Nothing could be drawn, or the ids are not those drawn before.
         """
+        for argument, value in (("input_ids", input_ids), ("scores", scores)):
+            if instance(argument, value, Tensor, "a tensor, one row for each text").dim() != 2:
+                raise ExplorerError(
+                    f"{argument} has the shape {list(value.shape)}, not one row for each text.",
+                    remedy="Give input_ids[B, T] and scores[B, W].",
+                    evidence={argument: list(value.shape)},
+                )
         batch = self._running or self._start(input_ids, scores)
         ended = [state == DONE for state in ints(batch.rows.states)]
         if self._drawn:

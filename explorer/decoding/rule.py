@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from explorer.arguments import wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
@@ -92,20 +93,30 @@ class Rule:
                 return cls(vocabulary, constraint)
             case str():
                 raise ConstraintError(
-                    f"{constraint!r} could be a pattern or a text.",
+                    f"constraint is {constraint!r}, which could be a pattern or a text.",
                     remedy="Write regex(...) or literal(...).",
                     evidence={"constraint": constraint},
                 )
             case _:
-                raise ConstraintError(
-                    f"A {type(constraint).__name__} is no constraint.",
-                    remedy="Give a Constraint, such as regex(...), a TokenDFA, or None.",
+                remedy = "Give a Constraint, such as regex(...), a TokenDFA, or None."
+                raise wrong(
+                    "constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError
                 )
 
     @property
     def start(self) -> int:
         """The state before the first token."""
         return FREE if self.dfa is None else self.dfa.start
+
+    @property
+    def num_states(self) -> int:
+        """How many token states there are; 0 without a constraint."""
+        return 0 if self.dfa is None else self.dfa.num_states
+
+    @property
+    def num_char_states(self) -> int:
+        """How many character states there are; 0 without a constraint."""
+        return 0 if self.dfa is None else self.dfa.constraint.dfa.num_states
 
     @property
     def num_classes(self) -> int:

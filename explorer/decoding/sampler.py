@@ -24,7 +24,9 @@ from typing import Literal, cast
 import torch
 from torch import Tensor
 
+from explorer.arguments import wrong
 from explorer.errors import ExplorerError
+from explorer.tokens.tensors import checked_tensor
 
 Filter = Literal["mask", "greedy", "top_k", "top_p", "min_p"]
 
@@ -61,6 +63,8 @@ class Sampler:
             given: object = getattr(self, name)
             if given is None and name != "temperature":
                 continue
+            if isinstance(given, bool):
+                raise wrong(f"A sampler's {name}", given, "a number", remedy=f"Give {name} as one.")
             try:
                 plain = float(given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
             except (TypeError, ValueError):
@@ -128,6 +132,7 @@ class Sampler:
 
     def _scaled(self, logits: Tensor) -> Tensor:
         """Logits over temperature, the highest at 0; a greedy sampler leaves the choice alone."""
+        checked_tensor("logits", logits, "a tensor, float[..., W]")
         scores = logits if logits.dtype == torch.float64 else logits.to(torch.float32)
         highest = scores.amax(-1, keepdim=True)
         # Shifting first keeps a small temperature from overflowing. A row with nothing allowed
@@ -148,6 +153,8 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
         >>> draw(rows, torch.tensor([0.5, 0.5])).tolist()
         [2, -1]
     """
+    checked_tensor("log_probs", log_probs, "a tensor, float[..., W]")
+    checked_tensor("uniform", uniform, "a tensor, float[...], in [0, 1)")
     width = log_probs.shape[-1]
     weights = log_probs.to(torch.float64).exp()
     cumulative = weights.cumsum(-1)
@@ -266,7 +273,7 @@ def _normalised(scores: Tensor) -> Tensor:
 def _check(name: str, value: float, holds: bool, what: str) -> None:
     if not holds:
         raise ExplorerError(
-            f"A sampler's {name} is {what}, not {value}.",
+            f"A sampler's {name} is {what}, not {value!r}.",
             remedy=f"Give {name} as {what}.",
             evidence={name: value},
         )

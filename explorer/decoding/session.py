@@ -27,10 +27,20 @@ from typing import Final, Self
 
 from torch import Tensor
 
+from explorer.arguments import flag, instance, listed, whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool
 from explorer.budget import Budget
-from explorer.decoding.arguments import LAST_SEED, checked_sampler, whole_number
+from explorer.decoding.arguments import (
+    LAST_SEED,
+    LAST_STREAM,
+    checked_log_probs,
+    checked_model,
+    checked_prompt,
+    checked_sampler,
+    kept_prompt,
+    prompt_ids,
+)
 from explorer.decoding.logits_store import LogitsStore
 from explorer.decoding.model import LanguageModel, Message, Prompt
 from explorer.decoding.rule import Rule
@@ -44,6 +54,8 @@ from explorer.errors import ExplorerError
 from explorer.tokens.states import DONE
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
+
+_REPORT: Final = "This is a fault of the toolkit; please report it with the constraint."
 
 LONGEST_RUN: Final = 1024
 """How many tokens `Session.run` adds at most where nothing else says when to stop."""
@@ -125,22 +137,21 @@ class Session:
         top_k: int = 10,
         logits_bytes: int = 256_000_000,
     ) -> None:
-        if not isinstance(lm, LanguageModel):  # pyright: ignore[reportUnnecessaryIsInstance] - A user may give a name.
-            raise ExplorerError(
-                f"{lm!r} is no language model.",
-                remedy='Give one, such as load_model("tiny").',
-            )
+        lm = checked_model(lm)
         rule = Rule.of(constraint, lm.vocabulary, budget)
         max_tokens = None if max_tokens is None else whole_number("max_tokens", max_tokens, 1)
         top_k = whole_number("top_k", top_k, 1)
         seed = whole_number("seed", seed, 0, LAST_SEED)
+        stream = whole_number("stream", stream, 0, LAST_STREAM)
+        logits_bytes = whole_number("logits_bytes", logits_bytes)
+        masking_budget = flag("masking_budget", masking_budget)
         if masking_budget:
             rule.check_budget(max_tokens)
         setting = Setting(
             model=lm,
             rule=rule,
-            prompt=_kept_prompt(prompt),
-            prompt_ids=tuple(lm.encode_prompt(prompt)),
+            prompt=kept_prompt(checked_prompt(prompt)),
+            prompt_ids=prompt_ids(lm, prompt),
             sampler=checked_sampler(sampler),
             max_tokens=max_tokens,
             masking_budget=masking_budget,
@@ -199,20 +210,15 @@ class Session:
             >>> session.text, session.rejection
             ('foo', Rejection(index=2, token=3, state=2))
         """
-        listed = [token_id(token) for token in ids]
-        known: list[float | None] = [None] * len(listed)
+        vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+        tokens = [token_id(token) for token in listed("ids", ids, "a list of token ids")]
+        known: list[float | None] = [None] * len(tokens)
         if logprobs is not None:
-            known = [None if value is None else float(value) for value in logprobs]
-            if len(known) != len(listed) or any(v is not None and not v <= 0 for v in known):
-                raise ExplorerError(
-                    f"{len(known)} log-probabilities for {len(listed)} ids, or one above 0.",
-                    remedy="Give one natural log-probability, 0 or less, for each id.",
-                    evidence={"ids": len(listed), "logprobs": len(known)},
-                )
+            known = checked_log_probs(logprobs, len(tokens))
         setting = Setting(
             model=None,
             rule=Rule.of(constraint, vocabulary, budget),
-            prompt=None if prompt is None else _kept_prompt(prompt),
+            prompt=None if prompt is None else kept_prompt(checked_prompt(prompt)),
             prompt_ids=(),
             sampler=Sampler(),
             max_tokens=None,
@@ -221,7 +227,7 @@ class Session:
         )
         session = cls.__new__(cls)
         session._begin(Tree(setting, None), 0, 0, budget)
-        session._read_ids(listed, known)
+        session._read_ids(tokens, known)
         return session
 
     # --- where we are -------------------------------------------------------------------------
@@ -402,7 +408,7 @@ class Session:
             ExplorerError: There are not so many.
         """
         with self._lock:
-            self._move(self._at - _count(n))
+            self._move(self._at - whole_number("n", n))
 
     def forward(self, n: int = 1) -> None:
         """Take again the steps that `back` went back over.
@@ -414,7 +420,7 @@ class Session:
             ExplorerError: There are not so many ahead.
         """
         with self._lock:
-            self._move(self._at + _count(n))
+            self._move(self._at + whole_number("n", n))
 
     def jump(self, k: int) -> None:
         """Go to a position of this line.
@@ -457,7 +463,9 @@ class Session:
         Returns:
             The trace up to the cursor.
         """
-        limit = LONGEST_RUN if max_tokens is None else _count(max_tokens)
+        limit = LONGEST_RUN if max_tokens is None else whole_number("max_tokens", max_tokens)
+        if until is not None and not callable(until):
+            raise wrong("until", until, "a function of a step")
         seen = self._generation
         for _ in range(limit):
             with self.request(seen) as fresh:
@@ -527,20 +535,18 @@ class Session:
             setting = replace(
                 old,
                 rule=rule,
-                sampler=old.sampler if isinstance(sampler, _Unchanged) else sampler,
+                sampler=old.sampler
+                if isinstance(sampler, _Unchanged)
+                else checked_sampler(sampler),
             )
             if not isinstance(prompt, _Unchanged):
-                ids = () if old.model is None else tuple(old.model.encode_prompt(prompt))
-                setting = replace(setting, prompt=_kept_prompt(prompt), prompt_ids=ids)
+                ids = () if old.model is None else prompt_ids(old.model, prompt)
+                kept_as = kept_prompt(checked_prompt(prompt))
+                setting = replace(setting, prompt=kept_as, prompt_ids=ids)
             tree = Tree(setting, self._tree.logits)
             tokens, known = self._all_ids()
-            line, kept = [tree.root], 0
-            for token, log_prob in zip(tokens, known, strict=True):
-                node = line[-1]
-                if node.state == DONE or not self._is_allowed(tree, node, token):
-                    break
-                line.append(tree.choose(node, token, "kept", None, log_prob))
-                kept += 1
+            line = tree.follow(tokens, known, "kept")
+            kept = len(line) - 1
             fork = self._twin(self._line, self._at)
             fork._unread, fork._unread_log_probs = self._unread, self._unread_log_probs
             self._forks = (*self._forks, fork)
@@ -589,7 +595,7 @@ class Session:
         self._at += 1
         self._generation += 1
         if child.step is None:
-            raise ExplorerError("A step leads nowhere.")
+            raise ExplorerError("A step leads nowhere.", remedy=_REPORT)
         return child.step
 
     def _move(self, k: int) -> None:
@@ -599,7 +605,7 @@ class Session:
     def _checked(self, k: int) -> int:
         if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= self.length:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ExplorerError(
-                f"There is no position {k}: this line has positions 0 to {self.length}, and the "
+                f"There is no position {k!r}: this line has positions 0 to {self.length}, and the "
                 f"cursor is at {self._at}.",
                 remedy="Stay within the line, or add tokens with step().",
                 evidence={"position": k, "length": self.length, "index": self._at},
@@ -646,19 +652,11 @@ class Session:
             evidence={"token": found, "state": node.state, "allowed": int(allowed.sum())},
         )
 
-    @staticmethod
-    def _is_allowed(tree: Tree, node: Node, token: int) -> bool:
-        allowed = tree.mask(node).allowed
-        return 0 <= token < len(allowed) and bool(allowed[token])
-
     def _read_ids(self, ids: Sequence[int], known: Sequence[float | None]) -> None:
-        for k, (token, log_prob) in enumerate(zip(ids, known, strict=True)):
-            node = self._line[-1]
-            if node.state == DONE or not self._is_allowed(self._tree, node, token):
-                self._unread, self._unread_log_probs = tuple(ids[k:]), tuple(known[k:])
-                break
-            self._line.append(self._tree.choose(node, token, "given", None, log_prob))
-        self._at = len(self._line) - 1
+        self._line = self._tree.follow(ids, known, "given")
+        read = len(self._line) - 1
+        self._unread, self._unread_log_probs = tuple(ids[read:]), tuple(known[read:])
+        self._at = read
         self._drop_padding()
 
     def _drop_padding(self) -> None:
@@ -674,15 +672,3 @@ class Session:
             return [step.token for step in steps], [None] * len(steps)
         ids = [step.token for step in steps] + list(self._unread)
         return ids, [step.log_prob_model for step in steps] + list(self._unread_log_probs)
-
-
-def _kept_prompt(prompt: Prompt) -> str | tuple[Message, ...]:
-    if isinstance(prompt, str):
-        return prompt
-    return tuple({str(key): str(value) for key, value in turn.items()} for turn in prompt)
-
-
-def _count(n: int) -> int:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ExplorerError(f"{n!r} is no number of tokens.", remedy="Give a whole number from 0.")
-    return n

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from explorer.arguments import whole_number
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
 
@@ -59,7 +60,10 @@ def token_id(token: object) -> int:
         7
     """
     try:
-        found = token.__index__()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-    except (AttributeError, TypeError) as error:
-        raise ExplorerError(f"{token!r} is no token id.", remedy="Give whole numbers.") from error
-    return int(found)  # pyright: ignore[reportUnknownArgumentType]
+        return whole_number("token", token, None)
+    except ExplorerError:
+        raise ExplorerError(
+            f"{token!r} is no token id.",
+            remedy="Give a whole number, or the text of one token as a str.",
+            evidence={"token": token},
+        ) from None

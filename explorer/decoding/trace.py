@@ -18,11 +18,11 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from explorer.arguments import file_path, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.automata.serial import source_from_dict
@@ -130,6 +130,8 @@ class Trace:
         max_tokens: The token budget, EOS included; ``None`` for none.
         masking_budget: Whether the budget takes part in the mask.
         source: The constraint's source as a plain mapping; ``None`` without a constraint.
+        num_states: How many states the token DFA has; 0 without a constraint.
+        num_char_states: How many states the character FSA has; 0 without a constraint.
         num_classes: How many token classes there are; 0 without a constraint.
         class_bytes: The class of each id, packed (`token_class` unpacks it).
         positions: n + 1 positions; position k is after k tokens.
@@ -148,6 +150,8 @@ class Trace:
     max_tokens: int | None
     masking_budget: bool
     source: Mapping[str, object] | None
+    num_states: int
+    num_char_states: int
     num_classes: int
     class_bytes: bytes
     positions: tuple[Position, ...]
@@ -208,9 +212,18 @@ class Trace:
         Returns:
             bool[num_classes]; empty without a constraint.
         """
-        position = self.positions[k]
+        position = self.positions[self._checked(k)]
         row = position.kept_row if with_budget else position.row
         return np.empty(0, np.bool_) if row is None else unpack_row(row, self.num_classes)
+
+    def _checked(self, k: int) -> int:
+        if not 0 <= whole_number("k", k, None) < len(self.positions):
+            raise ExplorerError(
+                f"The trace has no position {k}; it has the positions 0 to {len(self.steps)}.",
+                remedy="Position k is after k tokens.",
+                evidence={"k": k, "positions": len(self.positions)},
+            )
+        return k
 
     def allowed(self, k: int) -> Bool:
         """Which ids position k allows, as the mask was.
@@ -257,7 +270,7 @@ class Trace:
         """
         from explorer.decoding.trace_json import to_json
 
-        Path(path).write_bytes(to_json(self))
+        file_path("path", path).write_bytes(to_json(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
@@ -267,8 +280,10 @@ class Trace:
             path: A file that `save` wrote.
 
         Raises:
-            DamagedFile: It is of another kind or version, or damaged; the place is named.
+            DamagedFile: It is of another kind or version, too long, or damaged; the place is named.
         """
-        from explorer.decoding.trace_json import from_json
+        from explorer.decoding.trace_reading import MOST_BYTES, from_json
 
-        return from_json(Path(path).read_bytes(), os.fspath(path))
+        given = file_path("path", path)
+        with open(given, "rb") as file:
+            return from_json(file.read(MOST_BYTES + 1), str(given))

@@ -53,6 +53,8 @@ def trace_of(
         max_tokens=setting.max_tokens,
         masking_budget=setting.masking_budget,
         source=None if rule.dfa is None else source_to_dict(rule.dfa.constraint.source),
+        num_states=rule.num_states,
+        num_char_states=rule.num_char_states,
         num_classes=rule.num_classes,
         class_bytes=rule.class_bytes,
         positions=positions,

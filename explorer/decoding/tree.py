@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -220,7 +220,11 @@ class Tree:
             return child
         state = self.setting.rule.step(node.state, token)
         if state is None:
-            raise ExplorerError(f"Token {token} is not allowed in state {node.state}.")
+            raise ExplorerError(
+                f"Token {token} is not allowed in state {node.state}.",
+                remedy="Choose one of those that Session.allowed() has.",
+                evidence={"token": token, "state": node.state},
+            )
         measured = self.measured(node)
         model, filtered, constrained, rank = known_log_prob, None, None, None
         if measured is not None:
@@ -252,9 +256,31 @@ class Tree:
         node.children[token, chosen_by] = child
         return child
 
+    def follow(
+        self,
+        tokens: Sequence[int],
+        log_probs: Sequence[float | None],
+        chosen_by: ChosenBy,
+    ) -> list[Node]:
+        """The nodes along some tokens from the root on, as far as the mask allows them.
+
+        Args:
+            tokens: Ids, which may be none of the vocabulary's.
+            log_probs: What is known of each under the model, in a run without one.
+            chosen_by: Who chose them.
+        """
+        line = [self.root]
+        for token, log_prob in zip(tokens, log_probs, strict=True):
+            node = line[-1]
+            allowed = self.mask(node).allowed
+            if node.state == DONE or not 0 <= token < len(allowed) or not allowed[token]:
+                break
+            line.append(self.choose(node, token, chosen_by, None, log_prob))
+        return line
+
     def _measure(self, node: Node, mask: Mask, mask_milliseconds: float) -> Measured:
         if self.logits is None:
-            raise ExplorerError("This run has no model.")
+            raise ExplorerError("This run has no model.", remedy="Make a Session with a model.")
         began = time.perf_counter()
         reading = self.logits.read(self.ids(node))
         read = _milliseconds(began)

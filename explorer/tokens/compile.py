@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from explorer.arguments import wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Dfa
 from explorer.automata.words import shortest_word
@@ -71,15 +72,11 @@ def compile(
         [False, True, False]
     """
     if not isinstance(constraint, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConstraintError(
-            f"compile() takes a constraint, not a {type(constraint).__name__}.",
-            remedy="Make one with regex(...), choice([...]) or literal(...).",
-        )
+        remedy = "Make one with regex(...), choice([...]) or literal(...)."
+        raise wrong("constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError)
     if not isinstance(vocabulary, Vocabulary):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise VocabularyError(
-            f"compile() takes a Vocabulary, not a {type(vocabulary).__name__}.",
-            remedy="Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...).",
-        )
+        remedy = "Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...)."
+        raise wrong("vocabulary", vocabulary, "a Vocabulary", remedy=remedy, error=VocabularyError)
     meter = Meter(budget)
     if width is not None:
         vocabulary = vocabulary.with_width(width)

@@ -38,6 +38,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.arguments import instance, listed, whole_number
 from explorer.automata.machine import Bool, Int32
 from explorer.errors import ExplorerError, VocabularyError
 from explorer.jit import jit
@@ -52,11 +53,14 @@ from explorer.tokens.needed import (
     target_rows,
 )
 from explorer.tokens.states import DEAD, DEAD_CLASS, EOS_CLASS
+from explorer.tokens.tensors import checked_device, checked_rows, checked_tensor, misfit
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
 DEAD_ROW: Final = DEAD + FIRST_STATE
 """The row of `DEAD` in every constraint's tables."""
+
+_COMPILE: Final = "Make it with explorer.compile(constraint, vocabulary)."
 
 _ROW_BYTES_KEPT: Final = 64_000_000
 
@@ -125,9 +129,16 @@ class DeviceMasks:
         width: int | None = None,
         vocabulary: Vocabulary | None = None,
     ) -> None:
-        self.constraints = tuple(constraints)
+        self.constraints = tuple(
+            instance(f"constraints[{k}]", dfa, TokenDFA, "a TokenDFA", remedy=_COMPILE)
+            for k, dfa in enumerate(listed("constraints", constraints, "a list of TokenDFAs"))
+        )
+        if vocabulary is not None:
+            vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+        if width is not None:
+            width = whole_number("width", width, 1)
         self.vocabulary = _one_vocabulary(self.constraints, vocabulary)
-        self.device = torch.device(device)
+        self.device = checked_device(device)
         self.error = ErrorWord(self.device)
 
         classes = [np.asarray(dfa.token_class) for dfa in self.constraints]
@@ -194,6 +205,8 @@ class DeviceMasks:
             ExplorerError: A shape, dtype or device does not fit.
         """
         self.check_logits(logits, states)
+        if remaining is not None:
+            remaining = checked_rows("remaining", remaining, len(states))
         if logits.device.type == "cpu":
             return self._mask_rows_(logits, states, constraint, remaining, step)
         constraint = self._constraint_of_rows(constraint, len(states))
@@ -254,7 +267,10 @@ class DeviceMasks:
         Raises:
             ExplorerError: A shape does not fit.
         """
-        constraint = self._constraint_of_rows(constraint, len(states))
+        batch = len(checked_tensor("states", states, "a tensor, int64[B]"))
+        states = checked_rows("states", states, batch)
+        tokens = checked_rows("tokens", tokens, batch)
+        constraint = self._constraint_of_rows(constraint, batch)
         constraint, row, known = self._locate(states, constraint)
         in_range = (tokens >= 0) & (tokens < self.token_class.shape[1])
         class_ = self.token_class[constraint, torch.where(in_range, tokens, 0)].to(torch.int64)
@@ -285,7 +301,21 @@ class DeviceMasks:
         Returns:
             bool[len(vocabulary)], read-only.
         """
-        row = state + FIRST_STATE
+        constraint = whole_number("constraint", constraint, 0, len(self._needed) - 1)
+        row = whole_number("state", state, -FIRST_STATE) + FIRST_STATE
+        if row >= len(self._needed[constraint]):
+            raise ExplorerError(
+                f"There is no state {state} in constraint {constraint}, which has "
+                f"{len(self._needed[constraint]) - FIRST_STATE}.",
+                remedy="Take states from `advance`, or from the machine's `step`.",
+                evidence={"state": state, "constraint": constraint},
+            )
+        if remaining is not None:
+            remaining = whole_number("remaining", remaining, None)
+        return self._row(constraint, row, remaining)
+
+    def _row(self, constraint: int, row: int, remaining: int | None) -> Bool:
+        """`allowed`, unchecked: this stands in the inner loop of the CPU's way."""
         budget = UNLIMITED if remaining is None else min(max(remaining, 0), UNLIMITED)
         needed = self._needed[constraint][row]
         if budget >= self._most_needed[constraint][row]:
@@ -327,7 +357,10 @@ class DeviceMasks:
             known = 0 <= which < len(self._needed) and (
                 0 <= state + FIRST_STATE < len(self._needed[which])
             )
-            keep = self.allowed(which, state, budget) if known else self.allowed(0, DEAD)
+            if known:
+                keep = self._row(which, state + FIRST_STATE, budget)
+            else:
+                keep = self._row(0, DEAD_ROW, None)
             _blend(bits[k], keep, masked)
             row = self._least[which][state + FIRST_STATE] if known else 0
             empty = row > (UNLIMITED if budget is None else max(budget, 0))
@@ -348,9 +381,7 @@ class DeviceMasks:
 
     def _constraint_of_rows(self, constraint: Tensor | None, batch: int) -> Tensor:
         if constraint is not None:
-            if constraint.shape != (batch,):
-                raise _misfit("constraint", list(constraint.shape), [batch])
-            return constraint
+            return checked_rows("constraint", constraint, batch)
         if len(self._needed) == 1:
             return torch.zeros(batch, dtype=torch.int64, device=self.device)
         if len(self._needed) == batch:
@@ -368,14 +399,17 @@ class DeviceMasks:
             logits: As for `mask_`.
             states: As for `mask_`.
         """
+        checked_tensor("logits", logits, "a tensor, float[B, W]")
         if logits.dtype not in _MINUS_INFINITY:
             raise ExplorerError(
                 f"Logits of {logits.dtype} cannot be masked.",
                 remedy="Give float16, bfloat16, float32 or float64.",
                 evidence={"dtype": str(logits.dtype)},
             )
-        if logits.dim() != 2 or states.shape != logits.shape[:1]:
-            raise _misfit("states", list(states.shape), list(logits.shape[:1]))
+        if logits.dim() != 2:
+            rows, columns = len(states), self.width or len(self.vocabulary)
+            raise misfit("logits", list(logits.shape), [rows, columns])
+        checked_rows("states", states, len(logits))
         if logits.device.type != self.device.type:
             raise ExplorerError(
                 f"The logits are on {logits.device}, the masks on {self.device}.",
@@ -383,7 +417,7 @@ class DeviceMasks:
                 evidence={"logits": str(logits.device), "masks": str(self.device)},
             )
         if self.width is not None and logits.shape[1] != self.width:
-            raise _misfit("logits", list(logits.shape), [logits.shape[0], self.width])
+            raise misfit("logits", list(logits.shape), [logits.shape[0], self.width])
         if logits.shape[1] < self.least_width:
             raise _too_narrow(logits.shape[1], self.least_width)
 
@@ -432,14 +466,6 @@ def _one_vocabulary(constraints: Sequence[TokenDFA], vocabulary: Vocabulary | No
                 evidence={"constraint": k, "fingerprint": other.fingerprint},
             )
     return known[0]
-
-
-def _misfit(name: str, shape: list[int], expected: list[int]) -> ExplorerError:
-    return ExplorerError(
-        f"`{name}` has the shape {shape}, not {expected}.",
-        remedy="Logits are [B, W]; states, tokens, constraint and remaining are [B].",
-        evidence={"name": name, "shape": shape, "expected": expected},
-    )
 
 
 def _too_narrow(width: int, needed: int) -> ExplorerError:

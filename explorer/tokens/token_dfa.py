@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.arguments import file_path, instance, listed, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.errors import ExplorerError, MissingDependency
@@ -110,6 +111,8 @@ class TokenDFA:
         return sum(array.nbytes for array in arrays)
 
     def _check_state(self, state: int) -> None:
+        if type(state) is not int:  # The plain case comes first: this is asked at every step.
+            whole_number("state", state, None)
         if not (0 <= state < self.num_states or state in (DEAD, DONE, FREE)):
             raise ExplorerError(
                 f"There is no state {state}: the machine has states 0 to {self.num_states - 1}, "
@@ -146,6 +149,7 @@ class TokenDFA:
         Raises:
             ExplorerError: There is no such state.
         """
+        self._check_state(state)
         row = self._rows.get(state)
         if row is None:
             if state == FREE:
@@ -173,6 +177,8 @@ class TokenDFA:
             ExplorerError: There is no such state.
         """
         self._check_state(state)
+        if type(token) is not int:
+            token = whole_number("token", token, None)
         if not 0 <= token < len(self.token_class):
             return None
         if state == FREE:
@@ -191,8 +197,9 @@ class TokenDFA:
             state: Where to begin; default `start`.
         """
         states = [self.start if state is None else state]
-        for token in tokens:
-            following = self.step(states[-1], token)
+        self._check_state(states[0])
+        for token in listed("tokens", tokens, "a list of token ids"):
+            following = self.step(states[-1], cast("int", token))
             if following is None:
                 break
             states.append(following)
@@ -247,7 +254,7 @@ class TokenDFA:
         """Write the machine, its constraint and the vocabulary's fingerprint to one file."""
         from explorer.tokens.store import save
 
-        save(self, path)
+        save(self, file_path("path", path))
 
     @classmethod
     def load(cls, path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
@@ -263,7 +270,8 @@ class TokenDFA:
         """
         from explorer.tokens.store import load
 
-        return load(path, vocabulary)
+        vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+        return load(file_path("path", path), vocabulary)
 
     def __repr__(self) -> str:
         return (

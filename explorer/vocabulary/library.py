@@ -27,5 +27,7 @@ def library_call(call: Callable[[], T], purpose: str) -> T:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise VocabularyError(
-            f"The tokenizer cannot {purpose}: {error}.", evidence={"library": str(error)}
+            f"The tokenizer cannot {purpose}: {error}.",
+            remedy="Check that its files are whole, and fit the installed library.",
+            evidence={"library": str(error)},
         ) from error

@@ -22,10 +22,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from tokenizers import Tokenizer
 
+from explorer.arguments import file_path, instance, listed, whole_number, wrong
 from explorer.errors import VocabularyError
 from explorer.vocabulary.assemble import Parts, assemble, checked_ids, extend_to
 from explorer.vocabulary.configs import Beside, read_beside
@@ -111,9 +112,13 @@ class Vocabulary:
                     remedy="Make its entry None.",
                     evidence={"id": token},
                 )
+        instance(
+            "special", self.special, Mapping, "a mapping of ids to names", error=VocabularyError
+        )
+        listed("empty_ids", self.empty_ids, "a set of ids", error=VocabularyError)
         for token in self.empty_ids:
-            wrong = not 0 <= token < len(self.tokens) or self.tokens[token] is not None
-            if wrong or token in self.eos_ids:
+            outside = not 0 <= token < len(self.tokens) or self.tokens[token] is not None
+            if outside or token in self.eos_ids:
                 raise VocabularyError(
                     f"The id {token} cannot be empty: it is no id, or writes or ends a text.",
                     remedy="Name in empty_ids only ids whose entry is None.",
@@ -156,8 +161,11 @@ class Vocabulary:
         if isinstance(tokenizer, Tokenizer):
             return cls._from_parts(assemble(read_tokenizer(tokenizer), Beside(), eos_ids))
         if not isinstance(tokenizer, FastTokenizer):
-            raise VocabularyError(
-                f"{type(tokenizer).__qualname__} is no fast tokenizer.",
+            raise wrong(
+                "tokenizer",
+                tokenizer,
+                "a fast tokenizer",
+                error=VocabularyError,
                 remedy=(
                     "Give a tokenizers.Tokenizer or a fast tokenizer of transformers, or read its "
                     "files with Vocabulary.from_file(folder)."
@@ -194,7 +202,7 @@ class Vocabulary:
             UnsupportedTokenizer: The bytes of its tokens cannot be known exactly, or the proof
                 fails.
         """
-        reading, beside = read_path(Path(path))
+        reading, beside = read_path(file_path("path", path))
         return cls._from_parts(assemble(reading, beside, eos_ids))
 
     @classmethod
@@ -211,19 +219,20 @@ class Vocabulary:
             >>> Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5]).tokens
             (b'f', b'oo', b'foo', b'for', b'food', None)
         """
-        listed = list(tokens)
+        entries = listed("tokens", tokens, "a list of bytes", error=VocabularyError)
+        texts_ = cast("list[bytes | None]", entries)
         ends = checked_ids(eos_ids)
-        extend_to(listed, ends, allowed=True)
+        extend_to(texts_, ends, allowed=True)
         special = {
             token: data.decode(errors="replace")
-            if isinstance(data := listed[token], bytes) and data
+            if isinstance(data := texts_[token], bytes) and data
             else "<eos>"
             for token in ends
         }
         for token in ends:
-            listed[token] = None
-        empty = frozenset(token for token, data in enumerate(listed) if data == b"")
-        texts = tuple(data if data != b"" else None for data in listed)
+            texts_[token] = None
+        empty = frozenset(token for token, data in enumerate(texts_) if data == b"")
+        texts = tuple(data if data != b"" else None for data in texts_)
         return cls(texts, ends, special=special, empty_ids=empty)
 
     @classmethod
@@ -290,6 +299,8 @@ class Vocabulary:
             >>> Vocabulary.from_bytes([b" ", b"a", b" "], eos_ids=[3]).ids_of(b" ")
             (0, 2)
         """
+        if not isinstance(data, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong("data", data, "bytes", remedy="Encode a text first: text.encode().")
         return self._ids_by_bytes.get(bytes(data), ())
 
     def encode(self, text: str) -> tuple[int, ...] | None:
@@ -306,6 +317,7 @@ class Vocabulary:
             VocabularyError: The text holds half of a surrogate pair, or something that the
                 tokenizer refuses.
         """
+        instance("text", text, str, "a text", error=VocabularyError)
         if self._encoder is None:
             return None
         try:
@@ -336,6 +348,7 @@ class Vocabulary:
             >>> Vocabulary.from_bytes([b"a", None, b"b"], eos_ids=[1]).with_width(2).tokens
             (b'a', None, None)
         """
+        width = whole_number("width", width, None, error=VocabularyError)
         if width >= len(self):
             return self
         kept = tuple(token for token in self.eos_ids if token < width)

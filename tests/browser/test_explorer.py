@@ -343,28 +343,46 @@ def test_without_a_kernel_what_was_sent_can_be_read(toy: Locator, notebook: Note
     assert toy.get_by_role("button", name="Fork").is_disabled()
 
 
+PARTS_WITH_TEXT = (
+    ".lmx-group", ".lmx-part-reasons .total", ".lmx-traps", ".lmx-trap", ".lmx-caption",
+    ".lmx-history .numbers", ".lmx-time .chart", ".lmx-time svg", ".lmx-legend", ".lmx-why",
+    ".lmx-act", ".tools", ".lmx-compare .lmx-agree", ".lmx-compare .lmx-column > header",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_text_has_contrast(theme: str, toy: Locator, notebook: Notebook) -> None:
-    notebook.page.evaluate(
-        "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme
+def test_text_has_contrast(theme: str, notebook: Notebook, lab: Lab) -> None:
+    page = notebook.page
+    page.set_viewport_size({"width": 1280, "height": 2400})
+    compare = (
+        "import explorer\nfrom widgets import Compare\n"
+        "Compare(None, explorer.regex('(foo)+d'), explorer.regex('foo(foo)?'))"
     )
+    notebook.open(lab.code("contrast.ipynb", TOY, compare))
+    assert notebook.run_all()
+    change = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
+    page.evaluate(change, theme)
     light = "true" if theme.endswith("Light") else "false"
-    body = notebook.page.locator(f'body[data-jp-theme-light="{light}"]')
-    body.wait_for(state="attached")
-    notebook.page.wait_for_timeout(600)
-    press(toy, STEP)
-    at(toy, 1)
+    page.locator(f'body[data-jp-theme-light="{light}"]').wait_for(state="attached")
+    page.wait_for_timeout(600)
+    toy, both = notebook.explorer(), page.locator(".lmx-compare")
+    for root in (toy, both):
+        press(root, STEP)
+        at(root, 1)
+    toy.locator(".lmx-traps summary").click()
+    toy.locator(".lmx-groups:not(.old) .lmx-group").first.wait_for()
+    seen = page.evaluate(CONTRAST, list(PARTS_WITH_TEXT))
     toy.locator(f'.lmx-row[data-token="{FOR}"]').click()
-    toy.locator(".lmx-why .ko").wait_for()
-    worst = notebook.page.evaluate(CONTRAST)
-    notebook.page.evaluate(
-        "() => window.jupyterapp.commands.execute('apputils:change-theme',"
-        " {theme: 'JupyterLab Light'})"
-    )
-    assert [one for one in worst if one["ratio"] < 4.5] == []
+    toy.locator(".lmx-why .lmx-act").wait_for()
+    seen += page.evaluate(CONTRAST, list(PARTS_WITH_TEXT))
+    marks = page.evaluate(MARKS)
+    page.evaluate(change, "JupyterLab Light")
+    assert [one for one in seen if one["ratio"] < 4.5] == []
+    assert {part for one in seen for part in one["parts"]} == set(PARTS_WITH_TEXT)
+    assert [one for one in marks if one["ratio"] is None or one["ratio"] < 3] == []
 
 
-CONTRAST = """() => {
+COLOURS = """
     const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
     const rgba = (c) => {
         canvas.clearRect(0, 0, 1, 1);
@@ -384,25 +402,57 @@ CONTRAST = """() => {
         }
         return [255, 255, 255, 1];
     };
+    const opacity = (el) => el ? getComputedStyle(el).opacity * opacity(el.parentElement) : 1;
+    const contrast = (colour, el, under) => {
+        const share = rgba(colour)[3] * opacity(el);
+        const mixed = rgba(colour).map((v, i) => share * v + (1 - share) * under[i]);
+        const [a, b] = [lum(mixed), lum(under)];
+        return Math.round(100 * (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)) / 100;
+    };
+"""
+
+# Of each part the text that is hardest to read, and of all the hardest ones.
+CONTRAST = f"""(parts) => {{
+    {COLOURS}
     const out = [];
-    const root = document.querySelector('.lmx-root');
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-        const el = walker.currentNode.parentElement;
-        if (!walker.currentNode.data.trim() || !el.checkVisibility()) continue;
-        if (el.closest('svg title, :disabled, .behind, .lmx-live, .tools, .ghost')) continue;
-        if (el.closest('option')) continue;
-        const svg = el.closest('svg');
-        const style = getComputedStyle(el);
-        const a = lum(rgba(svg ? style.fill : style.color));
-        const b = lum(ground(svg ? svg.parentElement : el));
-        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (svg && rgba(style.fill)[3] === 0) continue;
-        const text = walker.currentNode.data.slice(0, 30);
-        out.push({text, ratio: Math.round(ratio * 100) / 100});
-    }
-    return out.sort((x, y) => x.ratio - y.ratio).slice(0, 8);
-}"""
+    for (const root of document.querySelectorAll('.lmx-root')) {{
+        const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+        while (walker.nextNode()) {{
+            const el = walker.currentNode.parentElement;
+            if (!walker.currentNode.data.trim() || !el.checkVisibility()) continue;
+            if (el.closest('svg title, :disabled, .behind, .lmx-live, .ghost, option')) continue;
+            const svg = el.closest('svg');
+            const style = getComputedStyle(el);
+            if (svg && rgba(style.fill)[3] === 0) continue;
+            const ratio = contrast(svg ? style.fill : style.color, el, ground(svg ? svg.parentElement : el));
+            const text = walker.currentNode.data.slice(0, 30);
+            out.push({{text, ratio, parts: parts.filter((part) => el.closest(part))}});
+        }}
+    }}
+    out.sort((x, y) => x.ratio - y.ratio);
+    const worst = parts.map((part) => out.find((one) => one.parts.includes(part)));
+    return [...out.slice(0, 8), ...worst.filter(Boolean)];
+}}"""  # noqa: E501 - One thought a line.
+
+MARKS = f"""() => {{
+    {COLOURS}
+    return [
+        ['.lmx-time .after', 'stroke'], ['.lmx-time .before', 'stroke'],
+        ['.lmx-time .now', 'stroke'],
+        ['.lmx-time .here', 'fill'], ['.lmx-legend .after', 'stroke'],
+        ['.lmx-legend .before', 'stroke'],
+        ['.lmx-history .here', 'outlineColor'], ['.lmx-graph .n.now circle', 'stroke'],
+        ['.lmx-graph .n.past circle', 'stroke'], ['.lmx-graph .a .line', 'stroke'],
+        ['.lmx-row .pair b', 'backgroundColor'], ['.lmx-row .pair u', 'backgroundColor'],
+        ['.lmx-cell.on', 'borderTopColor'], ['.lmx-why .ko', 'borderTopColor'],
+        ['.lmx-why .lmx-act', 'borderTopColor'], ['.lmx-trap', 'borderLeftColor'],
+        ['.expect', 'borderBottomColor'], ['.lmx-compare .lmx-tok.last', 'color'],
+    ].map(([mark, property]) => {{
+        const el = document.querySelector(mark);
+        const around = el && (el.closest('svg') || el).parentElement;
+        return {{mark, ratio: el && contrast(getComputedStyle(el)[property], el, ground(around))}};
+    }});
+}}"""
 
 
 def test_narrow_has_tabs_and_nothing_sticks_out(toy: Locator, notebook: Notebook) -> None:
@@ -423,6 +473,34 @@ def test_narrow_has_tabs_and_nothing_sticks_out(toy: Locator, notebook: Notebook
     )
     assert sizes
     assert min(sizes) >= 10.95
+    quiet(notebook)
+
+
+def test_the_projector_size_is_larger_and_pointers_hit(toy: Locator, notebook: Notebook) -> None:
+    page = notebook.page
+    for k in (1, 2):
+        press(toy, STEP)
+        at(toy, k)
+    mark = toy.locator(".lmx-graph svg circle").first
+    before = mark.bounding_box()
+    large = toy.get_by_role("button", name="larger, for a projector")
+    assert large.get_attribute("aria-pressed") == "false"
+    large.click()
+    page.wait_for_timeout(300)
+    assert large.get_attribute("aria-pressed") == "true"
+    after = mark.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert 1.3 < after["height"] / before["height"] < 1.5
+    # Of three rows the second and the third: without the zoom these would be others.
+    sheet = toy.locator(".lmx-history .sheet")
+    sheet.scroll_into_view_if_needed()
+    box = sheet.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 10, box["y"] + box["height"] * 1.5 / 3)
+    at(toy, 1)
+    page.mouse.move(box["x"] + box["width"] * 5.5 / 6, box["y"] + box["height"] * 2.5 / 3)
+    toy.locator(".lmx-past .lmx-named", has_text="position 2: 3 allowed · EOS masked").wait_for()
     quiet(notebook)
 
 

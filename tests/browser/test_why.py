@@ -245,7 +245,8 @@ def test_long_bars_give_way_to_the_panel(night: Locator, notebook: Notebook) -> 
     found = ask(night, token)
     assert in_view(found)
     assert in_view(row(night, token))  # What was asked about stays in view too.
-    night.locator(".lmx-groups:not(.old) .lmx-group").first.wait_for()
+    # The groups have given way to the panel.
+    night.locator(".lmx-groups:not(.old) .lmx-group").first.wait_for(state="attached")
     before = night.locator(".lmx-row:visible").count()
     notebook.page.keyboard.press("Escape")
     found.wait_for(state="hidden")

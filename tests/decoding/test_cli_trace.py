@@ -10,7 +10,7 @@ import pytest
 import explorer
 from explorer.cli import trace as command
 from explorer.decoding.trace import Trace
-from explorer.decoding.trace_json import from_json
+from explorer.decoding.trace_reading import from_json
 from explorer.errors import ConstraintError, ExplorerError, RegexError
 from tests.decoding.models import language_model
 

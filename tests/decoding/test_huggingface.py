@@ -15,7 +15,8 @@ from transformers import PreTrainedTokenizerFast
 import explorer
 from explorer.decoding.huggingface import HuggingFaceModel
 from explorer.decoding.key_values import ENTRIES
-from explorer.decoding.model import BatchedLanguageModel, LanguageModel, RowByRow, open_batch
+from explorer.decoding.model import BatchedLanguageModel, LanguageModel
+from explorer.decoding.row_by_row import RowByRow, open_batch
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.session import Session
 from explorer.errors import ExplorerError

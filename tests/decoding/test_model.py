@@ -11,7 +11,8 @@ import explorer
 from explorer.decoding.model import LanguageModel, Prompt, Reading
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.session import Session
-from explorer.decoding.trace_json import from_json, to_json
+from explorer.decoding.trace_json import to_json
+from explorer.decoding.trace_reading import from_json
 from explorer.vocabulary import Vocabulary
 
 LINES = b"the cat sat on the mat. the dog sat on the log. the cow sat on the cat. "

@@ -138,7 +138,7 @@ def test_what_does_not_fit_raises() -> None:
         run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, [constraint] * 2))
     with pytest.raises(ExplorerError, match="2 streams for 1 rows"):
         run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, None, streams=[0, 1]))
-    with pytest.raises(ConstraintError, match="'foo' could be"):
+    with pytest.raises(ConstraintError, match="'foo', which could be"):
         ConstraintLogitsProcessor(lm.vocabulary, "foo")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ExplorerError, match="record=True"):
         ConstraintLogitsProcessor(lm.vocabulary, None).traces()

@@ -18,7 +18,8 @@ import explorer
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.session import Session
 from explorer.decoding.trace import Trace
-from explorer.decoding.trace_json import from_json, to_json
+from explorer.decoding.trace_json import checksum, to_json
+from explorer.decoding.trace_reading import from_json
 from explorer.errors import DamagedFile
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel, hash_model, language_model
@@ -113,7 +114,8 @@ def shown(path: tuple[str | int, ...]) -> str:
 
 
 def load(document: Any) -> Trace:
-    return from_json(json.dumps(document).encode(), "run.json")
+    """Read a document whose checksum was made anew, so that only its values are in question."""
+    return from_json(json.dumps({**document, "sha256": checksum(document)}).encode(), "run.json")
 
 
 # What a value of any kind cannot be at once: a list of a number, nested where lists are expected.
@@ -140,7 +142,7 @@ def free(document: Any, path: tuple[str | int, ...], wrong: Any) -> bool:
     if wrong == 1e300 and not isinstance(wrong, bool):
         # Numbers that any size may have.
         return name in (
-            "entropy_before", "entropy_after", "kl", "sampling", "mask", "model", "temperature",
+            "kl", "sampling", "mask", "model", "temperature",
         ) and "steps" not in path and "candidates" not in path  # fmt: skip
     if wrong == -7 and not isinstance(wrong, bool):
         # A log-probability may be -7; so may an id of a run from elsewhere.
@@ -156,7 +158,8 @@ def test_damage_at_any_value_is_found_and_named(trace: Trace) -> None:
     document = json.loads(to_json(trace))
     tried = 0
     for path in places(document):
-        if under(path, "constraint", "source") and path[-1] == "pattern":
+        # `load` makes the checksum anew.
+        if path == ("sha256",) or (under(path, "constraint", "source") and path[-1] == "pattern"):
             continue
         for wrong in WRONG:
             if free(document, path, wrong):
@@ -203,6 +206,8 @@ def test_every_key_is_needed_and_no_other_is_known() -> None:
         if under(path, "tokens", "special") or under(path, "constraint", "source"):
             continue
         parent = at(document, path[:-1])
+        if path == ("sha256",):
+            continue
         if isinstance(parent, dict):
             damaged = copy.deepcopy(document)
             if not under(path, "tokens", "data"):
@@ -236,7 +241,7 @@ def test_any_bytes_are_refused(data: bytes) -> None:
 
 def test_an_unknown_version_is_refused_by_name() -> None:
     document = json.loads(to_json(example()))
-    for version in (0, 2, "1", None):
+    for version in (0, 1, 3, "2", None):
         with pytest.raises(DamagedFile, match=f"version is {version!r}"):
             load({**document, "version": version})
     with pytest.raises(DamagedFile, match="kind"):
@@ -254,6 +259,103 @@ def test_a_bomb_does_not_go_off() -> None:
     deep = b"[" * 100_000
     with pytest.raises(DamagedFile):
         from_json(deep)
+
+
+# --- what the checksum and the bounds are for ---------------------------------------------------
+
+
+def changed(value: Any) -> Any:
+    """Another value of the same kind, as near as one can get."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case float():
+            return value * (1 + 1e-9) or 1e-300
+        case str():
+            return value[:-1] if value else "x"
+        case None:
+            return 0
+        case list():
+            return [*value, value[-1] if value else 0]
+        case _:
+            return {**value, "0": "more"}
+
+
+@pytest.mark.parametrize("trace", [example(), finding()], ids=["run", "finding"])
+def test_no_value_can_be_changed_for_another(trace: Trace) -> None:
+    document = json.loads(to_json(trace))
+    by_checksum = 0
+    for path in places(document):
+        damaged = copy.deepcopy(document)
+        at(damaged, path[:-1])[path[-1]] = changed(at(document, path))
+        with pytest.raises(DamagedFile) as caught:
+            from_json(json.dumps(damaged).encode(), "run.json")
+            pytest.fail(f"{shown(path)} was read")
+        by_checksum += caught.value.evidence["place"] == "sha256"
+    assert by_checksum > 20
+
+
+def test_layout_and_the_order_of_keys_may_change() -> None:
+    trace = example()
+    document = json.loads(to_json(trace))
+    turned = dict(reversed(document.items()))
+    assert from_json(json.dumps(turned, indent=2, ensure_ascii=True).encode()) == trace
+
+
+def test_states_and_sizes_are_within_the_machine() -> None:
+    document = json.loads(to_json(example()))
+    machine = document["constraint"]
+    for path, wrong, what in [
+        (("positions", 1, "state"), machine["num_states"], "a whole number from"),
+        (("positions", 1, "char_state"), machine["num_char_states"], "a whole number from"),
+        (("positions", 1, "char_state"), -1, "the character state of this state"),
+        (("positions", 1, "distribution", "num_drawable"), 17, "a whole number from"),
+        (("positions", 1, "distribution", "entropy_after"), 33.0, "a finite number"),
+        (("constraint", "num_classes"), 10**6, "a whole number from"),
+        (("constraint", "num_rows"), 2 * len(document["positions"]) + 1, "a whole number from"),
+        (("tokens", "size"), 2**30, "a whole number from"),
+        (("steps", 0, "model"), math.nan, "NaN is no number"),
+        (("steps", 0, "token"), 10**6, "an id among"),
+    ]:  # fmt: skip
+        damaged = copy.deepcopy(document)
+        at(damaged, path[:-1])[path[-1]] = wrong
+        with pytest.raises(DamagedFile, match=what):
+            load(damaged)
+
+
+def test_a_state_is_the_same_wherever_it_occurs() -> None:
+    vocabulary = Vocabulary.from_bytes([b"f", b"oo", b"d"], eos_ids=[3])
+    session = Session.from_ids(vocabulary, explorer.regex("(foo)+d"), [0, 1, 0, 1])
+    document = json.loads(to_json(session.trace))
+    start, first, _, again, _ = document["positions"]
+    assert first["state"] == again["state"] != start["state"]
+    for names, what in (
+        (("char_state",), r"positions\[3\]\.char_state is 0, not 1, as elsewhere"),
+        (("row", "kept_row"), r"positions\[3\]\.row is 0, not the row that this state has"),
+    ):
+        damaged = copy.deepcopy(document)
+        damaged["positions"][3] |= {name: start[name] for name in names}
+        with pytest.raises(DamagedFile, match=what):
+            load(damaged)
+
+
+def test_a_run_without_a_constraint_allows_every_id() -> None:
+    document = json.loads(to_json(Session(hash_model(), None).run(2)))
+    document["positions"][1]["num_allowed"] -= 1
+    with pytest.raises(DamagedFile, match=r"positions\[1\]\.num_allowed is .* no constraint"):
+        load(document)
+
+
+def test_a_file_that_is_too_long_is_not_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.json"
+    example().save(path)
+    monkeypatch.setattr("explorer.decoding.trace_reading.MOST_BYTES", path.stat().st_size - 1)
+    with pytest.raises(DamagedFile, match="more than"):
+        Trace.load(path)
 
 
 # --- what it says -----------------------------------------------------------------------------

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
+from traitlets import TraitError
 
 from explorer.decoding.session import Session
 from explorer.errors import ExplorerError
@@ -19,6 +21,7 @@ from widgets.figures.packets import decompress
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 
 F, OO, FOO, FOR, FOOD = range(5)
+PATIENCE = 60.0  # Seconds; for a busy machine, never part of a result.
 
 
 class Page:
@@ -27,7 +30,11 @@ class Page:
     def __init__(self, made: Explorer) -> None:
         self.explorer = made
         self.answers: list[dict[str, Any]] = []
-        made.send = lambda content, buffers=None: self.answers.append(content)  # type: ignore[method-assign]
+        made.send = lambda content, buffers=None: self._hear(content)  # type: ignore[method-assign]
+
+    def _hear(self, content: dict[str, Any]) -> None:
+        if "later" not in content and "progress" not in content:
+            self.answers.append(content)
 
     @property
     def position(self) -> dict[str, Any]:
@@ -40,7 +47,10 @@ class Page:
     def ask(self, type: str, /, **content: object) -> dict[str, Any]:
         number = len(self.answers) + 1
         self.explorer._receive(None, {"type": type, "re": number, **content}, None)
-        assert len(self.answers) == number
+        deadline = time.monotonic() + PATIENCE
+        while len(self.answers) < number:  # It comes later.
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
         assert self.answers[-1]["re"] == number
         json.dumps(self.answers[-1], allow_nan=False)  # It can travel.
         return self.answers[-1]
@@ -262,3 +272,10 @@ def test_a_page_holds_the_run_and_no_address(page: Page) -> None:
     data = cast("dict[str, Any]", decompress(packed[1]))
     assert [position["k"] for position in data["positions"]] == [0, 1]
     assert set(data["walks"][1]) == {str(token) for token in range(6)}
+
+
+def test_the_size_is_one_of_two() -> None:
+    assert Explorer().size == "normal"
+    assert Explorer(size="projector").size == "projector"
+    with pytest.raises(TraitError):
+        Explorer().size = "huge"

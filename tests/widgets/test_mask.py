@@ -6,6 +6,7 @@ import base64
 import json
 import sys
 import zlib
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,16 @@ from widgets.toy import ToyModel, toy_constraint
 
 def ask(made: Explorer, type: str, /, **content: object) -> dict[str, Any]:
     answers: list[dict[str, Any]] = []
-    made.send = lambda content, buffers=None: answers.append(content)  # type: ignore[method-assign]
+    done = Event()
+
+    def hear(content: dict[str, Any], buffers: object = None) -> None:
+        if "later" not in content:
+            answers.append(content)
+            done.set()
+
+    made.send = hear  # type: ignore[method-assign]
     made._receive(None, {"type": type, "re": 1, **content}, None)
+    assert done.wait(60)
     (answer,) = answers
     json.dumps(answer, allow_nan=False)
     return answer

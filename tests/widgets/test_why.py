@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
-import time
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -15,7 +13,7 @@ import pytest
 import explorer
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.session import Session
-from tests.widgets import test_explorer
+from tests.widgets.test_explorer import Page
 from widgets.cursor import Cursor
 from widgets.editing import Later
 from widgets.explorer import Explorer
@@ -24,24 +22,6 @@ from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 from widgets.why import groups_at, packed
 
 F, OO, FOO, FOR, FOOD = range(5)
-PATIENCE = 60.0  # Seconds; for a busy machine, never part of a result.
-
-
-class Page(test_explorer.Page):
-    """A page that waits for answers that come later."""
-
-    def ask(self, type: str, /, **content: object) -> dict[str, Any]:
-        number = len(self.answers) + 1
-        self.explorer._receive(None, {"type": type, "re": number, **content}, None)
-        deadline = time.monotonic() + PATIENCE
-        while self.answers[-1].get("later"):
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        assert self.answers[-1]["re"] == number
-        json.dumps(self.answers[-1], allow_nan=False)  # It can travel.
-        return self.answers[-1]
-
-
 WORDS = [
     "".join(letters)
     for length in range(1, 11)

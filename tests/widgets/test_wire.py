@@ -71,7 +71,7 @@ class Reader:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             for answer in tuple(self.answers):
-                if answer["re"] == self.number and not answer.get("later"):
+                if answer["re"] == self.number and not {"later", "progress"} & set(answer):
                     return answer
             time.sleep(0.002)
         raise TimeoutError(type)

@@ -40,18 +40,35 @@ def shade(bits: float | None) -> float:
 
 
 def strip_token(trace: Trace, k: int) -> dict[str, object]:
-    """One output token as the strip shows it; see `strip_packet`."""
+    """One output token as the strip shows it; see `strip_packet`.
+
+    A line has hundreds of them and stays in the notebook, so what is usual is left out: ``forced``,
+    ``intervention`` and ``eos`` are there where they are true, ``by`` where it is not the sampler.
+
+    Example:
+        >>> from explorer.decoding.session import Session
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> session = Session(ToyModel(), toy_constraint())
+        >>> step = session.step(4)
+        >>> token = strip_token(session.trace, 0)
+        >>> token["id"], token["text"], token["by"], "eos" in token
+        (4, 'food', 'user', False)
+    """
     step = trace.steps[k]
     bits = surprisal(step)
-    return {
+    found: dict[str, object] = {
         "id": step.token,
         "text": table_text(trace, step.token),
         "surprisal": None if bits is None else round(bits, 3),
+    }
+    if step.chosen_by != "sampler":
+        found["by"] = step.chosen_by
+    marks = {
         "forced": step.forced,
-        "by": step.chosen_by,
         "intervention": step.intervention,
         "eos": step.token in trace.tokens.eos_ids,
     }
+    return found | {name: True for name, there in marks.items() if there}
 
 
 def rejected_token(trace: Trace, dfa: TokenDFA | None = None) -> dict[str, object] | None:

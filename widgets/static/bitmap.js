@@ -53,8 +53,9 @@ function bitmap(hooks) {
   const fit = () => zoomTo(1, 0, 0);
   const placeAt = (event) => {
     const at = box.getBoundingClientRect();
-    const x = Math.floor((event.clientX - at.left + view.x) / scale());
-    const y = Math.floor((event.clientY - at.top + view.y) / scale());
+    const by = zoomOf(box);
+    const x = Math.floor(((event.clientX - at.left) / by + view.x) / scale());
+    const y = Math.floor(((event.clientY - at.top) / by + view.y) / scale());
     const place = y * made.columns + x;
     return x >= 0 && x < made.columns && y >= 0 && place < made.size ? place : null;
   };
@@ -66,7 +67,7 @@ function bitmap(hooks) {
 
   function paint() {
     frame = 0;
-    const dpr = globalThis.devicePixelRatio || 1;
+    const dpr = (globalThis.devicePixelRatio || 1) * (box.closest(".lmx-large") ? 1.4 : 1); // Nothing is laid out for it.
     const [w, t] = [width(), height()];
     if (over.width !== Math.round(w * dpr) || over.height !== Math.round(t * dpr)) {
       over.width = Math.round(w * dpr);
@@ -152,8 +153,8 @@ function bitmap(hooks) {
     if (drag) {
       drag.far ||= Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > 4;
       if (!drag.far) return;
-      view.x = drag.left - (event.clientX - drag.x);
-      view.y = drag.top - (event.clientY - drag.y);
+      view.x = drag.left - (event.clientX - drag.x) / zoomOf(box);
+      view.y = drag.top - (event.clientY - drag.y) / zoomOf(box);
       return moved();
     }
     const place = placeAt(event);
@@ -180,7 +181,7 @@ function bitmap(hooks) {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     const at = box.getBoundingClientRect();
-    zoomTo(view.zoom * Math.exp(-event.deltaY / 240), event.clientX - at.left, event.clientY - at.top);
+    zoomTo(view.zoom * Math.exp(-event.deltaY / 240), (event.clientX - at.left) / zoomOf(box), (event.clientY - at.top) / zoomOf(box));
     point(placeAt(event), false);
   }, { passive: false });
   for (const kind of ["focus", "blur"]) box.addEventListener(kind, moved);
@@ -214,6 +215,7 @@ function bitmap(hooks) {
     const rows = Math.ceil(size / columns);
     const same = size === made.size && columns === made.columns && cell === made.cell;
     const drawn = same && key === made.key;
+    const still = drawn && String(marks) === String(made.marks);
     made = { size, columns, rows, cell, marks, key, allowed, lone: drawn ? made.lone : lonely(size, columns, allowed) };
     if (!same) {
       canvas.width = columns;
@@ -235,7 +237,7 @@ function bitmap(hooks) {
       context.putImageData(image, 0, 0);
       canvas.setAttribute("aria-label", label);
     }
-    moved();
+    if (!still) moved();
   };
   return { box, tools, show, repoint: () => pointed !== null && hooks.point(pointed, false) };
 }

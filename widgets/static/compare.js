@@ -88,8 +88,8 @@ export function renderCompare({ model, el }) {
   const stepper = h("div.lmx-part-stepper");
   const columns = sides.map(({ name }) => h("section.lmx-column", { "data-side": name, "aria-label": name }));
   root.append(
-    h("div.lmx-top", {}, h("b", {}, "Compare"), about, h("div.sp"), agreement),
-    around.note, around.failure,
+    h("div.lmx-top", {}, h("b", {}, "Compare"), about, h("div.sp"), agreement, around.size),
+    around.note, around.tasks, around.failure,
     h("div.lmx-bar", {}, stepper, h("div.sp"), h("label.ck", { title: "a bar that is clicked is taken on both sides, where it is allowed" }, tick, " take it on both sides")),
     h("div.lmx-columns", {}, columns), around.live);
   const undo = [renderStepper({ model: bothOf(model, sides), el: stepper, ui: both })];

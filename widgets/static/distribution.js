@@ -16,7 +16,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const found = h("div.lmx-rows");
   const filtered = h("p.lmx-filter", { role: "status" });
   const panel = whyPanel(ui, () => (rows.querySelector("[tabindex]") || el).focus({ preventScroll: true }));
-  el.append(facts, filtered, rows, search, found, panel.el);
+  el.append(facts, filtered, rows, search, found, h("div.lmx-room", {}, panel.el));
 
   let asked = 0;
   let results = null;
@@ -92,7 +92,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     }
     let hidden = Math.max(0, all.length - room);
     more.hidden = hidden === 0;
-    put(more, `… and ${hidden} more, after the reason is closed`);
+    say(more, `… and ${hidden} more, after the reason is closed`);
     for (const one of [...all].reverse()) {
       const keep = one.classList.contains("sel") || hidden <= 0;
       one.hidden = !keep;
@@ -105,15 +105,30 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const box = panel.el.getBoundingClientRect();
     const left = visibleBottom(el) - box.top - 6;
     if (left < Math.min(LEAST_PANEL, box.height) || box.top < 0) panel.el.scrollIntoView({ block: "nearest" });
-    else if (box.height > left) panel.el.style.maxHeight = left + "px";
+    else if (box.height > left) panel.el.style.maxHeight = left / zoomOf(el) + "px";
   };
   let arriving = false;
   const more = h("p.dim.more", { hidden: true });
   rows.after(more);
 
+  let drawn = []; // what the rows were made of
+  /** The rows and figures anew if there is something new; else only which row is in view. */
   const update = () => {
     const p = ui.position;
     if (!p) return put(facts, h("p.dim", {}, "no position"));
+    const only = ui.filter && ui.filter.pinned && ui.filter.path === pathKey(ui, p.k) ? ui.filter : null;
+    const parts = [p, only, ui.vocabulary, results, ui.line.index];
+    if (parts.some((part, i) => part !== drawn[i])) draw(p, only);
+    else point();
+    drawn = parts;
+    panel.update();
+    fit();
+  };
+  const point = () => {
+    const shown = String(ui.inside ? ui.inside.walk.token : ui.hover ?? ui.selected);
+    for (const one of el.querySelectorAll(".lmx-row[data-token]")) one.classList.toggle("sel", one.getAttribute("data-token") === shown);
+  };
+  const draw = (p, only) => {
     const size = p.width || (ui.vocabulary && ui.vocabulary.size);
     const fact = (value, label, more = "") => h("div" + more, {}, h("b", {}, value), h("span", {}, label));
     put(facts,
@@ -122,7 +137,6 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       p.entropy_before === null || p.entropy_before === undefined ? null : fact(`${bits(p.entropy_before)} → ${bits(p.entropy_after)}`, "entropy, bits"),
       p.kl === null || p.kl === undefined ? null : fact(bits(p.kl), "KL, bits"),
       p.over_budget ? fact(count(p.over_budget), "over the token budget") : null);
-    const only = ui.filter && ui.filter.pinned && ui.filter.path === pathKey(ui, p.k) ? ui.filter : null;
     filtered.hidden = !only;
     if (only) {
       put(filtered, h("span", {}, "only: ", h("b", {}, only.reason), only.count > only.rows.length ? `, the likeliest ${only.rows.length} of ${count(only.count)}` : `, ${count(only.count)}`), h("button.quiet", { "aria-label": "show all tokens again", onclick: () => {
@@ -141,8 +155,6 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     search.hidden = !!p.finished;
     const fresh = results && results.key === pathKey(ui, p.k);
     put(found, fresh ? (results.rows.length ? results.rows.map((entry) => row(entry, largest, 0)) : h("p.dim", {}, "no such token")) : null);
-    panel.update();
-    fit();
   };
   const off = ui.on("change", update);
   update();

@@ -40,7 +40,9 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     area.style.height = "auto";
     area.style.height = Math.min(area.scrollHeight + 2, 160) + "px";
   };
+  let drawn = {}; // what the fields show
   const stop = (why) => {
+    drawn = {};
     clearInterval(clock);
     clock = 0;
     cancel.hidden = true;
@@ -92,11 +94,15 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     const spans = state && state.start !== undefined && state.start !== null
       ? [[state.start, Math.max(state.end || 0, state.start + 1)]]
       : given().pattern === text && ui.position ? (ui.spans ? ui.spans() : ui.position.spans) || [] : [];
+    // A field that grows is measured, which lays out the page: only if there is something new in it.
+    const next = { text, prompt: prompt.value, width: inner.width, spans: String(spans), state, said: given().report, ended, cancel: cancel.hidden };
+    const grown = ["text", "prompt", "width"].some((name) => next[name] !== drawn[name]);
+    if (!grown && ["spans", "state", "said", "ended", "cancel"].every((name) => next[name] === drawn[name])) return;
+    drawn = next;
     const shown = underlinedPattern(text + " ", spans);
     shown.classList.toggle("bad", !!state);
     put(behind, shown);
-    grow(pattern);
-    grow(prompt);
+    if (grown) for (const area of [pattern, prompt]) grow(area);
     error.hidden = !state;
     if (state) {
       const caret = state.start === undefined || state.start === null ? null : caretLines(text, state.start, state.end);
@@ -127,16 +133,15 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     refresh();
   };
   model.on("change:editor", load);
-  const observer = new ResizeObserver(refresh);
-  observer.observe(el);
-  const off = ui.on("change", update);
+  const inner = sizeOf(el, () => refresh());
+  const off = ui.on("after", update);
   load();
   // By the first edit a process that compiles is warm; what one sees first goes first.
   const ready = setTimeout(() => model.get("replay") || ui.gone || model.send({ type: "ready" }), 1000);
   return () => {
     clearTimeout(ready);
     clearInterval(clock);
-    observer.disconnect();
+    inner.end();
     off();
   };
 }

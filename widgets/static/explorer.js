@@ -9,7 +9,7 @@ export function renderExplorer({ model, el }) {
   const about = h("span.chip");
   const around = frame(model, root, ui);
   const act = (type, content) => async () => {
-    const answer = await ui.ask(type, content);
+    const answer = await ui.ask(type, content, type === "export" ? "exporting" : "");
     if (type === "export" && answer.ok) save(answer.name, answer.html);
   };
   const more = h("button", { "aria-expanded": "false", title: "temperature, filters", onclick: () => {
@@ -22,11 +22,10 @@ export function renderExplorer({ model, el }) {
     ["editor", "sampler", "stepper", "strip", "machines", "distribution", "mask", "reasons", "time"].map((name) => place("lmx-part-" + name));
   sampler.hidden = true;
   root.append(
-    h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), more, lineButtons(model, ui), exported),
-    around.note, around.failure, editor, sampler,
+    h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), around.size, more, lineButtons(model, ui), exported),
+    around.note, around.tasks, around.failure, editor, sampler,
     h("div.lmx-bar", {}, stepper, strip),
-    h("div.lmx-two", {}, machines, distribution),
-    h("div.lmx-low", {}, mask, h("div", {}, reasons, time)), around.live);
+    h("div.lmx-parts", {}, machines, h("div.lmx-numbers", {}, distribution, reasons), mask, time), around.live);
   const parts = [
     [renderEditor, editor], [renderSampler, sampler], [renderStepper, stepper], [renderStrip, strip],
     [renderMachines, machines], [renderDistribution, distribution], [renderMask, mask], [renderReasons, reasons], [renderOverTime, time],
@@ -34,13 +33,15 @@ export function renderExplorer({ model, el }) {
   const undo = parts.map(([render, where]) => render({ model, el: where, ui }));
 
   const update = () => {
-    put(about, model.get("about") || "");
+    say(about, model.get("about") || "");
     more.disabled = ui.gone || !!model.get("replay");
     exported.hidden = !!model.get("replay");
     exported.disabled = ui.gone;
   };
   listen(root, ui);
   const off = ui.on("change", update);
+  // Up to which position all parts are drawn: for whoever waits for it.
+  ui.on("after", () => mark(root, "data-shown", ui.position ? ui.position.k : ""));
   update();
   return () => {
     off();

@@ -7,12 +7,47 @@ function frame(model, root, ...uis) {
   const note = h("div.lmx-note", { role: "status", hidden: true });
   const failure = h("div.lmx-error", { role: "alert", hidden: true });
   const live = h("div.lmx-live", { "aria-live": "polite" });
+  const tasks = h("div.lmx-note.lmx-tasks", { hidden: true });
   let error = null;
+  let shown = new Map(); // what is being done, by its object: its words
+  const doing = () => {
+    const now = uis.flatMap((ui) => [...ui.tasks].map(([re, task]) => ({ ui, re, task })));
+    tasks.hidden = !now.length;
+    for (const { ui, re, task } of now) {
+      if (!shown.has(task)) {
+        const words = h("span", { role: "status" });
+        const line = h("div.row", {}, words, h("button.stop", { onclick: () => ui.stop(re) }, "cancel"));
+        shown.set(task, { words, line });
+        tasks.append(line);
+      }
+      say(shown.get(task).words, `${task.doing}… ${task.words} `);
+    }
+    const alive = new Set(now.map(({ task }) => task));
+    for (const [task, { line }] of shown) {
+      if (alive.has(task)) continue;
+      line.remove();
+      shown.delete(task);
+    }
+  };
+  // Larger, for a projector: text and marks alike, so it is one zoom of the whole.
+  const size = h("button.lmx-size", { title: "larger, for a projector", "aria-label": "larger, for a projector", onclick: () => {
+    model.set("size", model.get("size") === "projector" ? "normal" : "projector");
+    if (model.save_changes && !uis[0].gone) model.save_changes();
+  } }, h("span", {}, "A"), h("b", {}, "A"));
+  const sized = () => {
+    const large = model.get("size") === "projector";
+    root.classList.toggle("lmx-large", large);
+    size.setAttribute("aria-pressed", large);
+    for (const ui of uis) ui.changed();
+  };
+  model.on("change:size", sized);
+  sized();
   const update = () => {
     const gone = uis.some((ui) => ui.gone);
     const busy = uis.some((ui) => ui.busy);
+    doing();
     note.hidden = !gone && !busy;
-    put(note, gone ? "kernel restarted: run the cell. The steps already sent can still be read." : busy ? "kernel busy…" : "");
+    say(note, gone ? "kernel restarted: run the cell. The steps already sent can still be read." : busy ? "kernel busy…" : "");
     root.classList.toggle("gone", gone);
     failure.hidden = !error;
     if (!error) return;
@@ -28,10 +63,10 @@ function frame(model, root, ...uis) {
     update();
   };
   model.on("msg:custom", heard);
-  const ends = uis.flatMap((ui) => [ui.on("change", update), ui.on("live", (text) => (live.textContent = text))]);
+  const ends = uis.flatMap((ui) => [ui.on("change", update), ui.on("live", (text) => say(live, text))]);
   update();
   return {
-    note, failure, live,
+    note, failure, live, size, tasks,
     end: () => {
       if (model.off) model.off("msg:custom", heard);
       for (const end of [...ends, ...uis.map((ui) => ui.end)]) end();
@@ -72,7 +107,7 @@ function standalone(name, render, wants, keyed) {
     const ui = pageState(model, wants);
     const around = frame(model, root, ui);
     const body = h("div.lmx-body.lmx-part-" + name);
-    root.append(around.note, around.failure, body, around.live);
+    root.append(around.note, around.tasks, around.failure, body, around.live);
     const undo = render({ model, el: body, ui, alone: true });
     if (keyed) listen(root, ui);
     return () => {

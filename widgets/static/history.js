@@ -7,7 +7,7 @@
 // allowed nowhere have no column; their number is said. Few tokens have a square each.
 
 const PALEST = 0.65; // Of a column in which something is allowed: 3:1 on the paper.
-const HISTORY_HEIGHT = 140;
+const HISTORY_HEIGHT = 98;
 const SQUARE = 14;
 
 /** The token classes in the order of the bitmap: EOS, the largest first, the dead last; and sizes. */
@@ -68,7 +68,7 @@ function renderHistory(ui) {
   }, left, sheet, right);
   const caption = h("div.dim.lmx-caption");
   const named = h("div.lmx-named.dim");
-  const el = h("div", {}, h("header", {}, h("h4", {}, "Every position"), caption), box, named);
+  const el = h("div.lmx-past", {}, h("header", {}, h("h4", {}, "Every position"), caption), box, named);
   let rows = []; // by position, as base64
   let path = []; // the ids that lead there
   let machineKey = "";
@@ -80,6 +80,7 @@ function renderHistory(ui) {
   let cursor = null; // position under the keyboard or the pointer
   let before = -1;
 
+  const inner = sizeOf(el);
   const length = () => ui.tokens().length + 1;
   /** How many tokens a row allows. */
   const allowed = (k) => {
@@ -130,9 +131,9 @@ function renderHistory(ui) {
     const small = size <= SMALL_MASK;
     const n = length();
     const line = small ? SQUARE : Math.max(4, Math.min(SQUARE, Math.floor(HISTORY_HEIGHT / n)));
-    const room = Math.max(60, Math.floor(el.clientWidth) - 48);
+    const room = Math.max(60, inner.width - 48);
     const cell = small ? SQUARE : 1;
-    const key = [ui.machine.key, small, room, getComputedStyle(el).getPropertyValue("--lmx-ok")].join("|");
+    const key = [ui.machine.key, small, room, ui.theme, el.isConnected].join("|");
     if (!shape || shape.key !== key) {
       const columns = small ? Array.from({ length: size }, (_, id) => [ui.machine.classOf[id]]) : historyColumns(ui.machine, room);
       const ink = Uint32Array.from({ length: 256 }, (_, i) => inkOf(el, "--lmx-ok", PALEST + (1 - PALEST) * (i / 255)));
@@ -160,8 +161,8 @@ function renderHistory(ui) {
   };
   const column = (event) => {
     const at = canvas.getBoundingClientRect();
-    const x = Math.floor((event.clientX - at.left) / shape.cell);
-    const k = Math.floor((event.clientY - at.top) / shape.line);
+    const x = Math.floor((event.clientX - at.left) / zoomOf(el) / shape.cell);
+    const k = Math.floor((event.clientY - at.top) / zoomOf(el) / shape.line);
     return [k >= 0 && k < length() ? k : null, x >= 0 && x < shape.columns.length ? x : null];
   };
   const point = (k, x = null) => {
@@ -185,11 +186,13 @@ function renderHistory(ui) {
     }
     put(named, say);
   };
-  const see = (k) => {
+  /** Scroll to a row, in a frame of its own: where a box is scrolled to is known when it is laid out. */
+  const see = (k) => requestAnimationFrame(() => {
+    if (!shape) return;
     const [top, bottom] = [k * shape.line, (k + 1) * shape.line];
     if (top < box.scrollTop) box.scrollTop = top;
     else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
-  };
+  });
   sheet.addEventListener("pointermove", (event) => point(...column(event)));
   sheet.addEventListener("pointerleave", () => point(null));
   sheet.addEventListener("click", (event) => {
@@ -212,6 +215,8 @@ function renderHistory(ui) {
     const ready = ui.position && ui.machine && ui.vocabulary && ui.position.row;
     el.hidden = !ready;
     if (!ready) return;
+    // Hidden until now, it had no width.
+    if (!inner.width) inner.read();
     collect();
     arrange();
     const n = length();
@@ -248,5 +253,5 @@ function renderHistory(ui) {
     if (k !== before) see(k);
     before = k;
   };
-  return { el, update };
+  return { el, update, end: inner.end };
 }

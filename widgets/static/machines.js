@@ -5,9 +5,9 @@
 // from the path so far and from the token in view.
 
 const MACHINES = [
-  ["character_fsa", "Character FSA", "what the pattern accepts"],
-  ["detokenizing_fst", "Detokenizing FST", "token in : byte out"],
-  ["token_dfa", "Token DFA = FSA ∘ FST", "same states, tokens on the arcs"],
+  ["character_fsa", "Character FSA", "what the pattern accepts", "Char. FSA"],
+  ["detokenizing_fst", "Detokenizing FST", "token in : byte out", "Detok. FST"],
+  ["token_dfa", "Token DFA = FSA ∘ FST", "same states, tokens on the arcs", "Token DFA"],
 ];
 const LABEL = 12;
 const LEAST_LABEL = 11; // On the screen, however small the drawing is.
@@ -86,6 +86,18 @@ function lit(ui, graphs) {
   return out;
 }
 
+/** From where to where a drawing reaches: two that share an axis share its height as well, of which one
+ * may need little. */
+function extent({ height, nodes, edges }) {
+  const ys = Object.values(nodes).flatMap(({ y, r }) => [y - r, y + r]);
+  for (const { path, y } of Object.values(edges)) {
+    ys.push(y - LABEL, y + 4);
+    for (const pair of path.match(/-?[\d.]+,-?[\d.]+/g) || []) ys.push(Number(pair.split(",")[1]));
+  }
+  const [top, bottom] = ys.reduce(([low, high], y) => [Math.min(low, y), Math.max(high, y)], [Infinity, -Infinity]);
+  return ys.length ? [Math.max(0, top - 4), Math.min(height, bottom + 4)] : [0, height];
+}
+
 let serial = 0;
 
 /** Draw one machine. Returns its svg and the maps that `lit` and `update` need. */
@@ -98,19 +110,20 @@ function drawMachine(figure, layout, form) {
   const svg = s("svg", { role: "img" }, s("title", {}, figure.caption || ""),
     s("defs", {}, ["g", "past", "go"].map(arrow)), lines, circles, labels);
   const arcs = new Map(), between = new Map(), nodes = new Map(), own = new Set();
-  const graph = { id, svg, arcs, between, nodes, layout, figure, form, own, top: 0, bottom: layout.height };
+  const graph = { id, svg, arcs, between, nodes, layout, figure, form, own, top: Infinity, bottom: -Infinity };
   graph.add = (edges, places) => {
     for (const edge of edges) {
       const place = places[edge.id];
       if (!place || arcs.has(edge.id)) continue;
       const g = s("g.a", { "data-arc": edge.id }, s("title", {}, edge.title || edge.label));
       const d = place.path;
-      g.append(s("path.hit", { d }), s("path.line", { d, "marker-end": `url(#${id}-g)` }));
+      const line = s("path.line", { d, "marker-end": `url(#${id}-g)` });
+      g.append(s("path.hit", { d }), line);
       const text = s("text" + (place.tucked ? ".tucked" : ""), { x: place.x, y: place.y, "data-arc": edge.id }, edge.label);
       text.append(s("title", {}, edge.title || edge.label));
       lines.append(g);
       labels.append(text);
-      arcs.set(edge.id, { ...edge, g, text });
+      arcs.set(edge.id, { ...edge, g, text, line, state: "" });
       between.set(edge.source + ">" + edge.target, edge);
     }
   };
@@ -130,7 +143,7 @@ function drawMachine(figure, layout, form) {
     graph.bottom = Math.max(graph.bottom, bottom);
     svg.setAttribute("viewBox", `0 ${graph.top} ${layout.width} ${graph.bottom - graph.top}`);
   };
-  graph.frame(0, layout.height);
+  graph.frame(...extent(layout));
   graph.add(figure.edges, layout.edges);
   for (const one of arcs.keys()) own.add(one);
   for (const node of figure.nodes) {
@@ -146,7 +159,7 @@ function drawMachine(figure, layout, form) {
     if (node.accepting && node.kind !== "done") g.append(s("circle.in", { cx: x, cy: y, r: Math.max(r - 4, 2) }));
     if (r > 7 && node.label) g.append(s("text", { x, y: y + 4, "data-room": 2 * r - 5 }, node.label));
     circles.append(g);
-    nodes.set(node.id, g);
+    nodes.set(node.id, { g, state: "" });
   }
   for (const { x, y } of layout.returns || []) circles.append(s("g.n.back", {}, s("title", {}, "back to the root"), s("circle", { cx: x, cy: y, r: 4 })));
   return graph;
@@ -192,7 +205,11 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   const holder = h("div.lmx-machines", {}, tabs);
   el.append(holder);
 
-  const room = () => holder.clientWidth - 2;
+  const wide = sizeOf(holder, () => {
+    setZoom(zoom);
+    update();
+  });
+  const room = () => wide.width - 2;
   const fitting = (name) => {
     const same = PAIR.includes(name) ? PAIR : [name];
     const widest = Math.max(1, ...same.map((one) => (graphs[one] ? graphs[one].layout.width : 1)));
@@ -206,6 +223,8 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       if (!graph) continue;
       const scale = factor(name);
       const size = Math.max(LABEL, LEAST_LABEL / scale);
+      if (graph.scale === scale) continue;
+      graph.scale = scale;
       graph.svg.setAttribute("width", graph.layout.width * scale);
       graph.svg.style.setProperty("--lmx-label", size + "px");
       graph.svg.classList.toggle("far", scale < READABLE - 0.001);
@@ -221,7 +240,18 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       }
     }
     for (const { fit } of Object.values(boxes)) fit.setAttribute("aria-pressed", zoom === "all");
-    edges();
+    looked();
+  };
+  // Where a drawing is scrolled to is known when the page is laid out, so what depends on it is done
+  // at the beginning of a frame, and once.
+  let looking = 0;
+  let follows = [];
+  const looked = () => {
+    looking ||= requestAnimationFrame(() => {
+      looking = 0;
+      for (const one of follows.splice(0)) follow(...one);
+      edges();
+    });
   };
   /** What a scrolled drawing hides is hinted at its edges, and shown on the map. */
   const edges = () => {
@@ -238,7 +268,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     map.window.setAttribute("width", body.clientWidth / factor());
   };
 
-  for (const [name, title, about] of MACHINES) {
+  for (const [name, title, about, short] of MACHINES) {
     const caption = h("span", {}, about);
     const body = h("div.lmx-graph", { tabindex: 0, "aria-label": title + ": + and − change its size, 0 restores it" });
     const panel = h("div.lmx-arc", { hidden: true });
@@ -280,7 +310,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       active = name;
       update();
       setZoom(zoom);
-    } }, title));
+    } }, h("span", {}, title), h("span.short", { "aria-hidden": "true" }, short)));
     holder.append(box);
     body.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return; // The notebook goes on scrolling.
@@ -313,17 +343,18 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     });
     let drag = null;
     body.addEventListener("pointerdown", (event) => {
-      drag = { x: event.clientX + body.scrollLeft, y: event.clientY + body.scrollTop };
+      const by = zoomOf(body);
+      drag = { x: event.clientX / by + body.scrollLeft, y: event.clientY / by + body.scrollTop };
     });
     body.addEventListener("pointermove", (event) => {
       if (!drag || !event.buttons) return;
-      body.scrollLeft = drag.x - event.clientX;
-      body.scrollTop = drag.y - event.clientY;
+      body.scrollLeft = drag.x - event.clientX / zoomOf(body);
+      body.scrollTop = drag.y - event.clientY / zoomOf(body);
     });
     body.addEventListener("scroll", () => {
       const other = { character_fsa: "token_dfa", token_dfa: "character_fsa" }[name];
       if (other && boxes[other] && !stages.number) boxes[other].body.scrollLeft = body.scrollLeft;
-      edges();
+      looked();
     });
     const open = (event) => {
       const hit = event.target.closest("[data-arc], [data-row]");
@@ -344,9 +375,9 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     update();
     if (!wanted || !key) return;
     const mine = drawing;
-    const answer = await ui.ask("draw", { form, late: true });
+    const answer = await ui.ask("draw", { form, late: true }, "drawing the whole machine");
     if (drawing !== mine) return;
-    drawing = answer.ok ? { key, form, ...answer.drawing } : { key, said: (answer.error && answer.error.message) || "This cannot be drawn here." };
+    drawing = answer.ok ? { key, form, ...answer.drawing } : { key, said: answer.cancelled ? "cancelled" : (answer.error && answer.error.message) || "This cannot be drawn here." };
     drawn = "";
     update();
   };
@@ -357,19 +388,38 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     if (stages.key === key) return;
     stages.key = key;
     const mine = stages;
-    const answer = await ui.ask("stages", { k: ui.position.k, also: ui.also, late: true });
-    if (stages !== mine || mine.key !== key || !answer.ok) return;
+    const answer = await ui.ask("stages", { k: ui.position.k, also: ui.also, late: true }, "working out the construction");
+    if (stages !== mine || mine.key !== key) return;
+    if (answer.cancelled) {
+      stages = { number: 0, key: "", figure: null };
+      boxes.token_dfa.box.querySelector("[aria-label=construction]").value = 0;
+      return update();
+    }
+    if (!answer.ok) return;
     mine.figure = answer.stages[mine.number - 1] || null;
     update();
   };
 
-  /** The arcs of the present state and the path that a cut drawing lacks. */
-  const complete = async () => {
+  /** What names the arcs of the present state and the path that a cut drawing lacks; empty if none can
+   * be missing. */
+  const lacking = () => {
     const graph = graphs.token_dfa;
     const near = ui.around && ui.around.machines && ui.around.machines.token_dfa;
-    if (!graph || replay || stages.number || graph.figure.complete || (near && graph.figure === near)) return;
-    const key = pathKey(ui, ui.position.k) + "|" + graph.form;
-    if (present === key) return;
+    if (!graph || replay || stages.number || graph.figure.complete || (near && graph.figure === near)) return "";
+    return pathKey(ui, ui.position.k) + "|" + graph.form;
+  };
+  let awaited = "";
+  const complete = () => {
+    const key = lacking();
+    if (!key || key === present || key === awaited) return;
+    awaited = key;
+    completing();
+  };
+  const completing = eased(ui, AROUND_AFTER, AROUND_LATEST, async () => {
+    awaited = "";
+    const key = lacking();
+    if (!key || key === present || ui.gone) return;
+    const graph = graphs.token_dfa;
     present = key;
     const answer = await ui.ask("present", { k: ui.position.k, form: graph.form, late: true });
     if (present !== key || graphs.token_dfa !== graph || !answer.ok || !answer.present) return;
@@ -379,7 +429,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     graph.add(found, places);
     graph.frame(top, bottom);
     update();
-  };
+  });
 
   const showArc = (name) => {
     const { panel, open } = boxes[name];
@@ -502,13 +552,16 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         h("td", {}, label.get(edge.source) ?? edge.source), h("td", {}, edge.title || edge.label), h("td", {}, label.get(edge.target) ?? edge.target))))));
   };
 
+  let offered = "";
   /** What is offered under a header: the whole of a large machine, a token for T_V. */
   const offers = () => {
     const { offer } = boxes.character_fsa;
     const states = (ui.machine && ui.machine.states) || {};
     const large = !replay && ui.machine && !states.whole;
     offer.hidden = !(large || (drawing && (drawing.said || drawing.waiting)));
-    if (!offer.hidden) {
+    const what = [large, states.characters, drawing && drawing.waiting, drawing && drawing.said, !!drawing, form].join("|");
+    if (!offer.hidden && what !== offered) {
+      offered = what;
       const size = count(states.characters || 0);
       put(offer, drawing && drawing.waiting ? h("span.dim", {}, "drawing the whole machine…") : null,
         drawing && drawing.said ? h("span", {}, drawing.said) : null,
@@ -566,27 +619,32 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       box.classList.toggle("active", name === active);
       const graph = graphs[name];
       const tab = tabs.querySelector(`[data-tab="${name}"]`);
-      tab.setAttribute("aria-selected", name === active);
+      mark(tab, "aria-selected", name === active);
       if (!graph) continue;
       const set = sets[name];
-      for (const [id, g] of graph.nodes) {
-        g.classList.toggle("past", set.past.has(id) && id !== set.now);
-        g.classList.toggle("now", id === set.now);
-        g.classList.toggle("next", id === set.next);
-        g.classList.toggle("ko", id === set.ko);
+      // Of hundreds of nodes and arcs a few change; the others are not touched.
+      for (const [id, node] of graph.nodes) {
+        const state = [id === set.now ? "now" : set.past.has(id) ? "past" : "", id === set.next ? "next" : "", id === set.ko ? "ko" : ""].join(" ");
+        if (state === node.state) continue;
+        node.state = state;
+        for (const one of ["past", "now", "next", "ko"]) node.g.classList.toggle(one, state.split(" ").includes(one));
       }
       if (name === "character_fsa" && map) {
-        for (const [id, dot] of map.dots) dot.setAttribute("class", id === set.now ? "now" : set.past.has(id) ? "past" : "");
+        for (const [id, dot] of map.dots) mark(dot, "class", id === set.now ? "now" : set.past.has(id) ? "past" : "");
       }
       if (!table.hidden && table.querySelectorAll("tr[data-row]").length !== graph.arcs.size) tabulate(table, graph);
       for (const [id, arc] of graph.arcs) {
         const go = set.go.has(id) || set.open.has(id);
         const past = !go && set.pastArcs.has(id);
-        arc.g.classList.toggle("go", go);
-        arc.g.classList.toggle("open", set.open.has(id));
-        arc.g.classList.toggle("past", past);
-        arc.text.classList.toggle("lit", go || past);
-        arc.g.querySelector(".line").setAttribute("marker-end", `url(#${graph.id}-${go ? "go" : past ? "past" : "g"})`);
+        const state = (go ? "go" : past ? "past" : "g") + (set.open.has(id) ? " open" : "");
+        if (state !== arc.state) {
+          arc.state = state;
+          arc.g.classList.toggle("go", go);
+          arc.g.classList.toggle("open", set.open.has(id));
+          arc.g.classList.toggle("past", past);
+          arc.text.classList.toggle("lit", go || past);
+          arc.line.setAttribute("marker-end", `url(#${graph.id}-${go ? "go" : past ? "past" : "g"})`);
+        }
         const row = !table.hidden && table.querySelector(`[data-row="${CSS.escape(id)}"]`);
         if (!row) continue;
         const here = arc.source === set.now;
@@ -596,27 +654,22 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       }
       const at = graph.figure.nodes.find((node) => node.id === set.now);
       const where = at ? (at.kind === "done" ? "the end" : at.title || at.label) : "the root";
-      graph.svg.setAttribute("aria-label", `${title}, at ${where}`);
+      mark(graph.svg, "aria-label", `${title}, at ${where}`);
     }
     // A view that one has scrolled stays where it is until one moves on.
     const key = [drawn, sets.token_dfa.now, sets.character_fsa.now, sets.token_dfa.next, sets.detokenizing_fst.now, factor(), room()].join("|");
-    if (key === followed || !ui.position) return edges();
+    if (key === followed || !ui.position) return;
     followed = key;
     const leads = (name) => (graphs[name] ? [...graphs[name].arcs.values()].filter((arc) => arc.source === sets[name].now).map((arc) => arc.target) : []);
-    follow("character_fsa", sets.character_fsa.now, leads("character_fsa"));
-    if (!stages.number) follow("token_dfa", sets.token_dfa.now, sets.token_dfa.next ? [sets.token_dfa.next] : leads("token_dfa"));
-    follow("detokenizing_fst", sets.detokenizing_fst.now, []);
-    edges();
+    follows = [["character_fsa", sets.character_fsa.now, leads("character_fsa")], ["detokenizing_fst", sets.detokenizing_fst.now, []]];
+    if (!stages.number) follows.push(["token_dfa", sets.token_dfa.now, sets.token_dfa.next ? [sets.token_dfa.next] : leads("token_dfa")]);
+    looked();
   };
-  const observer = new ResizeObserver(() => {
-    setZoom(zoom);
-    update();
-  });
-  observer.observe(holder);
-  const off = ui.on("change", update);
+  const off = ui.on("after", update);
   update();
   return () => {
-    observer.disconnect();
+    wide.end();
+    completing.end();
     off();
   };
 }

@@ -60,7 +60,14 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     text: (place) => ui.text(places[place]),
   });
   const past = renderHistory(ui);
-  el.append(h("header", {}, h("h4", {}, "Mask"), said, h("div.sp"), map.tools, order), cells, map.box, named, live, past.el);
+  let inks = { theme: null, all: [] };
+  const colours = () => {
+    if (inks.theme !== ui.theme) inks = { theme: el.isConnected ? ui.theme : null, all: ["--lmx-ok", "--lmx-cell", "--lmx-no"].map((name) => inkOf(el, name)) };
+    return inks.all;
+  };
+  const head = h("header", {}, h("h4", {}, "Mask"), said, h("div.sp"), map.tools, order);
+  el.append(head, cells, map.box, named, live, past.el);
+  const inner = sizeOf(head, ui.changed); // A pixel is a token: another width is another picture.
   let chosen = null;
   let places = null; // place → id
   let placeOf = null; // id → place
@@ -87,7 +94,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     const key = pathKey(ui, p.k);
     if (ranked && ranked.key === key) return ranked.ids ? ranked : null;
     ranked = { key };
-    ui.ask("order", { k: p.k }).then(async (answer) => {
+    ui.ask("order", { k: p.k }, "sorting by probability").then(async (answer) => {
       const found = answer.ok ? await readOrder(answer.order) : null;
       if (!ranked || ranked.key !== key) return; // One has gone on meanwhile.
       if (!found) chosen = null;
@@ -112,10 +119,12 @@ export function renderMask({ model, el, ui = pageState(model) }) {
       (p === null ? "" : ` · model ${percent(p)} %`);
   };
   const name = () => {
-    const known = pointed !== null && ui.position && ui.machine && pointed < ui.machine.classOf.length;
+    if (pointed === null) return named.firstChild && put(named);
+    const known = ui.position && ui.machine && pointed < ui.machine.classOf.length;
     put(named, known ? [ui.token(pointed), " " + words(pointed)] : null);
   };
 
+  let written = []; // what the few cells were made of
   const update = () => {
     past.update();
     const p = ui.position;
@@ -125,13 +134,18 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     cells.hidden = !small;
     map.box.hidden = map.tools.hidden = order.hidden = !ready || small;
     named.hidden = !ready;
-    if (!ready) return put(said, p && !ui.machine ? "no constraint" : "");
+    if (!ready) return say(said, p && !ui.machine ? "no constraint" : "");
     const row = bytesOf(p.row);
     const size = ui.vocabulary.size;
     const group = ui.filter && ui.filter.path === pathKey(ui, p.k) ? ui.filter : null;
-    put(said, `${count(p.allowed)} of ${count(size)} allowed`, group ? h("span.no", {}, `, ${count(group.count)} marked: ${group.reason}`) : null);
+    const sum = `${count(p.allowed)} of ${count(size)} allowed`;
+    if (!group) say(said, sum);
+    else put(said, sum, h("span.no", {}, `, ${count(group.count)} marked: ${group.reason}`));
     const marked = ui.inside ? ui.inside.walk.token : ui.hover ?? ui.selected;
     if (small) {
+      const parts = [p, marked, group, ui.vocabulary, ui.machine];
+      if (parts.every((part, i) => part === written[i])) return;
+      written = parts;
       const focused = cells.contains(document.activeElement) && document.activeElement.getAttribute("data-token");
       const over = (id) => () => {
         pointed = id;
@@ -148,18 +162,19 @@ export function renderMask({ model, el, ui = pageState(model) }) {
       return name();
     }
     const reason = unlikely(p);
-    put(likely, "by probability" + (reason ? ` (${reason})` : ""));
+    say(likely, "by probability" + (reason ? ` (${reason})` : ""));
     likely.disabled = !!reason;
     const preset = size > MANY ? "class" : "id";
     const mode = chosen === "probability" && reason ? preset : chosen || preset;
-    order.value = mode;
+    if (order.value !== mode) order.value = mode;
     const found = mode === "probability" && rank(p);
     if (found) arrange("probability" + found.key, () => found.ids);
     // Until the new order is here, the old one stands.
     else if (mode !== "probability" || !places || places.length !== size) arrange(ui.machine.key + mode, () => tokenOrder(ui.machine, mode));
-    const [on, off, hit] = ["--lmx-ok", "--lmx-cell", "--lmx-no"].map((name) => inkOf(el, name));
+    const [on, off, hit] = colours();
+    if (!inner.width) inner.read();
     map.show({
-      size, room: Math.max(Math.floor(el.clientWidth) - 26, 120),
+      size, room: Math.max(inner.width - 2, 120),
       key: [p.row, keyOfPlaces, on, off, group ? group.group : ""].join("|"),
       ink: (place) => (allowedAt(row, places[place]) ? on : group && group.has(places[place]) ? hit : off),
       allowed: (place) => allowedAt(row, places[place]),
@@ -169,13 +184,11 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     map.repoint();
     name();
   };
-  const off = ui.on("change", update);
-  // A pixel is a token: another width is another picture.
-  const wide = new ResizeObserver(ui.changed);
-  wide.observe(el);
+  const off = ui.on("after", update);
   update();
   return () => {
-    wide.disconnect();
+    inner.end();
+    past.end();
     off();
   };
 }

@@ -5,7 +5,7 @@
 // Pointing reads the values of a position in all four, the arrow keys too; a click or Enter goes
 // there.
 
-const CHART = 56; // Height of the drawing, in pixels.
+const CHART = 46; // Height of the drawing, in pixels.
 const CHART_LEFT = 46;
 const DECADES = 100; // The ratio from which on an axis is logarithmic.
 
@@ -47,14 +47,15 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
   const legend = h("div.dim.lmx-legend");
   const figure = h("button.quiet", { title: "the whole run as an interactive figure: one HTML file of 5 MB that needs no network", onclick: async () => {
     figure.disabled = true;
-    const answer = await ui.ask("figure");
+    const answer = await ui.ask("figure", {}, "drawing the figure");
     figure.disabled = false;
     if (answer.ok) save(answer.name, JSON.parse(new TextDecoder().decode(await unpack(answer.data))));
   } }, "figure…");
-  const reading = h("span.dim");
-  el.append(h("header", {}, h("h4", {}, "Over time"), reading, h("div.sp"), figure), grid, legend);
+  const reading = h("span.dim.reading");
+  el.append(h("header.over", {}, h("h4", {}, "Over time"), reading, legend, figure), grid);
+  const inner = sizeOf(grid, ui.changed);
   let pointed = null; // the position that is read
-  let drawn = "";
+  let drawn = {}; // what was drawn last, and how wide
   let places = null; // {x, n, step}: the axis that the charts share
   let charts = []; // what is drawn: a chart and its element
 
@@ -122,7 +123,7 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
   const nearest = (event) => {
     const svg = event.target.closest("svg");
     if (!svg || !places) return null;
-    const x = event.clientX - svg.getBoundingClientRect().left;
+    const x = (event.clientX - svg.getBoundingClientRect().left) / zoomOf(grid);
     return Math.max(0, Math.min(places.n - 1, Math.round((x - places.x(0)) / places.step)));
   };
   grid.addEventListener("pointermove", (event) => point(nearest(event)));
@@ -148,12 +149,13 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
     const n = (history().allowed || []).length;
     grid.hidden = !n;
     if (!n) return;
-    const wide = grid.clientWidth;
-    const columns = wide >= 420 ? 2 : 1;
-    const width = Math.max(160, Math.floor((wide - (columns - 1) * 16) / columns));
-    const key = [columns, width, here(), n, ui.tokens().map((token) => token.id).join(","), JSON.stringify([history().allowed, history().z, history().entropy_after])].join("|");
-    if (key === drawn) return;
-    drawn = key;
+    if (!inner.width) inner.read(); // It was hidden.
+    const wide = inner.width;
+    const columns = wide >= 640 ? 4 : wide >= 296 ? 2 : 1;
+    const width = Math.max(140, Math.floor((wide - (columns - 1) * 16) / columns));
+    // What did not change of a line is the same object as before.
+    if (drawn.columns === columns && drawn.width === width && drawn.here === here() && drawn.history === history() && drawn.tokens === ui.tokens()) return;
+    drawn = { columns, width, here: here(), history: history(), tokens: ui.tokens() };
     if (pointed !== null && pointed >= n) pointed = null;
     const step = (width - CHART_LEFT - 12) / Math.max(n - 1, 10);
     places = { n, step, x: (i) => CHART_LEFT + 6 + i * step };
@@ -168,13 +170,10 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
       (history().interventions || []).slice(0, n).some(Boolean) ? mark(s("path.masked", { d: "M0,0l3,6h-6z" }), "first choice masked") : null);
     read();
   };
-  const off = ui.on("change", update);
-  let before = 0;
-  const wide = new ResizeObserver(() => el.clientWidth !== before && ((before = el.clientWidth), ui.changed()));
-  wide.observe(el);
+  const off = ui.on("after", update);
   update();
   return () => {
-    wide.disconnect();
+    inner.end();
     off();
   };
 }

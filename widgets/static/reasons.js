@@ -64,7 +64,7 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
         put(list);
         put(total, "The text has ended.");
       } else if (fresh) draw(fresh, pinned, open);
-      put(said, fresh || ended || now ? "" : "…");
+      say(said, fresh || ended || now ? "" : "…");
     }
     drawTraps();
   };
@@ -82,7 +82,7 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
         },
         onmouseenter: () => (!ui.filter || !ui.filter.pinned) && show(i, false),
         onmouseleave: hide, onfocus: () => (!ui.filter || !ui.filter.pinned) && show(i, false), onblur: hide,
-      }, h("b", { title: "of the model's probability" }, group.mass === null ? "" : percent(group.mass) + " %"), h("i", {}, words), h("span", {}, group.reason));
+      }, h("b", { title: "of the model's probability" }, group.mass === null ? "" : percent(group.mass) + "\u00a0%"), h("i", {}, words), h("span", {}, group.reason));
     }));
     if (focused !== false) list.querySelector(`[data-group="${focused}"]`)?.focus({ preventScroll: true });
     const rest = reasons.z === null ? "" : ` (${percent(reasons.z)} % of the model's probability)`;
@@ -98,7 +98,7 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
     put(traps, h("summary", {}, h("span.sign", { "aria-hidden": "true" }, "⚠"), ` ${mine.length === 1 ? "1 trap" : mine.length + " traps"} of the constraint: `, [...new Set(mine.map((trap) => trap.title))].join(", ")),
       mine.slice(0, 12).map((trap) => trapText(ui, trap)));
   };
-  const off = ui.on("change", update);
+  const off = ui.on("after", update);
   update();
   return () => {
     off();

@@ -39,7 +39,54 @@ function put(el, ...children) {
   return el;
 }
 
-const count = (n) => Number(n).toLocaleString("en-US");
+/** Let an element hold this text. What says so already is not touched: that would lay it out anew. */
+function say(el, text) {
+  if (el.textContent !== text || el.childElementCount) el.textContent = text;
+  return el;
+}
+
+/** Set an attribute that differs. */
+function mark(el, name, value) {
+  if (el.getAttribute(name) !== String(value)) el.setAttribute(name, value);
+}
+
+/** The inner size of an element, kept up to date. To ask the element itself in the midst of changes
+ * would lay out the whole page at once, and then again. */
+function sizeOf(el, changed = () => {}) {
+  const size = { width: 0, height: 0, end: () => observer.disconnect() };
+  size.read = () => {
+    const before = [size.width, size.height];
+    [size.width, size.height] = [el.clientWidth, el.clientHeight];
+    return before[0] !== size.width || before[1] !== size.height;
+  };
+  const observer = new ResizeObserver(() => size.read() && changed());
+  observer.observe(el);
+  size.read();
+  return size;
+}
+
+/** Calls back when no step has come for `wait` milliseconds, at the latest after `most`: what is then
+ * asked of the kernel is in no step's way. */
+function eased(ui, wait, most, callback) {
+  let timer = 0;
+  let since = 0;
+  const ring = () => {
+    const left = since + most - performance.now();
+    if (ui.moving() && left > 0) return (timer = setTimeout(ring, Math.min(wait, left)));
+    timer = since = 0;
+    callback();
+  };
+  const again = () => {
+    since ||= performance.now();
+    clearTimeout(timer);
+    timer = setTimeout(ring, Math.max(0, Math.min(wait, since + most - performance.now())));
+  };
+  again.end = () => clearTimeout(timer);
+  return again;
+}
+
+const FORMAT = new Intl.NumberFormat("en-US");
+const count = (n) => FORMAT.format(Number(n));
 /** A probability in per cent, short. */
 function percent(p) {
   if (p === null || p === undefined || p <= 0) return "–";
@@ -149,6 +196,16 @@ const POSITIONS_KEPT = 2000;
 const ANSWERS_KEPT = 400;
 const PATHS_NAMED = 20000;
 
+// Figures around a position are asked for after so many milliseconds without a step, and at the
+// latest after so many.
+const AROUND_AFTER = 150;
+const AROUND_LATEST = 500;
+
+const PATIENCE = 300; // Milliseconds that one waits without being told for what.
+
+/** What is asked for to go elsewhere. */
+const MOVES = new Set(["step", "take", "peek", "back", "jump", "run"]);
+
 /** A packet after a change, as `widgets/figures/changes.py` writes it; parts that did not change
  * stay the same objects. */
 function patched(before, change) {
@@ -167,11 +224,13 @@ function patched(before, change) {
 }
 
 /** What the views share on one page: decoded packets, the token in view, and slow motion.
- * Listeners of "change" are called once per frame. `wants` names what is asked for unasked: a view
+ * Listeners of "change" are called once per frame, those of "after" in the next one: the first frame
+ * after a step has the tokens and the numbers, and waits for no drawing. `wants` names what is asked for unasked: a view
  * that stands alone leaves out what it does not show. */
 function pageState(model, wants = ["machine", "words", "around"]) {
-  const listeners = { change: new Set(), live: new Set() };
+  const listeners = { change: new Set(), after: new Set(), live: new Set() };
   let frame = 0;
+  let second = 0;
   const ui = {
     model,
     machine: null, // decoded machine packet
@@ -183,6 +242,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     reasons: new Recent(ANSWERS_KEPT),
     gone: false, // the kernel is
     busy: 0,
+    theme: 0, // grows with each change of the colours
   };
   ui.on = (what, callback) => {
     listeners[what].add(callback);
@@ -206,6 +266,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   look.viewers.add(ui);
   ui.end = () => {
     look.viewers.delete(ui);
+    aroundLater.end();
     if (!look.viewers.size) looks.delete(name);
   };
   /** T_V around the present position, and large machines; the figures follow the numbers. */
@@ -230,11 +291,16 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     }
     ui.changed();
   };
+  const aroundLater = eased(ui, AROUND_AFTER, AROUND_LATEST, readAround);
   ui.changed = () => {
     if (frame) return;
     frame = requestAnimationFrame(() => {
       frame = 0;
       for (const callback of listeners.change) callback();
+      second ||= requestAnimationFrame(() => {
+        second = 0;
+        for (const callback of listeners.after) callback();
+      });
     });
   };
   ui.announce = (text) => listeners.live.forEach((callback) => callback(text));
@@ -242,23 +308,32 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   // Requests: one number each; an answer to an old one is dropped by whoever asked.
   const waiting = new Map();
   let number = 0;
-  ui.ask = (type, content = {}) =>
+  /** Whether a step is under way. */
+  ui.moving = () => [...waiting.values()].some((entry) => entry.moves);
+  // What takes long, by number: {doing, words, since}. `frame` shows it, and how to call it off.
+  ui.tasks = new Map();
+  /** Ask the kernel. `doing` says what may take long, and then it can be called off. */
+  ui.ask = (type, content = {}, doing = "") =>
     new Promise((resolve) => {
       if (ui.gone) return resolve({ ok: false, gone: true });
       const re = ++number;
       // What comes after a step by itself is not waited for.
-      const timer = content.late ? 0 : setTimeout(() => {
-        ui.busy++;
-        waiting.get(re).counted = true;
+      const timer = content.late && !doing ? 0 : setTimeout(() => {
+        if (doing) ui.tasks.set(re, { doing, words: "", since: performance.now() });
+        else {
+          ui.busy++;
+          waiting.get(re).counted = true;
+        }
         ui.changed();
-      }, 300);
-      waiting.set(re, { resolve, timer, counted: false });
+      }, PATIENCE);
+      waiting.set(re, { resolve, timer, doing, counted: false, moves: MOVES.has(type) });
       model.send({ type, re, seen: ui.line.generation, ...content });
     });
   const settle = (re, content) => {
     const entry = waiting.get(re);
     if (!entry) return;
     waiting.delete(re);
+    ui.tasks.delete(re);
     clearTimeout(entry.timer);
     if (entry.counted) ui.busy--;
     entry.resolve(content);
@@ -267,14 +342,27 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   // The kernel has the question and goes on: it is not busy, the answer only comes later.
   const later = (re) => {
     const entry = waiting.get(re);
-    if (!entry) return;
+    if (!entry || entry.doing) return;
     clearTimeout(entry.timer);
     if (entry.counted) ui.busy--;
     entry.counted = false;
     ui.changed();
   };
+  const counted = (re, words) => {
+    if (!ui.tasks.has(re)) return;
+    ui.tasks.get(re).words = words;
+    ui.changed();
+  };
+  /** Call off what takes long. The answer, if there still is one, is dropped. */
+  ui.stop = (re) => {
+    model.send({ type: "stop", of: re });
+    settle(re, { ok: false, cancelled: true });
+  };
   model.on("msg:custom", (content) => {
-    if (content && content.re) content.later ? later(content.re) : settle(content.re, content);
+    if (!content || !content.re) return;
+    if (content.later) later(content.re);
+    else if (content.progress !== undefined) counted(content.re, content.progress);
+    else settle(content.re, content);
   });
   ui.lost = () => {
     ui.gone = true;
@@ -349,7 +437,9 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     ui.position = model.get("position");
     if (ui.position && ui.position.k === (ui.line.index ?? ui.position.k)) ui.seen.set(pathKey(ui, ui.position.k), ui.position);
     ui.changed();
-    readAround();
+    // The first figures at once, and in a page without a kernel: there they are in no one's way.
+    if (!ui.around || model.get("replay")) readAround();
+    else aroundLater();
   };
   model.on("change:machine", readMachine);
   model.on("change:vocabulary", readVocabulary);
@@ -442,10 +532,11 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   };
 
   // Colours that are painted, not styled, must be painted anew when the theme changes.
-  new MutationObserver(() => setTimeout(ui.changed, 300)).observe(document.body, {
-    attributes: true,
-    attributeFilter: ["data-jp-theme-light", "class"],
-  });
+  const themes = new MutationObserver(() => setTimeout(() => {
+    ui.theme++;
+    ui.changed();
+  }, 300));
+  for (const el of [document.body, document.documentElement]) themes.observe(el, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   readMachine();
   readVocabulary();
   readPosition();
@@ -517,6 +608,13 @@ function underlinedPattern(pattern, spans) {
     i = j;
   }
   return out;
+}
+
+/** How much larger an element is on the screen than in its own pixels: pointers and boxes are told
+ * in those of the screen. */
+function zoomOf(el) {
+  const root = el.closest(".lmx");
+  return (root && root.offsetWidth && root.getBoundingClientRect().width / root.offsetWidth) || 1;
 }
 
 /** Offer a text as a file. */

@@ -12,7 +12,8 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   island(el, "Steps");
   let playing = false;
   Object.defineProperty(ui, "playing", { get: () => playing, configurable: true });
-  let pending = false;
+  let pending = null; // the request that is under way
+  let kept = false; // whether a press waits for it
   let timer = 0;
 
   const length = () => ui.tokens().length;
@@ -22,18 +23,25 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   /** At the end of a run from elsewhere: there is no model that would choose a next token. */
   const modelless = () => ui.line.model === false && k() >= length();
 
-  /** One request at a time; a press while one is under way is dropped. */
+  /** One request at a time; of the presses while one is under way the first is kept. */
   const alone = async (action) => {
-    if (pending) return { ok: false };
-    pending = true;
+    if (pending) {
+      if (kept) return { ok: false };
+      kept = true;
+      await pending;
+      kept = false;
+    }
+    let end;
+    pending = new Promise((resolve) => (end = resolve));
     try {
       return (await action()) || { ok: true };
     } finally {
-      pending = false;
+      pending = null;
+      end();
       ui.changed();
     }
   };
-  const say = () => {
+  const announce = () => {
     const p = ui.position;
     if (!p) return;
     const last = ui.tokens()[p.k - 1];
@@ -83,7 +91,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   const pause = () => {
     if (playing) started(false);
     clearTimeout(timer);
-    say();
+    announce();
     ui.changed();
   };
   const play = () => {
@@ -109,7 +117,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     }
     pause();
   };
-  const press = (action) => () => action().then(say);
+  const press = (action) => () => action().then(announce);
   ui.steps = { step: press(step), back: press(back), play, start: press(() => ui.go(0)), end: toEnd };
 
   const button = (label, title, action, more = "") =>
@@ -137,12 +145,12 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     prev.disabled = k() === 0 && !ui.inside;
     next.disabled = (stuck && !(off && k() < length())) || playing;
     run.disabled = end.disabled = stuck && !playing;
-    put(run, playing ? "Pause" : "Play");
+    say(run, playing ? "Pause" : "Play");
     slow.disabled = off;
     slow.checked = ui.slow;
     const byte = ui.inside ? ` · byte ${ui.inside.byte} of ${ui.inside.walk.bytes.length}` : "";
     const ahead = length() > k() ? ` of ${length()}` : "";
-    put(where, `position ${k()}${ahead}${byte}${ended() ? " · finished" : modelless() ? " · end of the run" : ""}`);
+    say(where, `position ${k()}${ahead}${byte}${ended() ? " · finished" : modelless() ? " · end of the run" : ""}`);
   };
   const off = ui.on("change", update);
   update();

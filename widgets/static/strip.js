@@ -63,14 +63,19 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   };
 
   let followed = -1;
-  /** A long run scrolls; where one is stays in view, and only a move scrolls. */
+  /** A long run scrolls; where one is stays in view, and only a move scrolls. In a frame of its own:
+   * where things are is known when they are laid out. */
   const follow = (k) => {
     if (k === followed) return;
     followed = k;
+    if (boxes.length >= 20) requestAnimationFrame(() => k === followed && boxes.length && scroll(k));
+  };
+  const scroll = (k) => {
     if (boxes.length < 20 || row.scrollHeight <= row.clientHeight) return;
     const [box, all] = [(boxes[k - 1] || boxes[0]).el.getBoundingClientRect(), row.getBoundingClientRect()];
-    if (box.top < all.top) row.scrollTop -= all.top - box.top;
-    else if (box.bottom > all.bottom) row.scrollTop += box.bottom - all.bottom;
+    const by = zoomOf(row);
+    if (box.top < all.top) row.scrollTop -= (all.top - box.top) / by;
+    else if (box.bottom > all.bottom) row.scrollTop += (box.bottom - all.bottom) / by;
   };
 
   let ended = { strip: null, nodes: [] };
@@ -92,6 +97,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     ];
   };
 
+  let held = []; // what the row and the marks in it were made of
   const update = () => {
     const strip = ui.line.strip || { prompt: [], tokens: [] };
     const k = ui.position ? ui.position.k : 0;
@@ -115,9 +121,13 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
         characters(walk.bytes).map((piece) => piece.at + piece.size <= ui.inside.byte ? piece.nodes : h("span.dim", {}, piece.nodes))));
     }
     nodes.push(...ended.nodes);
-    for (const mark of row.querySelectorAll(".lmx-trapmark")) mark.remove();
-    arrange(row, nodes.length ? nodes : [h("span.dim", {}, "no tokens yet")]);
-    traps.mark(row);
+    const now = [ui.traps, traps.open(), ui.vocabulary, ...nodes];
+    if (now.length !== held.length || now.some((one, i) => one !== held[i])) {
+      held = now;
+      for (const mark of row.querySelectorAll(".lmx-trapmark")) mark.remove();
+      arrange(row, nodes.length ? nodes : [h("span.dim", {}, "no tokens yet")]);
+      traps.mark(row);
+    }
     follow(k);
     if (beside === strip.forks) return;
     beside = strip.forks;

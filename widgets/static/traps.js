@@ -11,13 +11,14 @@ function trapText(ui, trap) {
 
 /** Ask for something when the page has come to rest: not while playing, and a moment after the last
  * change of `path`. An answer is kept only if the page is still at the same place. */
-function atRest(ui, type, path, take, wait = 150) {
+function atRest(ui, type, path, take, wait = 250) {
   let done = "";
   let pending = "";
   let timer = 0;
   const ask = async (key) => {
     pending = "";
     if (key !== path() || ui.playing) return;
+    if (ui.moving()) return look();
     done = key;
     const answer = await ui.ask(type, { k: ui.position.k, key: (ui.model.get("machine") || {}).key, late: true });
     if (!answer.ok || key !== path()) return;
@@ -44,7 +45,7 @@ function watchTraps(ui) {
   if (ui.traps) return () => {};
   ui.traps = [];
   const line = () => (ui.position ? pathKey(ui, ui.tokens().length) : "");
-  return atRest(ui, "traps", line, (answer) => (ui.traps = answer.traps || []), 300);
+  return atRest(ui, "traps", line, (answer) => (ui.traps = answer.traps || []), 400);
 }
 
 /** Marks and a panel for the traps of a run. `mark` puts the marks into a row of tokens. */
@@ -99,5 +100,5 @@ function trapMarks(ui) {
     if (entered) panel.querySelector("button").focus({ preventScroll: true });
     entered = false;
   };
-  return { panel, mark, off };
+  return { panel, mark, off, open: () => open };
 }

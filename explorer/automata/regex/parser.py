@@ -22,9 +22,12 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
+from explorer.arguments import wrong
 from explorer.automata.regex.charset import ANY, NOT_NEWLINE, CharSet, character
-from explorer.automata.regex.escapes import BadEscape, Escape, read_escape
+from explorer.automata.regex.escapes import BadEscape, read_escape
 from explorer.automata.regex.flags import KINDS, TEMPLATE, BadFlags, read_flags
+from explorer.automata.regex.quantifier import QUANTIFIER, BadCount, counts
+from explorer.automata.regex.sets import BadSet, read_set
 from explorer.automata.regex.tree import (
     Assertion,
     AssertionKind,
@@ -40,11 +43,8 @@ from explorer.automata.regex.tree import (
     Tree,
 )
 from explorer.automata.regex.unicode_sets import (
-    CLASS_FLAGS,
-    ClassItem,
     ascii_folded,
     category,
-    character_class,
     folded,
 )
 from explorer.automata.regex.width import MAX_REPEAT, width
@@ -52,6 +52,9 @@ from explorer.errors import ConstraintError, RegexError
 
 MAX_NESTING: Final = 100
 """Groups inside groups: a bound that holds on every stack, where `re` overflows at some depth."""
+
+MAX_LENGTH: Final = 500_000
+"""Characters of a pattern: half a second of reading, which no budget watches."""
 
 _MAX_LOOKBEHIND: Final = 2**32 - 1
 
@@ -66,9 +69,6 @@ _PLAIN: Final = re.compile(r"[^\\.\[{()*+?^$|]+")
 _PLAIN_VERBOSE: Final = re.compile(r"[^\\.\[{()*+?^$|# \t\n\r\v\f]+")
 _IGNORED: Final = re.compile(r"(?:[ \t\n\r\v\f]+|#(?:[^\\\n]|\\.)*\n?)+", re.DOTALL)
 _COMMENT_GROUP: Final = re.compile(r"\(\?#(?:[^\\)]|\\.)*\)", re.DOTALL)
-_QUANTIFIER: Final = re.compile(r"[*+?]|\{(?!\})([0-9]*)(,?)([0-9]*)\}")
-_SET: Final = re.compile(r"\[\^?\]?(?:[^\\\]]|\\.)*\]", re.DOTALL)
-_known_sets: Final[dict[tuple[str, int], CharSet]] = {}
 _TRAILING_BACKSLASHES: Final = re.compile(r"\\*\Z")
 
 
@@ -89,7 +89,7 @@ def parse(pattern: str, flags: int = 0) -> Tree:
     Raises:
         RegexError: `re` would refuse the pattern too, or (`UnsupportedSyntax`) it uses a
             construction that no automaton can express. The error holds the span.
-        ConstraintError: The pattern is not a str.
+        ConstraintError: The pattern is not a str, or has more than `MAX_LENGTH` characters.
 
     Example:
         >>> parse("a|[bc]+").root.end
@@ -101,8 +101,14 @@ def parse(pattern: str, flags: int = 0) -> Tree:
         2 Put a group around what is to be repeated again: (?:a*)*.
     """
     if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        remedy = "Decode it first: pattern.decode()." if isinstance(pattern, bytes) else ""
+        raise wrong("pattern", pattern, "a str", remedy=remedy, error=ConstraintError)
+    if len(pattern) > MAX_LENGTH:
         raise ConstraintError(
-            f"A pattern is a str, not {type(pattern).__name__}.", remedy="Decode it first."
+            f"The pattern has {len(pattern):,} characters; at most {MAX_LENGTH:,} are read.",
+            remedy="Write a long list of texts as choice([...]), or put a constraint together "
+            "from shorter patterns with | and +.",
+            evidence={"length": len(pattern), "limit": MAX_LENGTH},
         )
     return _Parser(pattern, int(flags)).tree()
 
@@ -232,13 +238,16 @@ class _Parser:
     def quantifier(self, items: list[Node], flags: int) -> None:
         """Replace the last piece by its repetition; or a brace that is none is itself."""
         start = self.pos
-        match = _QUANTIFIER.match(self.text, start)
+        match = QUANTIFIER.match(self.text, start)
         if match is None:  # re: a brace that begins no quantifier is an ordinary character.
             items.append(Literal(start, start + 1, character("{")))
             self.pos = start + 1
             return
         self.pos = match.end()
-        minimum, maximum = self.counts(match)
+        try:
+            minimum, maximum = counts(match)
+        except BadCount as bad:
+            raise self.error(bad.reason, start, self.pos, remedy=bad.remedy) from None
         body = items[-1] if items else None
         if body is None or (isinstance(body, Assertion) and body.body is None):
             raise self.error(
@@ -273,41 +282,6 @@ class _Parser:
             self.pos += 1
         items[-1] = Repeat(body.start, self.pos, body, minimum, maximum, mode == "?")
 
-    def counts(self, match: re.Match[str]) -> tuple[int, int | None]:
-        symbol = match.group()
-        if symbol == "*":
-            return 0, None
-        if symbol == "+":
-            return 1, None
-        if symbol == "?":
-            return 0, 1
-        low, comma, high = match.groups()
-        minimum = self.count(low, match) if low else 0
-        if not comma:
-            return minimum, minimum
-        if not high:
-            return minimum, None
-        maximum = self.count(high, match)
-        if maximum < minimum:
-            raise self.error(
-                "the least number of repetitions is above the most",
-                match.start(),
-                match.end(),
-                remedy=f"Write {{{maximum},{minimum}}}.",
-            )
-        return minimum, maximum
-
-    def count(self, digits: str, match: re.Match[str]) -> int:
-        significant = digits.lstrip("0")
-        if len(significant) > 10 or int(significant or "0") >= MAX_REPEAT:
-            raise self.error(
-                "the number of repetitions is too large",
-                match.start(),
-                match.end(),
-                remedy=f"It can be at most {MAX_REPEAT - 1}; leave it out for no limit.",
-            )
-        return int(significant or "0")
-
     # Single pieces
 
     def anchor(self, kind: AssertionKind, start: int, end: int, negated: bool = False) -> Assertion:
@@ -315,16 +289,13 @@ class _Parser:
         self.pos = end
         return Assertion(start, end, kind, negated)
 
-    def read_escape(self, offset: int, *, in_set: bool) -> Escape:
-        try:
-            return read_escape(self.text, offset, in_set=in_set)
-        except BadEscape as bad:
-            raise self.error(bad.reason, offset, bad.end, remedy=bad.remedy) from None
-
     def escape(self, flags: int) -> Node:
         """A backslash and what belongs to it."""
         start = self.pos
-        escape = self.read_escape(start, in_set=False)
+        try:
+            escape = read_escape(self.text, start, in_set=False)
+        except BadEscape as bad:
+            raise self.error(bad.reason, start, bad.end, remedy=bad.remedy) from None
         self.pos = escape.end
         if escape.char is not None:
             literal, _ = _readers(flags)
@@ -365,76 +336,12 @@ class _Parser:
 
     def char_class(self, flags: int) -> Node:
         """``[...]``: characters, ranges and categories."""
-        text, start = self.text, self.pos
-        # Patterns repeat their sets; a set that was read once is known by its text.
-        written = _SET.match(text, start)
-        key = (written.group() if written else "", flags & CLASS_FLAGS)
-        known = _known_sets.get(key)
-        if known is not None and written is not None:
-            self.pos = written.end()
-            return Class(start, self.pos, known)
-        pos = start + 1
-        negated = text.startswith("^", pos)
-        pos += negated
-        first = pos
-        items: list[ClassItem] = []
-        while True:
-            if pos >= self.end:
-                raise self.unclosed_set(start)
-            if text[pos] == "]" and pos > first:
-                break
-            low_start = pos
-            low, pos = self.set_item(pos)
-            if not text.startswith("-", pos):
-                items.append(low)
-                continue
-            pos += 1
-            if pos >= self.end:
-                raise self.unclosed_set(start)
-            if text[pos] == "]":
-                items.append(low)
-                items.append((0x2D, 0x2D))
-                break
-            high, pos = self.set_item(pos)
-            if isinstance(low, str) or isinstance(high, str):
-                raise self.error(
-                    "a range goes from one character to another",
-                    low_start,
-                    pos,
-                    remedy=r"Write \- for the character.",
-                )
-            if high[0] < low[0]:
-                raise self.error(
-                    "this range ends before it begins",
-                    low_start,
-                    pos,
-                    remedy=r"Swap its ends, or write \- for the character.",
-                )
-            items.append((low[0], high[0]))
-        self.pos = pos + 1
-        chars = character_class(tuple(dict.fromkeys(items)), negated, flags)
-        if len(_known_sets) < 4096:
-            _known_sets[text[start : self.pos], flags & CLASS_FLAGS] = chars
+        start = self.pos
+        try:
+            chars, self.pos = read_set(self.text, start, flags)
+        except BadSet as bad:
+            raise self.error(bad.reason, bad.start, bad.end, remedy=bad.remedy) from None
         return Class(start, self.pos, chars)
-
-    def set_item(self, pos: int) -> tuple[ClassItem, int]:
-        """One character or category of a set, and where it ends."""
-        char = self.text[pos]
-        if char != "\\":
-            return (ord(char), ord(char)), pos + 1
-        escape = self.read_escape(pos, in_set=True)
-        if escape.category is not None:
-            return escape.category, escape.end
-        code_point = ord(escape.char or "")
-        return (code_point, code_point), escape.end
-
-    def unclosed_set(self, start: int) -> RegexError:
-        return self.error(
-            "this set is not closed",
-            start,
-            remedy=r"Close it with ], or write \[ for the character. A ] right after the "
-            "opening bracket is a character of the set.",
-        )
 
     # Groups
 

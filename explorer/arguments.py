@@ -1,0 +1,145 @@
+"""Arguments as users give them: checked where they are given, so that no error comes from inside.
+
+A value of another type would otherwise fail steps later and in somebody else's words. Each check
+names the argument, shows what was given, and says what to give instead. What is exact is converted:
+numpy's integers are whole numbers; 2.5 and True are none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from operator import index
+from pathlib import Path
+from typing import TypeVar, cast
+
+from explorer.errors import ExplorerError
+
+T = TypeVar("T")
+
+_SHOWN = 60
+
+
+def wrong(
+    name: str,
+    value: object,
+    wanted: str,
+    *,
+    remedy: str = "",
+    error: type[ExplorerError] = ExplorerError,
+) -> ExplorerError:
+    """The error for an argument that is something else.
+
+    Args:
+        name: The argument.
+        value: What was given.
+        wanted: What it should be, with its article.
+        remedy: What to do; default to give what is wanted.
+        error: The kind of error.
+
+    Example:
+        >>> print(wrong("seed", "a", "a whole number"))
+        seed is 'a' (str), not a whole number. Give seed as a whole number.
+    """
+    shown = repr(value)
+    if len(shown) > _SHOWN:
+        shown = f"{shown[: _SHOWN - 1]}…"
+    kind = "" if value is None else f" ({type(value).__name__})"
+    return error(
+        f"{name} is {shown}{kind}, not {wanted}.",
+        remedy=remedy or f"Give {name} as {wanted}.",
+        evidence={name: value},
+    )
+
+
+def instance(
+    name: str,
+    value: object,
+    kind: type[T],
+    wanted: str,
+    *,
+    remedy: str = "",
+    error: type[ExplorerError] = ExplorerError,
+) -> T:
+    """The value, if it is of a type.
+
+    Args:
+        name, value, wanted, remedy, error: As in `wrong`.
+        kind: The type.
+
+    Raises:
+        ExplorerError: It is of another.
+    """
+    if not isinstance(value, kind):
+        raise wrong(name, value, wanted, remedy=remedy, error=error)
+    return value
+
+
+def whole_number(
+    name: str,
+    value: object,
+    low: int | None = 0,
+    high: int | None = None,
+    *,
+    error: type[ExplorerError] = ExplorerError,
+) -> int:
+    """A whole number within its bounds, as an ``int``.
+
+    Args:
+        name, value, error: As in `wrong`.
+        low, high: The bounds, both included; ``None`` for none.
+
+    Raises:
+        ExplorerError: It is none, or out of bounds.
+
+    Example:
+        >>> import numpy as np
+        >>> whole_number("seed", np.int64(3))
+        3
+    """
+    try:
+        number = None if isinstance(value, bool) else index(cast("int", value))
+    except TypeError:
+        number = None
+    if number is None or (low is not None and number < low) or (high is not None and number > high):
+        bounds = "" if low is None else f" from {low}"
+        bounds += "" if high is None else f" to {high:,}"
+        raise wrong(name, value, f"a whole number{bounds}", error=error)
+    return number
+
+
+def flag(name: str, value: object) -> bool:
+    """True or false; a word such as "no" would count as true.
+
+    Raises:
+        ExplorerError: It is neither.
+    """
+    return instance(name, value, bool, "True or False")
+
+
+def listed(
+    name: str, value: object, wanted: str, *, error: type[ExplorerError] = ExplorerError
+) -> list[object]:
+    """The entries of a list, a tuple or an array. A text or bytes are no list of their parts.
+
+    Args:
+        name, value, wanted, error: As in `wrong`.
+
+    Raises:
+        ExplorerError: It has no entries.
+    """
+    if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
+        raise wrong(name, value, wanted, error=error)
+    return list(cast("Iterable[object]", value))
+
+
+def file_path(name: str, value: object) -> Path:
+    """The path of a file; a number would be a file that is open already.
+
+    Raises:
+        ExplorerError: It is neither a str nor a path.
+    """
+    given = value
+    if isinstance(value, os.PathLike):
+        given = os.fspath(cast("os.PathLike[str]", value))
+    return Path(instance(name, given, str, "a path, or a str"))

@@ -1,0 +1,280 @@
+"""Wrong arguments at the public boundary: one of our errors, which names what was given.
+
+A row says what must stand in the message: the argument's name or what was given. Every name of the
+façade that can be called has rows. What no row is about: a file that is not there is Python's own
+``FileNotFoundError``, and a call with too few arguments Python's ``TypeError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import explorer
+from explorer.decoding.model import Reading
+from explorer.errors import ExplorerError
+
+
+class Model:
+    """A language model that answers with whatever it was made with."""
+
+    name = "odd"
+
+    def __init__(self, vocabulary: explorer.Vocabulary, reading: object, ids: object = ()) -> None:
+        self.vocabulary = vocabulary
+        self._reading = reading
+        self._ids = ids
+
+    def encode_prompt(self, prompt: object) -> Any:
+        return self._ids
+
+    def read(self, tokens: Sequence[int]) -> Any:
+        return self._reading
+
+
+@cache
+def given() -> Any:
+    """The façade without types, and something usable of each kind."""
+    vocabulary = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"d"], eos_ids=[4])
+    constraint = explorer.regex("(foo)+d")
+    dfa = explorer.compile(constraint, vocabulary)
+    logits = torch.zeros(5)
+    facade = {name: getattr(explorer, name) for name in explorer.__all__}
+
+    def step_of(reading: object, ids: object = ()) -> object:
+        return explorer.Session(Model(vocabulary, reading, ids), constraint).step()
+
+    model = Model(vocabulary, Reading(logits))
+    return SimpleNamespace(
+        **facade,
+        v=vocabulary,
+        c=constraint,
+        d=dfa,
+        m=dfa.to("cpu"),
+        lm=model,
+        s=explorer.Session(model, constraint),
+        step_of=step_of,
+        rows=torch.zeros(1, 5),
+        states=torch.zeros(1, dtype=torch.int64),
+    )
+
+
+ROWS: list[tuple[str, Callable[[Any], object]]] = [
+    # Constraints.
+    ("pattern is None", lambda g: g.regex(None)),
+    ("pattern is b'a' (bytes)", lambda g: g.regex(b"a")),
+    ("'abc'", lambda g: g.choice("abc")),
+    ("texts is None", lambda g: g.choice(None)),
+    ("texts[1] is 2 (int)", lambda g: g.choice(["a", 2])),
+    ("text is ['a'] (list)", lambda g: g.choice([["a"]])),
+    ("text is b'a' (bytes)", lambda g: g.literal(b"a")),
+    ("source is 'abc' (str)", lambda g: g.Constraint("abc")),
+    ("from_fsm() takes", lambda g: g.Constraint.from_fsm("abc")),
+    ("from_fst() takes", lambda g: g.Constraint.from_fst("abc")),
+    ("labels=3", lambda g: g.Constraint.from_fst(g.c.fsa, labels=3)),
+    ("side of | is 'a' (str)", lambda g: g.c | "a"),
+    ("side of | is 'a' (str)", lambda g: "a" | g.c),
+    ("side of + is 'a' (str)", lambda g: g.c + "a"),
+    ("side of + is 'a' (str)", lambda g: "a" + g.c),
+    ("side of & is 3 (int)", lambda g: g.c & 3),
+    ("side of - is None", lambda g: g.c - None),
+    ("text is 3 (int)", lambda g: g.c.accepts(3)),
+    ("n is 2.5 (float)", lambda g: g.c.examples(2.5)),
+    ("other is 'a' (str)", lambda g: g.c.equivalent("a")),
+    ("budget is 3 (int)", lambda g: g.c.within(3)),
+    # Budgets.
+    ("seconds='x'", lambda g: g.Budget(seconds="x")),
+    ("seconds=nan", lambda g: g.Budget(seconds=float("nan"))),
+    ("states=0", lambda g: g.Budget(states=0)),
+    # Vocabularies.
+    ("tokens is 'abc' (str)", lambda g: g.Vocabulary.from_bytes("abc", eos_ids=[1])),
+    ("tokens is b'abc' (bytes)", lambda g: g.Vocabulary.from_bytes(b"abc", eos_ids=[1])),
+    ("tokens is None", lambda g: g.Vocabulary.from_bytes(None, eos_ids=[1])),
+    ("id 0 has 'a'", lambda g: g.Vocabulary.from_bytes(["a"], eos_ids=[1])),
+    ("end of text '1'", lambda g: g.Vocabulary.from_bytes([b"a"], eos_ids="1")),
+    ("end of text None", lambda g: g.Vocabulary.from_bytes([b"a"], eos_ids=None)),
+    ("empty_ids is 3 (int)", lambda g: g.Vocabulary((b"a", None), (1,), empty_ids=3)),
+    ("special is 3 (int)", lambda g: g.Vocabulary((b"a", None), (1,), special=3)),
+    ("tokenizer is 'gpt2' (str)", lambda g: g.Vocabulary.from_tokenizer("gpt2")),
+    ("path is 3 (int)", lambda g: g.Vocabulary.from_file(3)),
+    ("path is None", lambda g: g.Vocabulary.from_file(None)),
+    ("data is 'foo' (str)", lambda g: g.v.ids_of("foo")),
+    ("data is 3 (int)", lambda g: g.v.ids_of(3)),
+    ("text is 3 (int)", lambda g: g.v.encode(3)),
+    ("width is 2.5 (float)", lambda g: g.v.with_width(2.5)),
+    # Compiling, and the token DFA.
+    ("constraint is 'abc' (str)", lambda g: g.compile("abc", g.v)),
+    ("vocabulary is 'v' (str)", lambda g: g.compile(g.c, "v")),
+    ("budget is 3 (int)", lambda g: g.compile(g.c, g.v, 3)),
+    ("width is 'x' (str)", lambda g: g.compile(g.c, g.v, width="x")),
+    ("state is 'q' (str)", lambda g: g.d.allowed("q")),
+    ("state is [0] (list)", lambda g: g.d.allowed([0])),
+    ("state is 1.0 (float)", lambda g: g.d.allowed(1.0)),
+    ("state is True (bool)", lambda g: g.d.allowed(True)),
+    ("state 99", lambda g: g.d.allowed(99)),
+    ("state is None", lambda g: g.d.step(None, 0)),
+    ("token is 'a' (str)", lambda g: g.d.step(0, "a")),
+    ("token is 1.5 (float)", lambda g: g.d.step(0, 1.5)),
+    ("state is 'q' (str)", lambda g: g.d.is_final("q")),
+    ("tokens is 3 (int)", lambda g: g.d.walk(3)),
+    ("state is 'q' (str)", lambda g: g.d.walk([], "q")),
+    ("path is 3 (int)", lambda g: g.d.save(3)),
+    ("path is None", lambda g: g.TokenDFA.load(None, g.v)),
+    ("vocabulary is 'v' (str)", lambda g: g.TokenDFA.load("x", "v")),
+    ("device is 3.5 (float)", lambda g: g.d.to(3.5)),
+    ("'nowhere'", lambda g: g.d.to("nowhere")),
+    ("vocabulary is 'v' (str)", lambda g: g.detokenizing_fst("v")),
+    ("form=3", lambda g: g.detokenizing_fst(g.v, 3)),
+    ("only is 'ab' (str)", lambda g: g.detokenizing_fst(g.v, only="ab")),
+    ("only is 1.5 (float)", lambda g: g.detokenizing_fst(g.v, only=[1.5])),
+    # Masks.
+    ("constraints is 'ab' (str)", lambda g: g.DeviceMasks("ab")),
+    ("constraints is TokenDFA", lambda g: g.DeviceMasks(g.d)),
+    ("constraints[0] is regex('(foo)+d')", lambda g: g.DeviceMasks([g.c])),
+    ("device is 3.5 (float)", lambda g: g.DeviceMasks([g.d], device=3.5)),
+    ("width is 'x' (str)", lambda g: g.DeviceMasks([g.d], width="x")),
+    ("vocabulary is 'v' (str)", lambda g: g.DeviceMasks([], vocabulary="v")),
+    ("logits is 'x' (str)", lambda g: g.m.mask_("x", g.states)),
+    ("states is [0] (list)", lambda g: g.m.mask_(g.rows.clone(), [0])),
+    ("states is of torch.float32", lambda g: g.m.mask_(g.rows.clone(), g.states.float())),
+    ("constraint is 0 (int)", lambda g: g.m.mask_(g.rows.clone(), g.states, 0)),
+    ("remaining is 3 (int)", lambda g: g.m.mask_(g.rows.clone(), g.states, remaining=3)),
+    ("`remaining`", lambda g: g.m.mask_(g.rows.clone(), g.states, remaining=g.states.repeat(3))),
+    ("states is [0] (list)", lambda g: g.m.advance([0], g.states)),
+    ("tokens is 0 (int)", lambda g: g.m.advance(g.states, 0)),
+    ("`tokens`", lambda g: g.m.advance(g.states, g.states.repeat(3))),
+    ("constraint is 7 (int)", lambda g: g.m.allowed(7, 0)),
+    ("state is 'a' (str)", lambda g: g.m.allowed(0, "a")),
+    ("state 99", lambda g: g.m.allowed(0, 99)),
+    ("remaining is 'x' (str)", lambda g: g.m.allowed(0, 0, "x")),
+    # Samplers.
+    ("temperature is a finite number, not 'x'", lambda g: g.Sampler("x")),
+    ("temperature is True (bool)", lambda g: g.Sampler(True)),
+    ("top_k is a whole number from 1, not 1.5", lambda g: g.Sampler(1.0, top_k=1.5)),
+    ("top_p", lambda g: g.Sampler(1.0, top_p=2)),
+    ("logits is [0.0] (list)", lambda g: g.Sampler().filtered([0.0])),
+    ("uniform is 0.5 (float)", lambda g: g.Sampler().draw(torch.zeros(1), 0.5)),
+    # Sessions.
+    ("'tiny' is no language model", lambda g: g.Session("tiny", g.c)),
+    ("constraint is 'abc'", lambda g: g.Session(g.lm, "abc")),
+    ("constraint is 3 (int)", lambda g: g.Session(g.lm, 3)),
+    ("prompt is 3.5 (float)", lambda g: g.Session(g.lm, g.c, 3.5)),
+    ("prompt is None", lambda g: g.Session(g.lm, g.c, None)),
+    ("prompt is b'abc' (bytes)", lambda g: g.Session(g.lm, g.c, b"abc")),
+    ("prompt[0] is 'a' (str)", lambda g: g.Session(g.lm, g.c, ["a", "b"])),
+    ("prompt[0] is {'content': 'a'}", lambda g: g.Session(g.lm, g.c, [{"content": "a"}])),
+    ("prompt is {'role': 'user'} (dict)", lambda g: g.Session(g.lm, g.c, {"role": "user"})),
+    ("'greedy' is no sampler", lambda g: g.Session(g.lm, g.c, sampler="greedy")),
+    ("seed is 'a' (str)", lambda g: g.Session(g.lm, g.c, seed="a")),
+    ("stream is -1 (int)", lambda g: g.Session(g.lm, g.c, stream=-1)),
+    ("budget is 3 (int)", lambda g: g.Session(g.lm, g.c, budget=3)),
+    ("max_tokens is 0 (int)", lambda g: g.Session(g.lm, g.c, max_tokens=0)),
+    ("masking_budget is 'no' (str)", lambda g: g.Session(g.lm, g.c, masking_budget="no")),
+    ("top_k is 'a' (str)", lambda g: g.Session(g.lm, g.c, top_k="a")),
+    ("logits_bytes is None", lambda g: g.Session(g.lm, g.c, logits_bytes=None)),
+    ("(Tensor), not a Reading", lambda g: g.step_of(torch.zeros(5))),
+    ("is None, not a Reading", lambda g: g.step_of(None)),
+    ("(ndarray), not a tensor", lambda g: g.step_of(Reading(np.zeros(5)))),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ("shape [1, 5]", lambda g: g.step_of(Reading(g.rows))),
+    ("is 'ab' (str), not a list of token ids", lambda g: g.step_of(Reading(g.rows[0]), "ab")),
+    ("is [0.5] (list), not a list of token ids", lambda g: g.step_of(Reading(g.rows[0]), [0.5])),
+    ("vocabulary is 'v' (str)", lambda g: g.Session.from_ids("v", g.c, [0])),
+    ("ids is 'abc' (str)", lambda g: g.Session.from_ids(g.v, g.c, "abc")),
+    ("ids is None", lambda g: g.Session.from_ids(g.v, g.c, None)),
+    ("0.5 is no token id", lambda g: g.Session.from_ids(g.v, g.c, [0.5])),
+    ("logprobs is 3 (int)", lambda g: g.Session.from_ids(g.v, g.c, [0], logprobs=3)),
+    ("logprobs[0] is 'a' (str)", lambda g: g.Session.from_ids(g.v, g.c, [0], logprobs=["a"])),
+    ("prompt is 3.5 (float)", lambda g: g.Session.from_ids(g.v, g.c, [0], prompt=3.5)),
+    ("3.5 is no token id", lambda g: g.s.step(token=3.5)),
+    ("True is no token id", lambda g: g.s.step(token=True)),
+    ("b'f' is no token id", lambda g: g.s.step(token=b"f")),
+    ("'zz' is not one token", lambda g: g.s.step(token="zz")),
+    ("n is '1' (str)", lambda g: g.s.back("1")),
+    ("n is 1.5 (float)", lambda g: g.s.forward(1.5)),
+    ("position '1'", lambda g: g.s.jump("1")),
+    ("position None", lambda g: g.s.jump(None)),
+    ("seed is 'x' (str)", lambda g: g.s.fork(seed="x")),
+    ("max_tokens is 'a' (str)", lambda g: g.s.run(max_tokens="a")),
+    ("until is 3 (int)", lambda g: g.s.run(until=3)),
+    ("constraint is 'abc'", lambda g: g.s.edit(constraint="abc")),
+    ("prompt is 3.5 (float)", lambda g: g.s.edit(prompt=3.5)),
+    ("None is no sampler", lambda g: g.s.edit(sampler=None)),
+    ("position 'a'", lambda g: g.s.logits("a")),
+    ("token is None", lambda g: g.s.explain(None)),
+    ("position is 'a' (str)", lambda g: g.s.explain(0, position="a")),
+    ("position is 'a' (str)", lambda g: g.s.reasons("a")),
+    # Traces.
+    ("path is 3 (int)", lambda g: g.Trace.load(3)),
+    ("path is None", lambda g: g.s.trace.save(None)),
+    ("k is 'a' (str)", lambda g: g.s.trace.row("a")),
+    ("position 99", lambda g: g.s.trace.allowed(99)),
+    # Explanations.
+    ("dfa is regex('(foo)+d')", lambda g: g.explain(g.c, 0, 1)),
+    ("state is 'q' (str)", lambda g: g.explain(g.d, "q", 3)),
+    ("token is 1.5 (float)", lambda g: g.explain(g.d, 0, 1.5)),
+    ("token is b'a' (bytes)", lambda g: g.explain(g.d, 0, b"a")),
+    ("text is 3 (int)", lambda g: g.explain(g.d, 0, 1, text=3)),
+    ("probabilities is 'a' (str)", lambda g: g.explain(g.d, 0, 1, probabilities="a")),
+    ("history is 3 (int)", lambda g: g.explain(g.d, 0, 1, history=3)),
+    ("constraint is 'abc' (str)", lambda g: g.explain_text("abc", "x")),
+    ("text is None", lambda g: g.explain_text(g.c, None)),
+    # Batches.
+    ("'tiny' is no language model", lambda g: g.generate("tiny", ["a"], g.c)),
+    ("`prompts` is 'abc'", lambda g: g.generate(g.lm, "abc", g.c)),
+    ("prompt is 3.5 (float)", lambda g: g.generate(g.lm, [3.5], g.c)),
+    ("constraint is 'abc'", lambda g: g.generate(g.lm, ["a"], "abc")),
+    ("constraint is 3 (int)", lambda g: g.generate(g.lm, ["a"], [3])),
+    ("2 constraints for 1 rows", lambda g: g.generate(g.lm, ["a"], [g.c, g.c])),
+    ("'greedy' is no sampler", lambda g: g.generate(g.lm, ["a"], g.c, "greedy")),
+    ("max_tokens is None", lambda g: g.generate(g.lm, ["a"], g.c, max_tokens=None)),
+    ("streams is 3 (int)", lambda g: g.generate(g.lm, ["a"], g.c, streams=3)),
+    ("masking_budget is 'no' (str)", lambda g: g.generate(g.lm, ["a"], g.c, masking_budget="no")),
+    ("budget is 3 (int)", lambda g: g.generate(g.lm, ["a"], g.c, budget=3)),
+    ("not a Reading", lambda g: g.generate(Model(g.v, g.rows[0]), ["a"], g.c)),
+    ("vocabulary is 'v' (str)", lambda g: g.ConstraintLogitsProcessor("v", g.c)),
+    ("constraint is 'abc'", lambda g: g.ConstraintLogitsProcessor(g.v, "abc")),
+    ("max_tokens is 'a' (str)", lambda g: g.ConstraintLogitsProcessor(g.v, g.c, max_tokens="a")),
+    ("streams is 'a' (str)", lambda g: g.ConstraintLogitsProcessor(g.v, g.c, streams="a")),
+    ("record is 1 (int)", lambda g: g.ConstraintLogitsProcessor(g.v, g.c, record=1)),
+    ("input_ids is [[0]]", lambda g: g.ConstraintLogitsProcessor(g.v, g.c)([[0]], g.rows)),
+    ("scores has the shape", lambda g: g.ConstraintLogitsProcessor(g.v, g.c)(g.rows, g.rows[0])),
+    # Models.
+    ("name is 3 (int)", lambda g: g.load_model(3)),
+    ("folder ''", lambda g: g.load_model("")),
+    ("device is 3.5 (float)", lambda g: g.load_model("tiny", device=3.5)),
+    ("dtype 3", lambda g: g.load_model("tiny", dtype=3)),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "call"), ROWS, ids=[f"{k}-{words}" for k, (words, _) in enumerate(ROWS)]
+)
+def test_a_wrong_argument_is_our_own_error(words: str, call: Callable[[Any], object]) -> None:
+    with pytest.raises(ExplorerError) as caught:
+        call(given())
+    assert words in str(caught.value)
+    assert caught.value.remedy.endswith(".") and len(caught.value.remedy) > 5
+
+
+def test_every_name_of_the_facade_has_rows() -> None:
+    asked = {name for _, call in ROWS for name in call.__code__.co_names}
+    callable_names = {name for name in explorer.__all__ if callable(getattr(explorer, name))}
+    assert callable_names - asked == set()
+
+
+def test_what_is_exact_is_taken() -> None:
+    g = given()
+    one = np.int64(0)
+    assert g.d.allowed(one).tolist() == g.d.allowed(0).tolist()
+    assert g.d.step(one, np.int32(0)) == g.d.step(0, 0)
+    assert g.m.allowed(0, one).tolist() == g.d.allowed(0).tolist()
+    assert g.Session.from_ids(g.v, g.c, torch.tensor([0, 1])).text == "foo"
+    odd = Model(g.v, Reading(g.rows[0]), torch.tensor([1, 2]))
+    assert g.Session(odd, g.c).trace.prompt_ids == (1, 2)
+    assert g.Vocabulary.from_bytes((b"a" for _ in range(1)), eos_ids=1).eos_ids == (1,)

@@ -1,0 +1,115 @@
+"""The file that replays a line, while it is made: counted aloud, called off, in nobody's way."""
+
+from __future__ import annotations
+
+import re
+from threading import Event
+from typing import Any, cast
+
+import pytest
+
+import explorer
+from explorer.decoding.sampler import Sampler
+from widgets import progress
+from widgets.explorer import Explorer
+from widgets.export import page, recorded, taken
+from widgets.figures.packets import decompress
+from widgets.progress import Progress
+
+PATIENCE = 60.0  # Seconds; for a busy machine, never part of a result.
+
+
+class Exporting:
+    """A page that has asked for the file. At the first count the work waits for `goes_on`."""
+
+    def __init__(self, made: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(progress, "SECONDS", 0.0)
+        self.explorer = made
+        self.begun, self.goes_on, self.done = Event(), Event(), Event()
+        self.counts: list[str] = []
+        self.answer: dict[str, Any] = {}
+        made.send = self._hear  # type: ignore[method-assign]
+        self.say("export", re=7)
+        assert self.begun.wait(PATIENCE)
+
+    def say(self, type: str, /, **content: object) -> None:
+        self.explorer._receive(None, {"type": type, **content}, None)
+
+    def _hear(self, content: dict[str, Any], buffers: object = None) -> None:
+        if content.get("re") != 7 or "later" in content:
+            return
+        if "progress" in content:
+            self.counts.append(content["progress"])
+            self.begun.set()
+            assert self.goes_on.wait(PATIENCE)
+        else:
+            self.answer = content
+            self.done.set()
+
+    def end(self) -> dict[str, Any]:
+        self.goes_on.set()
+        assert self.done.wait(PATIENCE)
+        return self.answer
+
+
+def run_of(html: str) -> dict[str, Any]:
+    found = re.search(r'id="run">([^<]+)<', html)
+    assert found is not None
+    return cast("dict[str, Any]", decompress(found[1]))
+
+
+def test_one_steps_on_while_the_line_as_it_was_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Explorer()
+    made.cursor.run(3)
+    made.cursor.jump(1)
+    asked = Exporting(made, monkeypatch)
+    made.cursor.jump(3)
+    made.cursor.step()  # On this thread: the work on the other one holds no lock.
+    assert len(made.session.ids) == 4
+    answer = asked.end()
+    assert answer["ok"], answer
+    assert asked.counts == [*(f"{k} of 4 positions" for k in range(4)), "packing"]
+    data = run_of(answer["html"])
+    assert [position["k"] for position in data["positions"]] == [0, 1, 2, 3]
+    assert data["traits"]["line"]["index"] == 1
+    made.close()
+
+
+def test_the_file_that_nobody_waits_for_is_not_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Explorer()
+    made.cursor.run(3)
+    asked = Exporting(made, monkeypatch)
+    asked.say("stop", of=7)
+    answer = asked.end()
+    assert (answer["ok"], answer["cancelled"], answer["quiet"]) == (False, True, True)
+    assert asked.counts == ["0 of 4 positions"]
+    asked.say("stop", of=7)  # Too late, which is no error.
+    made.close()
+
+
+@pytest.mark.parametrize("sampler", [Sampler(0.0), Sampler(1.0), Sampler(0.7, top_k=2, top_p=0.9)])
+def test_what_is_written_is_what_the_page_would_be_told(sampler: Sampler) -> None:
+    made = Explorer(
+        explorer.load_model("tiny"), explorer.regex("[a-z ]{3,12}"), "Once ", sampler=sampler
+    )
+    made.cursor.run(4)
+    data = recorded(taken(made), Progress())
+    trace = made.cursor.full_trace()
+    for k, told in enumerate(cast("list[dict[str, Any]]", data["reasons"])):
+        for token, packet in told.items():
+            same = made.page_data.explanation(
+                made.session, trace, k, int(token), hints="more" in packet
+            )
+            assert packet == same
+    assert data["around"] == [made.page_data.around(trace, k) for k in range(len(trace) + 1)]
+    made.close()
+
+
+def test_the_cursor_stays_where_it_is() -> None:
+    made = Explorer()
+    made.cursor.run(3)
+    made.cursor.jump(1)
+    data = run_of(page(made))
+    assert len(data["positions"]) == 4
+    assert made.session.index == 1 and made.session.length == 3
+    made.close()
