@@ -20,9 +20,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.analysis.characters import show_bytes, show_text, split_tail
 from explorer.analysis.machine import Machine, machine_of
@@ -319,6 +321,21 @@ def session_traps(dfa: TokenDFA, trace: Trace) -> tuple[Trap, ...]:
     )
 
 
+@lru_cache(maxsize=4)
+def _joined(vocabulary: Vocabulary) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The tokens that hold a space and a word's begin, and pairs with the ids that write the rest.
+
+    Worked out once per vocabulary, because it is asked for at every step.
+    """
+    joined: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    for token, data in enumerate(vocabulary.tokens):
+        if data is not None and data[:1] == b" " and data[1:2].isalnum():
+            joined.append(token)
+            pairs += [(token, rest) for rest in vocabulary.ids_of(data[1:])]
+    return np.array(joined, np.int64), np.array(pairs, np.int64).reshape(-1, 2)
+
+
 def prompt_traps(
     vocabulary: Vocabulary, prompt: str | None, allowed: Bool | None = None
 ) -> tuple[Trap, ...]:
@@ -341,17 +358,9 @@ def prompt_traps(
     if not tail:
         return ()
     # One token would have held the space and what comes after it.
-    joined = [
-        token
-        for token, data in enumerate(vocabulary.tokens)
-        if data is not None and data[:1] == b" " and data[1:2].isalnum()
-    ]
-    lost = [
-        token
-        for token in joined
-        if allowed is None
-        or any(allowed[other] for other in vocabulary.ids_of((vocabulary.tokens[token] or b"")[1:]))
-    ]
+    joined, pairs = _joined(vocabulary)
+    found = joined if allowed is None else np.unique(pairs[allowed[pairs[:, 1]], 0])
+    lost: list[int] = found.tolist()
     if not lost:
         return ()
     shown = ", ".join(show_text(vocabulary.tokens[token] or b"") for token in lost[:3])
