@@ -10,8 +10,9 @@ left behind. One re-entrant lock guards all of it, because callbacks may come fr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from explorer.automata.constraint import Constraint
@@ -25,6 +26,31 @@ from explorer.tokens.token_dfa import TokenDFA
 
 MOST_LINES: Final = 8
 """How many lines are kept; the oldest that is not current goes first."""
+
+BEFORE: Final = " before edit "
+"""Stands in the name of a line that an edit left behind, between its name and the edit's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """All lines of a cursor, kept while it shows something else.
+
+    Args:
+        lines: Each with its name.
+        current: Which of them was current.
+        made: How many were made.
+        edits: By the name of a line, how many edits left it behind.
+    """
+
+    lines: tuple[tuple[str, Session], ...]
+    current: int
+    made: int
+    edits: Mapping[str, int]
+
+    @property
+    def session(self) -> Session:
+        """The line that was current."""
+        return self.lines[self.current][1]
 
 
 class Cursor:
@@ -51,6 +77,7 @@ class Cursor:
         self._lines: list[tuple[str, Session]] = [("line 1", session)]
         self._current = 0
         self._made = 1
+        self._edits: dict[str, int] = {}
         self._selected: int | None = None
         self._listeners: list[Callable[[], None]] = []
         self._whole: tuple[Session, int, Trace] | None = None
@@ -170,8 +197,13 @@ class Cursor:
             return not session.finished and session.index - before == tokens - ahead
 
     def fork(self) -> Session:
-        """Keep the line as it is, and go on in another one from here."""
+        """Keep the line as it is, and go on in another one from here.
+
+        A line without tokens is no other than the one that would be made, so it goes on itself.
+        """
         with self.lock:
+            if not self.session.length:
+                return self.session
             made = self.session.fork()
             self._add(made)
             self._tell()
@@ -201,7 +233,42 @@ class Cursor:
         with self.lock:
             self._lines = [("line 1", session)]
             self._current, self._made, self._selected = 0, 1, None
+            self._edits = {}
             self._tell()
+
+    def aside(self) -> Aside:
+        """All lines, for `restore`."""
+        with self.lock:
+            return Aside(tuple(self._lines), self._current, self._made, dict(self._edits))
+
+    def restore(
+        self,
+        kept: Aside,
+        *,
+        constraint: Constraint | TokenDFA | None = None,
+        prompt: str | None = None,
+        sampler: Sampler | None = None,
+    ) -> None:
+        """Show other lines in place of these, and ask the current one something else, as `edit`.
+
+        If that raises, nothing is changed.
+
+        Args:
+            kept: From `aside`.
+            constraint, prompt, sampler: As `edit` has them.
+        """
+        with self.lock:
+            before = self.aside()
+            self._put(kept)
+            try:
+                self.edit(constraint=constraint, prompt=prompt, sampler=sampler)
+            except BaseException:
+                self._put(before)
+                raise
+
+    def _put(self, kept: Aside) -> None:
+        self._lines, self._current, self._made = list(kept.lines), kept.current, kept.made
+        self._edits = dict(kept.edits)
 
     def reset(self) -> None:
         """To the start, with nothing ahead and no lines beside it; the question stays."""
@@ -239,8 +306,9 @@ class Cursor:
                 fork = session.edit(sampler=sampler)
                 before = fork if before is session else before
             if before is not session and session.length < length:
-                name, _ = self._lines[self._current]
-                self._lines.insert(self._current, (f"{name} before", before))
+                name = self._lines[self._current][0].partition(BEFORE)[0]
+                number = self._edits[name] = self._edits.get(name, 0) + 1
+                self._lines.insert(self._current, (f"{name}{BEFORE}{number}", before))
                 self._current += 1
                 self._trim()
             self._selected = None

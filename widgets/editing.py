@@ -24,7 +24,7 @@ from explorer.decoding.session import Session
 from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
 from widgets import kinds
-from widgets.cursor import Cursor
+from widgets.cursor import Aside, Cursor
 from widgets.progress import Progress
 from widgets.toy import ToyModel, toy_constraint
 from widgets.worker import CalledOff, CallOff, CompileWorker, shared_worker
@@ -83,7 +83,8 @@ class Editing:
         self._cursor = cursor
         self._top_k = top_k
         self._newest = CallOff()
-        self._other: LanguageModel | None = None
+        self._aside: Aside | None = None  # The lines that the toy stands in for.
+        self._prompt = ""  # The prompt that the page held when the toy came.
         self._written: WeakKeyDictionary[TokenDFA, tuple[str, str]] = WeakKeyDictionary()
 
     def ready(self) -> None:
@@ -122,8 +123,9 @@ class Editing:
         worker = self._waited(content)
         session = self._cursor.session
         if content.get("preset") == kinds.TOY:
-            if session.lm is not None and not isinstance(session.lm, ToyModel):
-                self._other = session.lm
+            if not isinstance(session.lm, ToyModel):
+                self._aside = self._cursor.aside()
+                self._prompt = prompt
             self._begin(ToyModel(), toy_constraint(), "")
             return None
         # A preset of another language needs a vocabulary that can write it.
@@ -133,9 +135,11 @@ class Editing:
             return None
 
         def work() -> Callable[[], None]:
-            lm, vocabulary = session.lm, session.vocabulary
-            if elsewhere:
-                lm = self._other or load_model("tiny")
+            lm, vocabulary, aside = session.lm, session.vocabulary, self._aside
+            if elsewhere and aside is not None:
+                vocabulary = aside.session.vocabulary
+            elif elsewhere:
+                lm = load_model("tiny")
                 vocabulary = lm.vocabulary
             if worker is None:
                 dfa = compile(kinds.build(*question), vocabulary, self.budget)
@@ -147,8 +151,9 @@ class Editing:
                 if self._cursor.session.lm is not session.lm:
                     raise CalledOff("Another model was chosen meanwhile.")
                 self._written[dfa] = question
-                if elsewhere and lm is not None:
-                    self._other = lm
+                if elsewhere and aside is not None:
+                    self._back(aside, dfa, prompt)
+                elif elsewhere and lm is not None:
                     self._begin(lm, dfa, prompt)
                 else:
                     self._change(dfa, prompt)
@@ -174,6 +179,20 @@ class Editing:
         changed = None if fixed or prompt == session.prompt else prompt
         if dfa is not None or changed is not None:
             self._cursor.edit(constraint=dfa, prompt=changed)
+
+    def _back(self, aside: Aside, dfa: TokenDFA, prompt: str) -> None:
+        """The lines from before the toy, and the current one asked something else."""
+        old, sampler = aside.session, self._cursor.session.sampler
+        # The page of the toy has no prompt: then the last one that was typed before it counts.
+        wanted = prompt or self._prompt
+        typed = isinstance(old.prompt, str) and wanted not in ("", old.prompt)
+        self._cursor.restore(
+            aside,
+            constraint=dfa,
+            prompt=wanted if typed else None,
+            sampler=None if sampler == old.sampler else sampler,
+        )
+        self._aside = None
 
     def _begin(self, lm: LanguageModel, constraint: Constraint | TokenDFA, prompt: str) -> None:
         session = self._cursor.session

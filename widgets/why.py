@@ -94,8 +94,10 @@ def traps_of(session: Session, trace: Trace) -> list[Packet]:
         return []
     of_machine = _traps.get(session.dfa)
     if of_machine is None:
-        of_machine = _traps[session.dfa] = [trap_packet(t) for t in machine_traps(session.dfa)]
-    return [*(trap_packet(trap) for trap in session_traps(session.dfa, trace)), *of_machine]
+        found = machine_traps(session.dfa)
+        of_machine = _traps[session.dfa] = [trap_packet(trap, session.dfa) for trap in found]
+    of_run = session_traps(session.dfa, trace)
+    return [*(trap_packet(trap, session.dfa) for trap in of_run), *of_machine]
 
 
 def group_of(session: Session, trace: Trace, k: int, group: int | None) -> NDArray[np.bool_] | None:

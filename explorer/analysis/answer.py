@@ -137,6 +137,7 @@ def verdict_dict(verdict: Verdict, found: Sequence[Part]) -> dict[str, object]:
         "prefix": verdict.prefix.hex(),
         "text": verdict.prefix.decode(errors="replace"),
         "state": verdict.state,
+        "ended_by": verdict.ended_by,
         "char_state": verdict.char_state,
         "byte_offset": verdict.byte_offset,
         "char_offset": verdict.char_offset,

@@ -53,6 +53,16 @@ def ids_of_text(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
     Raises:
         ExplorerError: The text is empty, or no tokens write it.
     """
+    ids, note = _ids_and_note(dfa, text)
+    named = [token for token, name in dfa.vocabulary.special.items() if name == text]
+    if named and named[0] not in ids:
+        # The text of a special token's name is plain text to a constraint.
+        hint = f"Id {named[0]} is a special token of this name: ask with --token-id {named[0]}."
+        note = f"{hint} {note}".rstrip()
+    return ids, note
+
+
+def _ids_and_note(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
     vocabulary = dfa.vocabulary
     if not text:
         raise ExplorerError("An empty text is no token.", remedy="Give at least one character.")

@@ -30,7 +30,7 @@ from explorer.arguments import instance, whole_number
 from explorer.automata.machine import NO_ARC
 from explorer.errors import ExplorerError
 from explorer.tokens.failing import run
-from explorer.tokens.states import DEAD
+from explorer.tokens.states import DEAD, DONE
 from explorer.tokens.token_dfa import TokenDFA
 
 __all__ = [
@@ -283,6 +283,8 @@ class Explanation(Answer):
         if len(self.asked) > 1:
             pieces = " ".join(show(token) for token in self.asked)
             last = "the last" if self.allowed else "the first that is masked"
+            if self.limits:
+                last = "the first that cannot be drawn"
             hints.append(f"Of the tokens {pieces} this is number {self.index + 1}, {last}.")
         data = self.verdict.data
         if data and (half := half_characters(data)) and ", which " not in self.prose:
@@ -304,11 +306,12 @@ class Explanation(Answer):
         if self.earlier is not None:
             hints.append(
                 f"It was allowed at position {self.earlier.position}, where "
-                f"{show(self.earlier.chosen)} was chosen."
+                f"{'it' if self.earlier.chosen == self.token else show(self.earlier.chosen)} "
+                "was chosen."
             )
         if self.stage in ("constraint", "dead_end", "end_of_text") and self.nearest:
             what = "Allowed here" if self.stage == "end_of_text" else "Near it and allowed"
-            hints.append(f"{what}: {' '.join(map(show, self.nearest))}.")
+            hints.append(f"{what}: {' '.join(dict.fromkeys(map(show, self.nearest)))}.")
         if self.stage == "constraint" and self.widening is not None:
             was = self.widening.pattern[self.widening.start : self.widening.end]
             hints.append(
@@ -360,8 +363,9 @@ class Explanation(Answer):
                 "changed": self.widening.changed,
             },
             "completion": None if self.completion is None else {
-                "tokens": list(self.completion.tokens), "text": show_text(self.completion.text),
-                "forced": show_text(self.completion.forced),
+                "tokens": list(self.completion.tokens), 
+                "text": self.completion.text.decode(errors="replace"),
+                "forced": self.completion.forced.decode(errors="replace"),
             },
             "paragraph": self.paragraph,
         }  # fmt: skip
@@ -410,12 +414,15 @@ def explain(
         prefix += dfa.vocabulary.tokens[asked[index]] or b""
         here = following
         index += 1
-    verdict = judge(dfa, machine, here, asked[index], prefix)
-    data = verdict.data
-    same = () if data is None else machine.ids_of(asked[index])
     if history is not None and index:
         steps = dfa.walk(asked[:index], state)
         history = History((*history.states, *steps[1:]), (*history.tokens, *asked[:index]))
+    if index:
+        probabilities = None  # They are about the place before the first of the tokens.
+    before = history.tokens if history is not None else asked[:index]
+    ends = (known for known in before if here == DONE and known in dfa.vocabulary.eos_ids)
+    verdict = judge(dfa, machine, here, asked[index], prefix, next(ends, None))
+    same = () if verdict.data is None else machine.ids_of(asked[index])
     return Explanation(
         verdict,
         parts_of(dfa.constraint.source, dfa.constraint.dfa, verdict),

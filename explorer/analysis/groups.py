@@ -33,7 +33,7 @@ from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Int32
 from explorer.errors import ExplorerError
 from explorer.tokens.failing import BEFORE, READ, fail_words, run
-from explorer.tokens.states import FREE
+from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.token_dfa import TokenDFA
 
 MOST_GROUPS: Final = 12
@@ -41,6 +41,9 @@ MOST_GROUPS: Final = 12
 
 EXAMPLES: Final = 6
 """How many ids a group names."""
+
+HERE: Final = BEFORE - 1
+"""In place of a state: that of the text itself, where it may end."""
 
 ALLOWED: Final = -1
 """In place of a group: the id is allowed."""
@@ -59,6 +62,7 @@ class Group:
         count: How many ids.
         mass: Their probability; ``None`` where none was given.
         examples: Some of them, the likeliest first, else the lowest.
+        because: The reason in words where it is not about what is expected: the text has ended.
     """
 
     stage: Stage | None
@@ -67,6 +71,7 @@ class Group:
     count: int
     mass: float | None
     examples: tuple[int, ...]
+    because: str = ""
 
     @property
     def reason(self) -> str:
@@ -77,6 +82,8 @@ class Group:
             'expects -, offered a letter'
         """
         match self.stage:
+            case "constraint" if self.because:
+                return self.because
             case "constraint":
                 return f"expects {self.expected}, offered {self.offered}"
             case "dead_end":
@@ -191,7 +198,7 @@ def explain_all(
             np.append(codes.offset, np.full(more, READ, np.int32)),
             codes.begun,
         )
-    return _grouped(codes, weights, _Names(machine, tail))
+    return _grouped(codes, weights, _Names(machine, tail, state))
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,16 +244,22 @@ def _judge_all(dfa: TokenDFA, machine: Machine, state: int, tail: bytes) -> _Cod
         fails = np.zeros(trie.num_words, np.int32)
         reached = begin = np.full(trie.num_words, NO_ARC, np.int32)
     read = np.flatnonzero(fails == READ)
-    # The states at which characters begin are numbered; `BEFORE` and `NO_ARC` lie below zero.
-    met = np.zeros(machine.char_dfa.num_states - BEFORE, np.bool_)
-    met[begin - BEFORE] = True
+    kinds = kinds_of(vocabulary)
+    if state >= 0 and not tail and dfa.is_final(state):
+        # Only at their first character the text could end as well.
+        begin = np.where((fails >= 0) & (fails <= kinds.first_end), np.int32(HERE), begin)
+    # The states at which characters begin are numbered; those that are none lie below zero.
+    met = np.zeros(machine.char_dfa.num_states - HERE, np.bool_)
+    met[begin - HERE] = True
     met_states = np.flatnonzero(met)
     place = np.zeros(len(met), np.int32)
     place[met_states] = np.arange(len(met_states), dtype=np.int32)
     # One number more than there are words: ids of no word have the last.
     code = np.empty(trie.num_words + 1, np.int32)
-    kinds = kinds_of(vocabulary).at(np.arange(trie.num_words, dtype=np.int32), np.maximum(fails, 0))
-    code[:-1] = len(STAGES) + place[begin - BEFORE] * len(KINDS) + kinds
+    offered = kinds.at(np.arange(trie.num_words, dtype=np.int32), np.maximum(fails, 0))
+    if state < 0:
+        offered = np.zeros_like(offered)  # Whatever they offer, the reason is one.
+    code[:-1] = len(STAGES) + place[begin - HERE] * len(KINDS) + offered
     finishes = machine.kept[reached[read]]
     code[read] = np.where(finishes, _STAGE["allowed"], _STAGE["dead_end"])
     code[-1] = _STAGE["not_text"]
@@ -254,7 +267,7 @@ def _judge_all(dfa: TokenDFA, machine: Machine, state: int, tail: bytes) -> _Cod
     of_id[list(vocabulary.empty_ids)] = _STAGE["empty_token"]
     of_id[list(vocabulary.eos_ids)] = _STAGE["allowed" if dfa.is_final(state) else "end_of_text"]
     offset = np.append(fails, np.int32(READ))[machine.word_of]
-    return _Codes(of_id, offset, tuple((met_states + BEFORE).tolist()))
+    return _Codes(of_id, offset, tuple((met_states + HERE).tolist()))
 
 
 def _tail(
@@ -270,11 +283,18 @@ def _tail(
     return int(run(machine.char_dfa, machine.char_dfa.start, data[:begin])[-1]), data[begin:]
 
 
+_SENTINEL: Final = {
+    DONE: "the text has ended",
+    DEAD: "no text of the constraint begins like this",
+}
+
+
 class _Names:
     """What was expected, in words, for the state at which a character begins."""
 
-    def __init__(self, machine: Machine, tail: tuple[int, bytes]) -> None:
+    def __init__(self, machine: Machine, tail: tuple[int, bytes], state: int) -> None:
         self._machine = machine
+        self.sentinel = _SENTINEL.get(state, "")
         self._state, self._tail = tail
         self._known: dict[int, str] = {}
 
@@ -291,6 +311,10 @@ class _Names:
             chars = self._machine.characters.expected(self._state, self._tail)
             begun = f"the rest of {show_bytes(self._tail)}: " if self._tail else ""
             return begun + show_characters(chars)
+        if state == HERE:
+            chars = self._machine.characters.expected(self._state, self._tail)
+            words = f"{show_characters(chars)}, or the end of text"
+            return words if chars.ranges else "only the end of text"
         chars = self._machine.characters.expected(state)
         return show_characters(chars) if chars.ranges else "only the end of text"
 
@@ -313,7 +337,8 @@ def _grouped(codes: _Codes, weights: NDArray[np.float64] | None, names: _Names) 
             name = STAGES[packed]
         else:
             state, kind = divmod(packed - len(STAGES), len(KINDS))
-            expected, offered = names(codes.begun[state]), KINDS[kind]
+            if not names.sentinel:
+                expected, offered = names(codes.begun[state]), KINDS[kind]
         member[packed] = number.setdefault((name, expected, offered), len(number))
     masked = member >= 0
     count = np.zeros(len(number), np.int64)
@@ -334,7 +359,10 @@ def _grouped(codes: _Codes, weights: NDArray[np.float64] | None, names: _Names) 
     listed: list[tuple[Stage, str, str] | None] = [labels[int(k)] for k in order[:MOST_GROUPS]]
     if len(number) > MOST_GROUPS:
         listed.append(None)
-    groups = [_group(label, np.flatnonzero(group == n), weights) for n, label in enumerate(listed)]
+    groups = [
+        _group(label, np.flatnonzero(group == n), weights, names.sentinel)
+        for n, label in enumerate(listed)
+    ]
     stage_of_code = np.full(size, _STAGE["constraint"], np.uint8)
     stage_of_code[: len(STAGES)] = np.arange(len(STAGES))
     num_allowed = int(counts[allowed])
@@ -342,8 +370,9 @@ def _grouped(codes: _Codes, weights: NDArray[np.float64] | None, names: _Names) 
 
 
 def _group(
-    label: tuple[Stage, str, str] | None, ids: NDArray[np.intp], weights: NDArray[np.float64] | None
-) -> Group:
+    label: tuple[Stage, str, str] | None, ids: NDArray[np.intp],
+    weights: NDArray[np.float64] | None, sentinel: str,
+) -> Group:  # fmt: skip
     mass = None
     first = ids[:EXAMPLES]
     if weights is not None:
@@ -352,7 +381,8 @@ def _group(
         best = np.argpartition(-of_ids, min(EXAMPLES, len(ids)) - 1)[:EXAMPLES]
         first = ids[best[np.lexsort((ids[best], -of_ids[best]))]]
     stage, expected, offered = label if label is not None else (None, "", "")
-    return Group(stage, expected, offered, len(ids), mass, tuple(int(k) for k in first))
+    because = sentinel if stage == "constraint" else ""
+    return Group(stage, expected, offered, len(ids), mass, tuple(first.tolist()), because)
 
 
 def _share(mass: float) -> str:

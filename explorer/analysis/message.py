@@ -17,6 +17,7 @@ from explorer.analysis.wording import (
     show_begun,
     show_expected,
     show_offered,
+    show_sentinel,
     title,
 )
 from explorer.automata.source import Choice, Regex
@@ -54,11 +55,13 @@ def reason(verdict: Verdict, names: Names | None) -> str:
         case "empty_token":
             return "an empty token writes no bytes, and could be repeated for ever"
         case "end_of_text":
+            if said := show_sentinel(verdict, names):
+                return said
             if not verdict.expected:
                 return "the text is not complete, and nothing may follow"
             return f"the text still needs {show_characters(verdict.expected_chars)}"
         case "constraint":
-            return _constraint(verdict)
+            return show_sentinel(verdict, names) or _constraint(verdict)
         case "dead_end":
             return _dead_end(verdict)
         case "allowed":
@@ -76,7 +79,7 @@ def _constraint(verdict: Verdict) -> str:
     expected = show_expected(verdict)
     subject = "the text" if verdict.token is None else "this token"
     if not verdict.expected:
-        return f"{clause}expects only the end; {subject} writes {show_offered(verdict)}"
+        return f"{clause}expects only the end of text; {subject} writes {show_offered(verdict)}"
     if begun(verdict):
         expected += f" in the middle of a character ({show_begun(verdict)})"
     return f"{clause}expects {expected}; {subject} writes {show_offered(verdict)}"

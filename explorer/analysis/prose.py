@@ -26,12 +26,10 @@ from explorer.analysis.wording import (
     show_begun,
     show_expected,
     show_offered,
+    show_sentinel,
     show_writable,
 )
 from explorer.automata.source import Choice, Intersection, Regex
-
-SPELLED = 4
-"""How many letters that were read are listed one by one; more are quoted."""
 
 
 def prose(verdict: Verdict, parts: Sequence[Part], names: Names | None) -> str:
@@ -65,18 +63,30 @@ def _verdict(verdict: Verdict, names: Names | None) -> Iterator[str]:
                 "no further, so they are never allowed."
             )
         case "end_of_text":
-            if verdict.expected:
+            if verdict.left:
+                yield _sentinel(verdict, names)
+            elif verdict.expected:
                 begin = "The text is not complete yet. " if verdict.token is not None else ""
                 yield f"{begin}It still needs {_needed(verdict)}."
             else:
                 yield "The text is not complete, and nothing may follow."
             yield from _writable(verdict)
         case "constraint":
-            yield from _constraint(verdict)
+            if verdict.ended or verdict.left:
+                yield _sentinel(verdict, names)
+            else:
+                yield from _constraint(verdict)
         case "dead_end":
             yield from _dead_end(verdict)
         case "allowed":
             yield _allowed(verdict, names)
+
+
+def _sentinel(verdict: Verdict, names: Names | None) -> str:
+    said = show_sentinel(verdict, names)
+    rest = "only the end of text may come again" if verdict.ended else "no text of it begins so"
+    begin = f"{said[0].upper()}{said[1:]}" if verdict.ended else f"There is no state: {said}"
+    return f"{begin}, and {rest}."
 
 
 def _named(verdict: Verdict, names: Names | None) -> bool:
@@ -86,6 +96,8 @@ def _named(verdict: Verdict, names: Names | None) -> bool:
 def _allowed(verdict: Verdict, names: Names | None) -> str:
     if verdict.token is None:
         return "The constraint reads all of it, and the text is complete."
+    if verdict.ended:
+        return "The text has already ended, and only the end of text may come again."
     if names is not None and verdict.token in names.eos_ids:
         return "The text is complete, so it may end here."
     return "The constraint reads all of it, and the text can still be completed."
@@ -110,7 +122,7 @@ def _constraint(verdict: Verdict) -> Iterator[str]:
     data = verdict.data or b""
     read = data[: max(verdict.char_begin - len(verdict.prefix), 0)]
     if read:
-        yield _starts_well(read)
+        yield f"It starts well: {show_text(read)}."
     if not verdict.expected:
         yield f"After that the text must end, but {subject} goes on with {show_offered(verdict)}."
         return
@@ -124,17 +136,6 @@ def _constraint(verdict: Verdict) -> Iterator[str]:
         yield f"Here the constraint expects {show_expected(verdict)}; {offered}."
     yield from _shared(verdict)
     yield from _writable(verdict)
-
-
-def _starts_well(read: bytes) -> str:
-    """What of the token was read: a few letters one by one, else the text."""
-    try:
-        text = read.decode()
-    except UnicodeDecodeError:
-        text = ""
-    if text.isalpha() and len(text) <= SPELLED:
-        return f"It starts well: {', '.join(text)}."
-    return f"It starts well: {show_text(read)}."
 
 
 def _shared(verdict: Verdict) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from explorer.analysis.explanation import Explanation
 from explorer.analysis.groups import Reasons
 from explorer.analysis.step import explain_step, reasons_at
-from explorer.analysis.traps import Trap, session_traps
+from explorer.analysis.traps import Trap, machine_traps, session_traps
 from explorer.decoding.session import Session as Stepping
 from explorer.errors import ExplorerError
 
@@ -55,6 +55,8 @@ class Session(Stepping):
     def traps(self) -> tuple[Trap, ...]:
         """What makes this run go wrong, or could, each with its evidence and a remedy.
 
+        First those of the run, then those of its constraint, whose position is ``None``.
+
         Raises:
             ExplorerError: The session has no constraint.
         """
@@ -63,4 +65,4 @@ class Session(Stepping):
                 "A session without a constraint masks nothing, so it has no traps.",
                 remedy="Give the session a constraint.",
             )
-        return tuple(session_traps(self.dfa, self.trace))
+        return (*session_traps(self.dfa, self.trace), *machine_traps(self.dfa))

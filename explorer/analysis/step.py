@@ -10,7 +10,7 @@ Everything here is a pure function: nothing is stepped, and logits come from the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -118,12 +118,31 @@ def explain_trace(
         probabilities=_probabilities(trace, k, len(dfa.vocabulary), logits),
         history=History(states, trace.ids[:k]),
     )  # fmt: skip
-    if found.index:
-        # A later token of a text: what was measured is about the position before it.
+    # The first token of a text that the session refuses may come before the first masked one.
+    for index in range(found.index + 1):
+        one = _at(found, index, here.data, k)
+        over = _over_budget(dfa, trace, k + index, one)
+        out = None
+        if over is None and index == 0 and logits is not None:
+            # What the model gives is known before the first token only.
+            out = _sampled_out(dfa, trace, k, one, logits)
+        if over is not None or out is not None:
+            return with_limits(one, out, over)
+    return found
+
+
+def _at(found: Explanation, index: int, text: bytes, k: int) -> Explanation:
+    """The explanation of an earlier token of the same text."""
+    history = found.history
+    if index == found.index or history is None:
         return found
-    over = _over_budget(dfa, trace, k, found)
-    out = None if over is not None or logits is None else _sampled_out(dfa, trace, k, found, logits)
-    return with_limits(found, out, over)
+    before = found.asked[:index]
+    data = b"".join(found.dfa.vocabulary.tokens[token] or b"" for token in before)
+    one = explain(
+        found.dfa, history.states[k + index], found.asked[index], text=text + data,
+        history=History(history.states[: k + index + 1], history.tokens[: k + index]),
+    )  # fmt: skip
+    return replace(one, asked=found.asked, index=index, note=found.note)
 
 
 def reasons_at(session: SteppedSession, position: int | None = None) -> Reasons:
@@ -183,6 +202,7 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
     verdict = judge_recorded(
         constraint.dfa, here.data, here.state, token, trace.tokens.data.get(token),
         inside=inside, ends=token in trace.tokens.eos_ids, allowed=allowed,
+        ended_by=trace.ids[k - 1] if k and here.finished else None,
     )  # fmt: skip
     names = _Recorded(trace.tokens.size, trace.tokens.eos_ids, trace.tokens.special)
     found = parts_of(constraint.source, constraint.dfa, verdict)

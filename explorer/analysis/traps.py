@@ -21,7 +21,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,7 @@ from explorer.analysis.characters import show_bytes, show_text, split_tail
 from explorer.analysis.machine import Machine, machine_of
 from explorer.automata.machine import Bool, Dfa
 from explorer.automata.source import Choice
+from explorer.automata.words import is_finite, words
 from explorer.tokens.states import NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
@@ -50,6 +53,12 @@ Kind = Literal[
 
 MOST_STATES: Final = 400
 """How many states are looked at token by token."""
+
+MOST_CHOICES: Final = 5_000
+"""How many texts of a choice are split into tokens."""
+
+MOST_WORDS: Final = 48
+"""How many words of another finite language are."""
 
 TINY_MASS: Final = 0.01
 """Below this feasible mass the model is made to say what it does not mean."""
@@ -109,7 +118,7 @@ class Trap:
 
 
 def machine_traps(dfa: TokenDFA) -> tuple[Trap, ...]:
-    """The traps that a token DFA holds, whatever the model.
+    """The traps that a token DFA holds, whatever the model; worked out once.
 
     Args:
         dfa: The machine.
@@ -122,12 +131,18 @@ def machine_traps(dfa: TokenDFA) -> tuple[Trap, ...]:
         >>> [trap.kind for trap in machine_traps(compile(regex(r"\\s*x"), vocab))]
         ['whitespace_loop']
     """
-    machine = machine_of(dfa)
-    return (
-        *_loops(dfa, machine),
-        *_shared_first_tokens(dfa),
-        *_byte_by_byte(dfa, machine),
-    )
+    known = _known.get(dfa)
+    if known is None:
+        machine = machine_of(dfa)
+        known = _known[dfa] = (
+            *_loops(dfa, machine),
+            *_shared_first_tokens(dfa),
+            *_byte_by_byte(dfa, machine),
+        )
+    return known
+
+
+_known: WeakKeyDictionary[TokenDFA, tuple[Trap, ...]] = WeakKeyDictionary()
 
 
 def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -241,24 +256,34 @@ def _endless(dfa: TokenDFA, machine: Machine, members: list[int]) -> Trap:
 
 
 def _shared_first_tokens(dfa: TokenDFA) -> Iterator[Trap]:
-    """Choices of which several, as the tokenizer writes them, begin with one token."""
+    """Texts of which several, as the tokenizer writes them, begin with one token."""
     source = dfa.constraint.source
-    if not isinstance(source, Choice) or len(source.texts) > 5_000:
+    noun = "choices" if isinstance(source, Choice) else "texts"
+    if isinstance(source, Choice) and len(source.texts) <= MOST_CHOICES:
+        found = source.texts
+    elif is_finite(dfa.constraint.dfa):
+        # However it is written, a language of few words is a choice.
+        first = list(islice(words(dfa.constraint.dfa), MOST_WORDS + 1))
+        if len(first) > MOST_WORDS:
+            return
+        found = tuple(word.decode() for word in first)
+    else:
         return
     by_token: dict[int, list[str]] = {}
-    for text in source.texts:
+    for text in found:
         ids = dfa.vocabulary.encode(text) if text else None
         if ids and dfa.step(dfa.start, ids[0]) is not None:
             by_token.setdefault(ids[0], []).append(text)
     for token, texts in by_token.items():
-        if len(texts) > 1:
+        # One that only goes on where another ends is no other alternative.
+        if not all(b.startswith(a) for a, b in pairwise(sorted(texts))):
             data = dfa.vocabulary.tokens[token] or b""
             yield Trap(
                 "shared_first_token",
-                f"{len(texts)} choices begin with the token {show_text(data)}: "
+                f"{len(texts)} {noun} begin with the token {show_text(data)}: "
                 f"{', '.join(map(repr, texts[:4]))}. A model that likes one of them lends its "
                 f"first token to the others, and one token at a time cannot take it back.",
-                "Compare whole choices by their total probability, or name them so that they "
+                f"Compare whole {noun} by their total probability, or name them so that they "
                 "differ from the first token on.",
                 dfa.start,
                 evidence={"token": token, "texts": tuple(texts)},

@@ -27,7 +27,7 @@ from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.regex.charset import CharSet
 from explorer.automata.words import shortest_word
 from explorer.tokens.failing import run, writable_bytes
-from explorer.tokens.states import DONE, FREE
+from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.token_dfa import TokenDFA
 
 Stage = Literal[
@@ -103,6 +103,7 @@ class Verdict:
         mid_character: Whether the text before the token ends within a character.
         walk: The token's bytes up to the failing one, through the character FSA.
         dead_end: For that stage: the evidence.
+        ended_by: The id that ended the text before the token, where it has ended and that is known.
     """
 
     stage: Stage
@@ -121,11 +122,22 @@ class Verdict:
     mid_character: bool
     walk: tuple[Move, ...]
     dead_end: DeadEnd | None = None
+    ended_by: int | None = None
 
     @property
     def allowed(self) -> bool:
         """Whether the token may come next."""
         return self.stage == "allowed"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the text had ended before the token."""
+        return self.token is not None and self.state == DONE
+
+    @property
+    def left(self) -> bool:
+        """Whether the text before the token has left the constraint: there is no state."""
+        return self.token is not None and self.state == DEAD
 
     @property
     def read(self) -> bytes:
@@ -138,7 +150,10 @@ class Verdict:
         return None if self.byte_offset is None or not self.data else self.data[self.byte_offset]
 
 
-def judge(dfa: TokenDFA, machine: Machine, state: int, token: int, prefix: bytes) -> Verdict:
+def judge(
+    dfa: TokenDFA, machine: Machine, state: int, token: int, prefix: bytes,
+    ended_by: int | None = None,
+) -> Verdict:  # fmt: skip
     """The verdict on an id.
 
     Args:
@@ -147,6 +162,7 @@ def judge(dfa: TokenDFA, machine: Machine, state: int, token: int, prefix: bytes
         state: A state or a sentinel.
         token: Any int; ids outside the vocabulary have a stage of their own.
         prefix: The text read so far, which leads to the state.
+        ended_by: The id that ended it, where it has ended and that is known.
     """
     vocabulary = dfa.vocabulary
     inside = 0 <= token < len(vocabulary)
@@ -181,7 +197,7 @@ def judge(dfa: TokenDFA, machine: Machine, state: int, token: int, prefix: bytes
     return Verdict(
         stage, token, data, prefix, state, char_state, found.byte_offset, found.char_offset,
         found.expected, writable, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk, dead_end,
+        found.walk, dead_end, ended_by,
     )  # fmt: skip
 
 
@@ -207,7 +223,7 @@ def judge_text(dfa: Dfa, text: bytes) -> Verdict:
 
 def judge_recorded(
     dfa: Dfa, prefix: bytes, state: int, token: int, data: bytes | None, *,
-    inside: bool, ends: bool, allowed: bool,
+    inside: bool, ends: bool, allowed: bool, ended_by: int | None = None,
 ) -> Verdict:  # fmt: skip
     """The verdict on an id from a record of a run, without its vocabulary.
 
@@ -220,6 +236,7 @@ def judge_recorded(
         inside: Whether the id is in the vocabulary.
         ends: Whether it ends a text.
         allowed: Whether the recorded mask allows it.
+        ended_by: The id that ended the text, where it has ended.
     """
     reached = int(run(dfa, dfa.start, prefix)[-1]) if dfa.start != NO_ARC else NO_ARC
     char_state = NO_ARC if state == DONE else reached
@@ -238,7 +255,7 @@ def judge_recorded(
     return Verdict(
         stage, token, data or None, prefix, state, char_state, found.byte_offset, found.char_offset,
         found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk,
+        found.walk, ended_by=ended_by,
     )  # fmt: skip
 
 

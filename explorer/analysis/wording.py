@@ -87,9 +87,13 @@ def inline(text: str) -> str:
 
 
 def show_place(verdict: Verdict, assumed: bool) -> str:
-    """Where in the text this is: ``at the start``, or ``after …``."""
+    """Where in the text this is: `` at the start``, or `` after …``."""
+    if verdict.ended:
+        return " after the end of the text"
+    if verdict.left:
+        return " where there is no state"
     if not verdict.prefix:
-        return "at the start"
+        return " at the start"
     text = verdict.prefix
     cut = ""
     if len(text) > 4 * TAIL:
@@ -102,7 +106,7 @@ def show_place(verdict: Verdict, assumed: bool) -> str:
         shown, cut = shown[-TAIL:], "…"
     quoted = repr(cut + shown) if cut or shown else ""
     quoted += show_bytes(rest) if rest else ""
-    return f"{'for example ' if assumed else ''}after {quoted}"
+    return f"{', for example' if assumed else ''} after {quoted}"
 
 
 def title(verdict: Verdict, names: Names | None, *, assumed: bool = False) -> str:
@@ -125,8 +129,18 @@ def title(verdict: Verdict, names: Names | None, *, assumed: bool = False) -> st
     if names is not None and verdict.token in names.eos_ids:
         name = f"the end of text {name}"
     judged = "is allowed" if verdict.allowed else "is masked"
-    line = f"{name} {judged} {show_place(verdict, assumed)}"
+    line = f"{name} {judged}{show_place(verdict, assumed)}"
     return line[0].upper() + line[1:]
+
+
+def show_sentinel(verdict: Verdict, names: Names | None) -> str:
+    """What is the matter with the text before the token; empty where it is in a state."""
+    if verdict.ended:
+        by = verdict.ended_by
+        return "the text has already ended" + (
+            f", with {show_token(names, by, None)}" if by is not None else ""
+        )
+    return "the text has left the constraint" if verdict.left else ""
 
 
 # What was expected, and what was offered
@@ -146,8 +160,8 @@ def show_begun(verdict: Verdict) -> str:
 def show_expected(verdict: Verdict) -> str:
     """The characters that may stand at the place that was reached."""
     words = show_characters(verdict.expected_chars)
-    may_end = verdict.may_end and not verdict.byte_offset and verdict.token is not None
-    # Within a character nothing can end, and a token that is read in part has left the place.
+    may_end = verdict.may_end and verdict.token is not None
+    # Within a character nothing can end, and past its first one a token has left the place.
     at_place = verdict.char_begin == len(verdict.prefix)
     return f"{words}, or the end of text" if may_end and at_place else words
 

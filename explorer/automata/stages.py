@@ -10,16 +10,17 @@ Cost: pynini's operations cannot be interrupted, so the sizes are checked before
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from explorer.alphabet import EPSILON, label_token
+from explorer.alphabet import EPSILON, label_byte, label_token
 from explorer.automata import openfst
 from explorer.automata.detokenizing import detokenizing_fst
-from explorer.automata.machine import Dfa
+from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.pynini_bridge import dfa_to_fst
 from explorer.budget import Budget, Meter
+from explorer.tokens.failing import run
 from explorer.vocabulary import Vocabulary
 
 LIMITS: Final = Budget(states=20_000, arcs=500_000, seconds=5.0)
@@ -41,6 +42,8 @@ class Stage:
         start: The start state.
         arcs: ``(source, token, target)``; `NO_TOKEN` for ε.
         accepting: The accepting states.
+        characters: The character state that each state holds; `NO_ARC` where it holds none.
+        between: The states between two tokens; the others are within one.
     """
 
     name: str
@@ -48,6 +51,8 @@ class Stage:
     start: int
     arcs: tuple[tuple[int, int, int], ...]
     accepting: frozenset[int]
+    characters: tuple[int, ...] = ()
+    between: frozenset[int] = frozenset()
 
     @property
     def num_epsilons(self) -> int:
@@ -90,17 +95,66 @@ def composition_stages(
     )
     acceptor = cast(Any, dfa_to_fst(machine))
     composed = operations.compose(transducer, acceptor, connect=False)
+    pairs = _pairs(composed, transducer, machine)
     composed = operations.project(composed, "input")
     free = composed.copy()
     free.rmepsilon(connect=False)
     single = operations.determinize(free)
     trimmed = single.copy()
     trimmed.connect()
-    machines = (composed, free, single, trimmed)
-    return tuple(_stage(name, fst) for name, fst in zip(STAGES, machines, strict=True))
+    # Taking out ε leaves the states as they are; afterwards each is what its tokens lead to.
+    return (
+        _stage("composed", composed, pairs),
+        _stage("ε-free", free, pairs),
+        *(
+            _stage(name, fst, _after_tokens(fst, vocabulary, machine))
+            for name, fst in (("determinized", single), ("trimmed", trimmed))
+        ),
+    )
 
 
-def _stage(name: str, fst: Any) -> Stage:
+def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[bool, int]]:
+    """For each state of T_V ∘ A whether T_V is at its root there, and the state of A."""
+    if composed.start() < 0:
+        return {}
+    _, root, inner, _ = openfst.read(transducer.write_to_string())
+    leads = {(s, token, byte): t for s, token, byte, t in inner.tolist()}
+    found = {composed.start(): (root, machine.start)}
+    for source, token, byte, target in _in_order(composed):
+        prefix, state = found[source]
+        if byte != EPSILON:
+            state = int(run(machine, state, bytes([label_byte(byte)]))[-1])
+        found.setdefault(target, (leads[prefix, token, byte], state))
+    return {number: (prefix == root, state) for number, (prefix, state) in found.items()}
+
+
+def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, tuple[bool, int]]:
+    """For each state of a deterministic machine over tokens what their text leads to in A."""
+    if fst.start() < 0:
+        return {}
+    found = {fst.start(): (True, machine.start)}
+    for source, token, _, target in _in_order(fst):
+        data = vocabulary.tokens[label_token(token)] or b""
+        found.setdefault(target, (True, int(run(machine, found[source][1], data)[-1])))
+    return found
+
+
+def _in_order(fst: Any) -> Iterator[tuple[int, int, int, int]]:
+    """The arcs that the start state leads to, each after one into its source."""
+    _, start, arcs, _ = openfst.read(fst.write_to_string())
+    leaving: dict[int, list[tuple[int, int, int, int]]] = {}
+    for source, token, byte, target in arcs.tolist():
+        leaving.setdefault(source, []).append((source, token, byte, target))
+    seen, waiting = {start}, [start]
+    for state in waiting:
+        for arc in leaving.get(state, ()):
+            yield arc
+            if arc[3] not in seen:
+                seen.add(arc[3])
+                waiting.append(arc[3])
+
+
+def _stage(name: str, fst: Any, held: Mapping[int, tuple[bool, int]]) -> Stage:
     if fst.start() < 0:
         return Stage(name, 0, -1, (), frozenset())
     states, start, arcs, accepting = openfst.read(fst.write_to_string())
@@ -108,4 +162,12 @@ def _stage(name: str, fst: Any) -> Stage:
         (source, NO_TOKEN if label == EPSILON else label_token(label), target)
         for source, label, _, target in arcs.tolist()
     )
-    return Stage(name, states, start, found, frozenset(accepting.nonzero()[0].tolist()))
+    return Stage(
+        name,
+        states,
+        start,
+        found,
+        frozenset(accepting.nonzero()[0].tolist()),
+        tuple(held.get(state, (False, NO_ARC))[1] for state in range(states)),
+        frozenset(state for state in range(states) if held.get(state, (False,))[0]),
+    )

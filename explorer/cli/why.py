@@ -18,6 +18,7 @@ from pathlib import Path
 
 from explorer.analysis.explanation import (
     Explanation,
+    History,
     TextExplanation,
     explain,
     explain_text,
@@ -40,6 +41,7 @@ from explorer.vocabulary import Vocabulary
 
 ALLOWED = 0
 MASKED = 1
+UNUSABLE = 2
 
 
 def add_parser(commands: Commands) -> None:
@@ -83,11 +85,39 @@ def run(arguments: argparse.Namespace) -> int:
         arguments: The parsed options.
 
     Returns:
-        0 if the token is allowed, 1 if it is masked.
+        0 if the token is allowed, 1 if it is masked; 2 if the question cannot be asked and the
+        answer, the error then, is wanted as JSON.
 
     Raises:
         ExplorerError: The question cannot be asked; the command line makes that status 2.
     """
+    if not arguments.json:
+        return _answer(arguments)
+    try:
+        return _answer(arguments)
+    except ExplorerError as error:
+        evidence = dict(error.evidence)
+        place = {name: evidence[name] for name in ("stage", "offset") if name in evidence}
+        _print_json({"error": {
+            "kind": type(error).__name__, "message": error.message, "remedy": error.remedy,
+            "evidence": evidence, **place,
+        }})  # fmt: skip
+    except OSError as error:
+        message = f"{error.filename or 'file'}: {error.strerror or error}"
+        _print_json({"error": {"kind": type(error).__name__, "message": message, "remedy": ""}})
+    return UNUSABLE
+
+
+def _print_json(answer: dict[str, object]) -> None:
+    json.dump(answer, sys.stdout, default=_plain)
+    print()
+
+
+def _plain(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _answer(arguments: argparse.Namespace) -> int:
     token: int | str | None = arguments.token if arguments.token_id is None else arguments.token_id
     if token is None and not arguments.all:
         raise ExplorerError(
@@ -112,9 +142,15 @@ def run(arguments: argparse.Namespace) -> int:
             remedy="Give --tokenizer or --model, and --regex or --choice; or a saved trace.",
         )
     dfa = compile(constraint, vocabulary)
-    state, text = _place(dfa, arguments)
-    found = None if token is None else explain(dfa, state, token, text=text)
+    state, text, history = _place(dfa, arguments)
+    found = None if token is None else explain(dfa, state, token, text=text, history=history)
     return _print(arguments, found, dfa, state, text)
+
+
+UNWEIGHTED = (
+    "There are no probabilities: a saved trace does not hold the model's logits. "
+    "Session.reasons() has them."
+)
 
 
 def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
@@ -128,6 +164,12 @@ def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
         return Vocabulary.from_file(FOLDER, eos_ids=eos)
     if Path(name).exists():
         return Vocabulary.from_file(name, eos_ids=eos)
+    if name.startswith(("/", ".", "~")) or name.count("/") > 1 or name.endswith(".json"):
+        raise ExplorerError(
+            f"There is no file or folder {name!r}.",
+            remedy="Give a path that exists, or a Hugging Face name.",
+            evidence={"path": name},
+        )
     try:
         from explorer.decoding.load import load_model
     except ImportError as error:
@@ -138,8 +180,8 @@ def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
     return load_model(name).vocabulary
 
 
-def _place(dfa: TokenDFA, arguments: argparse.Namespace) -> tuple[int, bytes]:
-    """The state that the prefix leads to, and its bytes."""
+def _place(dfa: TokenDFA, arguments: argparse.Namespace) -> tuple[int, bytes, History | None]:
+    """The state that the prefix leads to, its bytes, and the path where its ids were given."""
     ids: Sequence[int]
     if arguments.prefix_ids is not None:
         ids = _ids(arguments.prefix_ids)
@@ -150,6 +192,7 @@ def _place(dfa: TokenDFA, arguments: argparse.Namespace) -> tuple[int, bytes]:
     else:
         ids = ()
     state, data = dfa.start, b""
+    states = [state]
     for token in ids:
         following = dfa.step(state, token)
         if following is None:
@@ -157,11 +200,18 @@ def _place(dfa: TokenDFA, arguments: argparse.Namespace) -> tuple[int, bytes]:
             raise ExplorerError(
                 f"The prefix cannot be written. {why.message}",
                 remedy="Ask about that token, or give a prefix that the constraint allows.",
-                evidence={"token": token, "state": state},
+                evidence={
+                    "token": token,
+                    "state": state,
+                    "stage": why.stage,
+                    "offset": why.byte_offset,
+                },
             )
         data += dfa.vocabulary.tokens[token] or b""
         state = following
-    return state, data
+        states.append(state)
+    given = arguments.prefix_ids is not None
+    return state, data, History(tuple(states), tuple(ids)) if given else None
 
 
 def _written(dfa: TokenDFA, text: str) -> Sequence[int]:
@@ -191,7 +241,7 @@ def _check_prefix(constraint: Constraint, prefix: bytes) -> None:
         raise ExplorerError(
             f"The constraint rejects the prefix. {why.message}",
             remedy="Give a prefix that some text of the constraint begins with.",
-            evidence={"offset": why.byte_offset},
+            evidence={"stage": why.stage, "offset": why.byte_offset},
         )
 
 
@@ -233,7 +283,7 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
         dfa = compile(constraint, vocabulary)
         place = trace.positions[step]
         found = None if token is None else explain_trace(dfa, trace, token, step)
-        return _print(arguments, found, dfa, place.state, place.data)
+        return _print(arguments, found, dfa, place.state, place.data, UNWEIGHTED)
     if token is None:
         raise ExplorerError(
             "The trace does not hold the whole vocabulary.", remedy="Give --tokenizer or --model."
@@ -256,19 +306,25 @@ def _print(
     dfa: TokenDFA | None,
     state: int,
     text: bytes,
+    note: str = "",
 ) -> int:
     reasons = None
+    if arguments.all and dfa is None:
+        note = "The groups of the whole mask need the vocabulary: give --tokenizer or --model."
     if arguments.all and dfa is not None:
         reasons = explain_all(dfa, state, text=text)
     if arguments.json:
         answer: dict[str, object] = {} if found is None else found.to_dict()
         if reasons is not None:
             answer["reasons"] = reasons.to_dict()
-        json.dump(answer, sys.stdout)
-        print()
+        if arguments.all and note:
+            answer["note"] = note
+        _print_json(answer)
     else:
         if found is not None:
             print(found.paragraph)
         if reasons is not None:
             print(reasons)
+        if arguments.all and note:
+            print(note)
     return ALLOWED if found is None or found.allowed else MASKED

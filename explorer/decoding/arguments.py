@@ -134,10 +134,18 @@ def checked_log_probs(logprobs: object, count: int) -> list[float | None]:
         except (TypeError, ValueError):
             raise wrong(f"logprobs[{k}]", value, "a log-probability, or None") from None
         found.append(known)
-    if len(found) != count or any(value is not None and not value <= 0 for value in found):
+    remedy = "Give one natural log-probability, 0 or less, for each id."
+    if len(found) != count:
         raise ExplorerError(
-            f"{len(found)} log-probabilities for {count} ids, or one above 0.",
-            remedy="Give one natural log-probability, 0 or less, for each id.",
+            f"There are {len(found)} log-probabilities for {count} ids.",
+            remedy=remedy,
             evidence={"ids": count, "logprobs": len(found)},
         )
+    for k, value in enumerate(found):
+        if value is not None and not value <= 0:
+            raise ExplorerError(
+                f"logprobs[{k}] is {value}, and no log-probability is above 0.",
+                remedy=remedy,
+                evidence={"index": k, "value": value},
+            )
     return found

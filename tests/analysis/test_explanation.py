@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -292,3 +293,34 @@ def test_long_texts_are_shown_by_their_ends(tekken_131k: explorer.Vocabulary) ->
     dfa = explorer.compile(explorer.regex("[a-z]*"), tekken_131k)
     why = explain(dfa, dfa.start, "1", text="x" * 5_000)
     assert len(why.message) < 400 and "…" in why.message
+
+
+def test_sentinels_have_words_of_their_own(dfa: explorer.TokenDFA) -> None:
+    ended = explain(dfa, explorer.DONE, 4)
+    assert "after the end of the text: the text has already ended." in ended.message
+    assert "has already ended" in explain(dfa, explorer.DONE, END).prose
+    for token in (4, END):
+        left = explain(dfa, DEAD, token)
+        assert "where there is no state: the text has left the constraint." in left.message
+        assert left.prose.startswith("There is no state: the text has left the constraint")
+        assert "at the start" not in left.paragraph
+
+
+def test_the_name_of_a_special_token_is_not_the_token() -> None:
+    vocabulary = explorer.Vocabulary.from_file(Path(explorer.__file__).parent / "decoding" / "tiny")
+    machine = explorer.compile(explorer.regex("[a-z]+"), vocabulary)
+    why = explain(machine, machine.start, "<|endoftext|>")
+    assert why.verdict.data == b"<"
+    hint = "Id 1 is a special token of this name: ask with --token-id 1."
+    assert why.hints[0] == hint and hint not in explain(machine, machine.start, "<").hints
+
+
+def test_a_completion_is_plain_text_and_near_tokens_are_shown_once(dfa: explorer.TokenDFA) -> None:
+    allowed = explain(dfa, dfa.start, 4)
+    completion = cast("dict[str, str]", allowed.to_dict()["completion"])
+    assert allowed.completion is not None
+    assert completion["text"].encode() == allowed.completion.text
+    masked = explain(dfa, dfa.start, 5)
+    assert masked.nearest[:2] == (4, 10)  # Two ids of the same bytes.
+    (line,) = [hint for hint in masked.hints if hint.startswith("Near it")]
+    assert line.count("'a'") == 1

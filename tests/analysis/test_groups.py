@@ -145,3 +145,30 @@ def test_a_real_vocabulary_adds_up(tekken_131k: explorer.Vocabulary) -> None:
             one = explain(dfa, state, token)
             assert STAGES[reasons.stage[token]] == one.stage
             assert reasons.offset[token] == (-1 if one.byte_offset is None else one.byte_offset)
+
+
+def test_groups_use_the_words_of_the_message() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes(
+        [b"1", b"a", b"1a", "ä".encode(), "ö".encode()], eos_ids=[5]
+    )
+    for pattern in ("[0-9]*", "[0-9]?", "ä?", "[0-9]"):
+        dfa = explorer.compile(explorer.regex(pattern), vocabulary)
+        reasons = explain_all(dfa, dfa.start)
+        for token in range(5):
+            one = explain(dfa, dfa.start, token)
+            if one.stage == "constraint":
+                group = reasons.groups[reasons.group[token]]
+                assert f"expects {group.expected}; " in one.message
+                # Only the first character of a token stands where the text may end.
+                assert one.byte_offset is not None
+                first = pattern != "[0-9]" and (token != 2 or one.byte_offset == 0)
+                assert ("or the end of text" in group.expected) == first
+
+
+def test_groups_of_sentinels() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"1", b"a", b"-"], eos_ids=[3])
+    dfa = explorer.compile(explorer.regex("1"), vocabulary)
+    assert str(explain_all(dfa, explorer.DONE)).endswith("\n3 ids: the text has ended")
+    left = explain_all(dfa, -1)
+    assert left.groups[0].reason == "no text of the constraint begins like this"
+    assert left.groups[0].count == 3 and left.num_allowed == 0

@@ -187,3 +187,50 @@ def test_probabilities_of_a_model_are_those_of_its_logits() -> None:
     assert found.probabilities is not None
     wanted = run.logits(0).double().softmax(-1).numpy()
     assert np.allclose(found.probabilities, wanted)
+
+
+def test_the_first_token_of_a_text_that_the_session_refuses_is_explained() -> None:
+    run = session(explorer.Sampler(temperature=0.0), max_tokens=4)
+    # "abc" are 'ab' and 'c'; each token before counts: a, b, -, EOS fit, a, b, c, -, EOS do not.
+    assert explain_step(run, "a").over_budget is None
+    found = explain_step(run, "abcc")
+    assert found.asked == (3, 2, 2) and found.index == 0 and found.sampled_out is not None
+    free = session(explorer.Sampler(), max_tokens=4)
+    found = explain_step(free, "abcc")
+    assert found.index == 2 and found.allowed and found.over_budget is not None
+    assert (found.over_budget.needs, found.over_budget.remain) == (3, 2)
+    assert found.verdict.prefix == b"abc" and found.asked == (3, 2, 2)
+    assert "number 3, the first that cannot be drawn" in found.paragraph
+    # The budget stops it before the constraint would, at the fourth.
+    assert explain_step(free, "abccx").index == 2
+    assert explain_step(session(explorer.Sampler()), "abccx").stage == "constraint"
+    # The first token may be too much already.
+    none = explain_step(session(explorer.Sampler(), max_tokens=3, constraint="a-|c{4}-"), "cc")
+    assert none.asked == (2, 2) and none.index == 0 and none.over_budget is not None
+
+
+def test_after_the_end_the_text_is_said_to_have_ended(tmp_path: Path) -> None:
+    run = explorer.Session.from_ids(VOCABULARY, explorer.regex("[ab]*"), [0, 7])
+    found = explain_step(run, "a")
+    assert found.stage == "constraint" and found.verdict.ended_by == 7
+    assert found.message == (
+        "'a' (id 0) is masked after the end of the text: the text has already ended, "
+        "with <eos> (id 7)."
+    )
+    assert "has already ended, with <eos> (id 7)" in found.paragraph
+    (group, *_) = reasons_at(run).groups
+    assert group.reason == "the text has ended" and group.count == 7
+    run.trace.save(tmp_path / "t.json")
+    recorded = explain_recorded(explorer.Trace.load(tmp_path / "t.json"), 0, 2)
+    assert recorded.message == found.message
+
+
+def test_the_traps_of_a_session_hold_those_of_its_constraint_once() -> None:
+    run = session(explorer.Sampler(temperature=0.0), max_tokens=4)
+    kinds = [(trap.kind, trap.position) for trap in run.traps()]
+    assert kinds.count(("endless", None)) == 2  # Before the hyphen, and after it.
+    assert len(set(map(str, run.traps()))) == len(kinds)
+    with pytest.raises(ExplorerError, match=r"logprobs\[1\] is 3.0"):
+        explorer.Session.from_ids(VOCABULARY, explorer.regex("a*"), [0, 0], logprobs=[-1, 3])
+    with pytest.raises(ExplorerError, match="There are 1 log-probabilities for 2 ids"):
+        explorer.Session.from_ids(VOCABULARY, explorer.regex("a*"), [0, 0], logprobs=[-1])

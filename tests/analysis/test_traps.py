@@ -188,3 +188,18 @@ def test_traps_cost_no_more_than_a_pass_on_a_real_vocabulary(
     pattern: str, tekken_131k: explorer.Vocabulary
 ) -> None:
     assert machine_traps(explorer.compile(explorer.regex(pattern), tekken_131k))
+
+
+def test_a_choice_is_one_however_it_is_written(tekken_131k: explorer.Vocabulary) -> None:
+    def shared(pattern: str) -> list[object]:
+        return [
+            trap.evidence["texts"]
+            for trap in found(explorer.regex(pattern), tekken_131k)
+            if trap.kind == "shared_first_token"
+        ]
+
+    # The shortest first.
+    assert shared("(New Delhi|New York|Boston)") == [("New York", "New Delhi")]
+    assert shared("New( York)?") == []  # One text that may go on is no choice.
+    assert shared("New [A-Z]{3}") == []  # Too many words to be looked at.
+    assert shared("New.*") == []

@@ -41,7 +41,7 @@ def test_cancel_of_a_long_compile(notebook: Notebook, lab: Lab) -> None:
     press(root, STEP)
     at(root, 1)
     assert allowed(root) == [0, 2, 4]
-    assert root.locator(".lmx-note").is_hidden()
+    assert root.locator(".lmx-note[role=status]").is_hidden()
     assert report.inner_text() != first
     assert cancel.is_visible()
     folder = os.environ.get("EXPLORER_STILLS")

@@ -491,7 +491,7 @@ def test_the_projector_size_is_larger_and_pointers_hit(toy: Locator, notebook: N
     after = mark.bounding_box()
     assert before is not None
     assert after is not None
-    assert 1.3 < after["height"] / before["height"] < 1.5
+    assert 1.3 < after["height"] / before["height"] < 1.6  # A drawing may also fit more widely.
     # Of three rows the second and the third: without the zoom these would be others.
     sheet = toy.locator(".lmx-history .sheet")
     sheet.scroll_into_view_if_needed()

@@ -81,6 +81,8 @@ def test_the_construction(notebook: Notebook, lab: Lab) -> None:
     notebook.open(lab.code("construction.ipynb", TOY))
     assert notebook.run_all()
     root = notebook.explorer()
+    press(root, STEP)
+    at(root, 1)
     tokens = machine(root, "token_dfa")
     sizes = {"composed": 8, "ε-free": 8, "determinized": 4, "trimmed": 4}
     for number, (name, states) in enumerate(sizes.items(), 1):
@@ -88,8 +90,34 @@ def test_the_construction(notebook: Notebook, lab: Lab) -> None:
         tokens.locator("header span", has_text=f"{name}: {states} states").wait_for()
         assert tokens.locator("svg .n").count() == states
         assert root.evaluate(OVERLAPS) == []
+        # Where we are has the name that it has in the token DFA, so it is lit in each stage.
+        tokens.locator('.n.now[data-node="q3"]', has_text="3").wait_for(state="attached")
+        if number > 1:
+            tokens.locator('.a.past[data-arc="q0-q3"]').wait_for(state="attached")
     tokens.get_by_label("construction").select_option("0")
     tokens.locator("header span", has_text="same states").wait_for()
+    quiet(notebook)
+
+
+def test_of_an_arc_s_words_the_token_s_own_is_bold_and_tools_name_their_machine(
+    notebook: Notebook, lab: Lab
+) -> None:
+    notebook.open(lab.code("words.ipynb", TOY))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    inner = machine(root, "detokenizing_fst")
+    root.locator(".lmx-row .lmx-tok", has_text=re.compile("^foo$")).first.click()
+    word = inner.locator(".words text.lit tspan")
+    word.get_by_text("foo : o", exact=True).wait_for()
+    weights = {
+        w.text_content(): w.evaluate("(w) => getComputedStyle(w).fontWeight") for w in word.all()
+    }
+    assert (weights["foo : o"], weights["for : r"]) == ("700", "400")
+    names = [
+        b.get_attribute("aria-label") for b in root.locator(".lmx-machine .tools button").all()
+    ]
+    assert len(set(names)) == len(names) >= 12
+    assert "Character FSA: as a table" in names
     quiet(notebook)
 
 

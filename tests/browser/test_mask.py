@@ -43,8 +43,18 @@ LIT = """(root) => {
 """The places of the bitmap that are painted in the colour of what is allowed."""
 
 
+def at_rest(root: Locator) -> None:
+    """Wait until the bitmap stays where it is: reasons and drawings come after the numbers."""
+    same, before = 0, None
+    while same < 4:
+        root.page.wait_for_timeout(120)
+        now = root.locator(".lmx-bitmap").bounding_box()
+        same, before = (same + 1 if now == before else 0), now
+
+
 def lit(root: Locator) -> list[int]:
     """The places of the bitmap that are painted as allowed."""
+    at_rest(root)
     settle(root.page)
     return root.evaluate(LIT)
 
@@ -56,6 +66,7 @@ def named(root: Locator) -> str:
 
 
 def the_id(root: Locator) -> int:
+    at_rest(root)
     found = re.search(r"\bid (\d+) ·", named(root))
     assert found is not None, named(root)
     return int(found[1])
@@ -196,6 +207,7 @@ def corner(root: Locator) -> tuple[float, float, float, int]:
     """Of the bitmap: left, top, pixels per cell, cells per line."""
     box = root.locator(".lmx-bitmap")
     box.scroll_into_view_if_needed()
+    at_rest(root)
     area = box.bounding_box()
     assert area is not None
     columns = box.locator("canvas").first.evaluate("(canvas) => canvas.width")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from explorer import Budget
+from explorer import Budget, regex
 from widgets.explorer import Explorer
 from widgets.kinds import PRESETS, TOY
 from widgets.toy import PATTERN
@@ -153,3 +153,71 @@ def test_presets_change_the_vocabulary_and_the_toy_comes_back(page: Page) -> Non
     assert page.last(2)["cancelled"]  # It was for the other vocabulary.
     assert shown(page) == PATTERN
     assert len(page.explorer.session.vocabulary) == 6
+
+
+DATE = "[0-9]{4}-[0-9]{2}"
+
+
+@pytest.fixture
+def dated(worker: CompileWorker) -> Iterator[Page]:
+    made = Explorer("tiny", regex(DATE), prompt="The date is ")
+    made.controller.editing.worker = worker
+    yield Page(made)
+    made.controller.editing.cancel()
+    made.close()
+
+
+def to_the_toy(page: Page, re: int, prompt: str) -> None:
+    page.tell(re, "edit", later=True, kind="regex", text=PATTERN, prompt=prompt, preset=TOY)
+    assert page.last(re)["ok"]
+    assert len(page.explorer.session.vocabulary) == 6
+    assert page.explorer.editor["prompt"] == ""
+
+
+def to_a_preset(page: Page, re: int, name: str) -> None:
+    preset = next(p for p in PRESETS if p.name == name)
+    page.edit(re, preset.text, kind=preset.kind, preset=name)  # The toy's page has no prompt.
+    assert page.last(re)["ok"]
+
+
+def test_after_the_toy_the_prompt_and_the_line_are_there_again(dated: Page) -> None:
+    cursor = dated.explorer.cursor
+    cursor.step()
+    cursor.step()
+    kept, text = cursor.session.ids, cursor.session.text
+    to_the_toy(dated, 1, "The date is ")
+    cursor.step()
+    to_a_preset(dated, 2, "ISO date-time")  # It begins with a date as well.
+    assert dated.explorer.editor["prompt"] == cursor.session.prompt == "The date is "
+    assert (cursor.session.ids, cursor.session.text) == (kept, text)
+    assert [name for name, _ in cursor.lines] == ["line 1"]
+
+
+def test_after_the_toy_what_no_longer_holds_stays_beside_the_line(dated: Page) -> None:
+    cursor = dated.explorer.cursor
+    cursor.step()
+    cursor.fork()
+    cursor.step()
+    kept = cursor.session.ids
+    to_the_toy(dated, 1, "")
+    to_a_preset(dated, 2, "choices")
+    assert cursor.session.prompt == "The date is "
+    assert cursor.session.ids == ()
+    assert [name for name, _ in cursor.lines] == ["line 1", "line 2 before edit 1", "line 2"]
+    assert cursor.lines[1][1].ids == kept
+
+
+def test_a_prompt_typed_just_before_the_toy_comes_back(dated: Page) -> None:
+    to_the_toy(dated, 1, "Today is ")
+    to_the_toy(dated, 2, "")  # From the toy to the toy: nothing new is put aside.
+    to_a_preset(dated, 3, "IPv4")
+    assert dated.explorer.session.prompt == "Today is "
+
+
+def test_a_preset_that_fails_after_the_toy_leaves_the_toy(dated: Page) -> None:
+    to_the_toy(dated, 1, "")
+    dated.edit(2, "(foo", preset="IPv4")
+    assert not dated.last(2)["ok"]
+    assert shown(dated) == PATTERN
+    to_a_preset(dated, 3, "IPv4")
+    assert dated.explorer.session.prompt == "The date is "

@@ -279,3 +279,40 @@ def test_the_size_is_one_of_two() -> None:
     assert Explorer(size="projector").size == "projector"
     with pytest.raises(TraitError):
         Explorer().size = "huge"
+
+
+def test_lines_that_edits_leave_have_names_of_their_own() -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint()))
+    cursor.step()
+    cursor.edit(constraint=kinds.build("regex", "food"))
+    cursor.step()
+    cursor.edit(constraint=kinds.build("regex", "(foo)+"))
+    cursor.switch(0)
+    cursor.edit(constraint=kinds.build("regex", "ffood"))
+    names = [name for name, _ in cursor.lines]
+    assert len(set(names)) == len(names)
+    assert "line 1 before edit 1" in names and "line 1 before edit 2" in names
+
+
+def test_a_fork_of_a_line_without_tokens_leaves_no_empty_line() -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint()))
+    assert cursor.fork() is cursor.session
+    assert [name for name, _ in cursor.lines] == ["line 1"]
+    cursor.step()
+    cursor.back()
+    cursor.fork()  # There is one ahead, so this is another line.
+    assert [session.length for _, session in cursor.lines] == [1, 0]
+
+
+def test_lines_put_aside_come_back_or_nothing_changes() -> None:
+    cursor = Cursor(Session(ToyModel(), toy_constraint()))
+    cursor.step()
+    cursor.fork()
+    lines, kept = cursor.lines, cursor.aside()
+    cursor.replace(Session(ToyModel(), toy_constraint()))
+    other = cursor.lines
+    with pytest.raises(ExplorerError):
+        cursor.restore(kept, prompt=cast("str", 7))
+    assert cursor.lines == other
+    cursor.restore(kept)
+    assert (cursor.lines, cursor.current) == (lines, 1)

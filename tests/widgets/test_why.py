@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import explorer
+from explorer.analysis import explain_trace
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.session import Session
 from tests.widgets.test_explorer import Page
@@ -113,6 +114,13 @@ def test_earlier_names_the_place_and_what_was_taken_there(page: Page) -> None:
     page.ask("take", token=FOOD)
     more = page.ask("more", token=OO, k=3)["more"]
     assert more["earlier"] == {"position": 1, "chosen": OO}
+    # It was taken there itself, and not another one in its place.
+    session, trace = page.explorer.session, page.explorer.trace
+    assert session.dfa is not None
+    hints = explain_trace(session.dfa, trace, OO, 3).hints
+    assert any("at position 1, where it was chosen" in hint for hint in hints)
+    hints = explain_trace(session.dfa, trace, F, 3).hints
+    assert any("at position 2, where" in hint and "it was" not in hint for hint in hints) is True
     assert not starts_a_word(b"foofood" + TOKENS[OO])
     assert starts_a_word(b"f" + TOKENS[OO])
 

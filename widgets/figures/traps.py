@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from explorer.analysis import Trap
+from explorer.tokens.token_dfa import TokenDFA
+from widgets.figures.character_fsa import character_view
 
 NAMES: Final[Mapping[str, str]] = {
     "whitespace_loop": "White space for ever",
@@ -38,11 +40,12 @@ _LABELS: Final[Mapping[str, str]] = {
 _TOKENS: Final = frozenset({"token", "tokens", "wished"})
 
 
-def trap_packet(trap: Trap) -> dict[str, object]:
+def trap_packet(trap: Trap, dfa: TokenDFA) -> dict[str, object]:
     """A trap as plain values for JSON.
 
     Args:
         trap: The trap.
+        dfa: Its machine; a token state is named as it is drawn, by its character state.
 
     Returns:
         ``facts`` are the evidence: each has a ``label`` and either ``tokens`` (ids) or ``text``.
@@ -51,7 +54,8 @@ def trap_packet(trap: Trap) -> dict[str, object]:
         >>> import explorer
         >>> from explorer.analysis import machine_traps
         >>> vocab = explorer.Vocabulary.from_bytes([b" ", b"x"], eos_ids=[2])
-        >>> packet = trap_packet(machine_traps(explorer.compile(explorer.regex(" *x"), vocab))[0])
+        >>> dfa = explorer.compile(explorer.regex(" *x"), vocab)
+        >>> packet = trap_packet(machine_traps(dfa)[0], dfa)
         >>> packet["title"], packet["facts"][-1]
         ('White space for ever', {'label': 'tokens', 'tokens': [0]})
     """
@@ -61,8 +65,22 @@ def trap_packet(trap: Trap) -> dict[str, object]:
         "message": trap.message,
         "remedy": trap.remedy,
         "position": trap.position,
-        "facts": [_fact(name, value) for name, value in trap.evidence.items()],
+        "facts": [
+            _fact(name, value)
+            for name, value in {**trap.evidence, **_drawn(trap, dfa)}.items()
+            if value != ()
+        ],
     }
+
+
+def _drawn(trap: Trap, dfa: TokenDFA) -> dict[str, object]:
+    """The states of the evidence as the pictures number them; dots have no number there."""
+    states = trap.evidence.get("states")
+    if not isinstance(states, tuple):
+        return {}
+    named = character_view(dfa).arcs
+    chars: list[int] = dfa.char_state[list(cast("tuple[int, ...]", states))].tolist()
+    return {"states": tuple(sorted(char for char in chars if char in named))}
 
 
 def _fact(name: str, value: object) -> dict[str, object]:

@@ -40,7 +40,7 @@ def verdict_packet(found: Explanation) -> dict[str, object]:
         >>> dfa = explorer.compile(explorer.regex("(foo)+d"), vocab)
         >>> packet = verdict_packet(explorer.explain(dfa, dfa.walk([2])[-1], 3))
         >>> packet["sentence"], packet["failed_at"], packet["parts"][0]["spans"]
-        ('It starts well: f, o. Then the constraint expects o; this token writes r.', 2, [[3, 4]])
+        ("It starts well: 'fo'. Then the constraint expects o; this token writes r.", 2, [[3, 4]])
     """
     verdict = found.verdict
     data = (verdict.data or b"")[:MOST_BYTES]

@@ -45,9 +45,13 @@ function bitmap(hooks) {
     view.zoom = to;
     moved();
   };
+  /** What zooming by key or button keeps in its place: the cursor, else the first allowed cell in view. */
   const centre = () => {
-    if (cursor === null) return [width() / 2, height() / 2];
-    return [((cursor % made.columns) + 0.5) * scale() - view.x, (Math.floor(cursor / made.columns) + 0.5) * scale() - view.y];
+    let place = cursor ?? 0;
+    if (cursor === null) while (place < made.size && !made.allowed(place)) place++;
+    const [x, y] = [((place % made.columns) + 0.5) * scale() - view.x, (Math.floor(place / made.columns) + 0.5) * scale() - view.y];
+    const seen = place < made.size && x >= 0 && x <= width() && y >= 0 && y <= height();
+    return cursor !== null || seen ? [x, y] : [width() / 2, height() / 2];
   };
   const zoomBy = (factor) => zoomTo(view.zoom * factor, ...centre());
   const fit = () => zoomTo(1, 0, 0);

@@ -6,7 +6,6 @@
 // rows give way to it, so that it is in view.
 
 const LEAST_ROWS = 2;
-const LEAST_PANEL = 150; // Pixels; below that the page scrolls to it.
 
 export function renderDistribution({ model, el, ui = pageState(model) }) {
   island(el, "Distribution");
@@ -23,6 +22,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   search.addEventListener("input", async () => {
     const mine = ++asked;
     const query = search.value;
+    if (query) ui.selected = null; // What is found stands where the reason stood.
     if (!query) {
       results = null;
       return ui.changed();
@@ -62,7 +62,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     h("span.num", { role: "cell" }, percent(entry.model)),
     h("span.num", { role: "cell" }, percent(entry.filtered)),
     h("span.num.c", { role: "cell" }, percent(entry.constrained)),
-    h("span.why", { role: "cell" }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || "masked" : ""));
+    h("span.why", { role: "cell", title: masked && !taken ? entry.reason : null }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || "masked" : ""));
   };
 
   /** Let the last rows go, so that the panel ends above the end of the window. Worked out when the
@@ -70,17 +70,19 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   let fitted = "";
   let room = Infinity;
   const fit = () => {
-    const all = [...rows.querySelectorAll(".lmx-row:not(.head)"), ...found.querySelectorAll(".lmx-row")];
+    // What is searched for goes last.
+    const all = [...found.querySelectorAll(".lmx-row"), ...rows.querySelectorAll(".lmx-row:not(.head)")];
     const open = !panel.el.hidden;
-    const key = open ? [ui.selected, pathKey(ui, ui.position.k), panel.el.childElementCount, panel.el.clientWidth, all.length].join("|") : "";
+    const key = open ? [ui.selected, pathKey(ui, ui.position.k), inner.width, window.innerHeight, panel.el.childElementCount, all.length].join("|") : "";
     if (open && key !== fitted) {
       all.forEach((one) => (one.hidden = false));
       more.hidden = true;
+      panel.el.style.maxHeight = "";
       const over = panel.el.getBoundingClientRect().bottom + 8 - visibleBottom(el);
       const size = all.length ? all[0].getBoundingClientRect().height : 1;
       const drop = over > 0 ? Math.ceil((over + size) / Math.max(size, 1)) : 0;
       // While the panel waits for what is searched for, it may only grow.
-      const fresh = fitted.split("|").slice(0, 2).join() !== key.split("|").slice(0, 2).join();
+      const fresh = fitted.split("|").slice(0, 4).join() !== key.split("|").slice(0, 4).join();
       const left = Math.max(LEAST_ROWS, all.length - drop);
       room = fresh ? left : Math.min(room, left);
       fitted = key;
@@ -100,12 +102,12 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     }
     if (!arriving || !open) return;
     arriving = false;
-    // What still does not fit scrolls inside the panel; where there is no room at all, the page does.
-    panel.el.style.maxHeight = "";
+    // What still does not fit scrolls the page; what is higher than the window scrolls inside the panel.
     const box = panel.el.getBoundingClientRect();
-    const left = visibleBottom(el) - box.top - 6;
-    if (left < Math.min(LEAST_PANEL, box.height) || box.top < 0) panel.el.scrollIntoView({ block: "nearest" });
-    else if (box.height > left) panel.el.style.maxHeight = left / zoomOf(el) + "px";
+    const left = visibleBottom(el) - 6;
+    if (box.top >= 0 && box.bottom <= left) return;
+    if (box.height > left) panel.el.style.maxHeight = left / zoomOf(el) + "px";
+    panel.el.scrollIntoView({ block: "nearest" });
   };
   let arriving = false;
   const more = h("p.dim.more", { hidden: true });
@@ -113,6 +115,8 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
 
   let drawn = []; // what the rows were made of
   /** The rows and figures anew if there is something new; else only which row is in view. */
+  const inner = sizeOf(facts, ui.changed); // Another width has other room.
+  window.addEventListener("resize", ui.changed);
   const update = () => {
     const p = ui.position;
     if (!p) return put(facts, h("p.dim", {}, "no position"));
@@ -158,5 +162,9 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   };
   const off = ui.on("change", update);
   update();
-  return off;
+  return () => {
+    window.removeEventListener("resize", ui.changed);
+    inner.end();
+    off();
+  };
 }

@@ -26,8 +26,20 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     ui.announce("cancelled");
     pattern.focus();
   } }, "cancel");
+  const last = h("code");
+  const kept = h("p.lmx-kept.dim", { hidden: true }, "shown: ", last, h("span", {}, ", the last constraint that compiled "), h("button.quiet", { title: "put it into the editor again", onclick: () => {
+    asked++;
+    clearTimeout(timer);
+    timer = 0;
+    if (clock) model.send({ type: "cancel" });
+    [pattern.value, prompt.value] = [loaded.text || "", loaded.prompt || ""];
+    kind.value = loaded.kind || "regex";
+    state = null;
+    stop("");
+    pattern.focus();
+  } }, "back to it"));
   const left = h("div", {}, h("label", {}, "Prompt"), prompt);
-  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error);
+  const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error, kept);
   el.append(h("div.lmx-edit", {}, left, right));
 
   let asked = 0;
@@ -104,6 +116,11 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     put(behind, shown);
     if (grown) for (const area of [pattern, prompt]) grow(area);
     error.hidden = !state;
+    kept.hidden = !(state || ended) || (text === loaded.text && kind.value === loaded.kind);
+    if (!kept.hidden) {
+      say(last, loaded.text || "");
+      last.title = loaded.text || "";
+    }
     if (state) {
       const caret = state.start === undefined || state.start === null ? null : caretLines(text, state.start, state.end);
       put(error, h("b", {}, state.title || "This cannot be compiled"), caret && h("pre", {}, caret), h("p", {}, state.message || ""), state.remedy ? h("p", {}, state.remedy) : null,

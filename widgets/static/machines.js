@@ -19,13 +19,15 @@ const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so on
 function lit(ui, graphs) {
   const out = {};
   for (const [name] of MACHINES) {
-    out[name] = { past: new Set(), pastArcs: new Set(), go: new Set(), open: new Set(), now: null, next: null, ko: null };
+    out[name] = { words: new Map(), past: new Set(), pastArcs: new Set(), go: new Set(), open: new Set(), now: null, next: null, ko: null };
   }
   const p = ui.position;
   if (!p) return out;
   const chars = out.character_fsa, inner = out.detokenizing_fst, tokens = out.token_dfa;
   const between = (name, source, target) => graphs[name]?.between.get(source + ">" + target) || null;
   const node = (name, id) => graphs[name]?.figure.alias?.[id] || id;
+  // An arc may carry several tokens; those that are meant are set in bold.
+  const words = (set, arc, id) => set.words.set(arc, [...(set.words.get(arc) || []), ui.text(id)]);
   const path = p.path || [];
   const inBytes = graphs.character_fsa?.form === "bytes";
   path.forEach((state) => chars.past.add(node("character_fsa", "c" + state)));
@@ -40,6 +42,7 @@ function lit(ui, graphs) {
     tokens.past.add(at(state));
     const arc = i && between("token_dfa", at(places[i - 1]), at(state));
     if (arc) tokens.pastArcs.add(arc.id);
+    if (arc) words(tokens, arc.id, (ui.tokens()[i - 1] || {}).id);
   });
   const here = p.finished ? "done" : p.char_state;
   chars.now = node("character_fsa", "c" + (p.finished ? path[path.length - 1] : here));
@@ -56,7 +59,10 @@ function lit(ui, graphs) {
     const failed = walk.failed_at !== null && walk.failed_at !== undefined && i >= walk.failed_at;
     if (i >= upTo) return;
     const arc = fst && fst.arcs.get(step.edge_t);
-    if (step.edge_t) inner.go.add(step.edge_t);
+    if (step.edge_t) {
+      inner.go.add(step.edge_t);
+      words(inner, step.edge_t, walk.token);
+    }
     if (failed) return;
     const edge = inBytes ? `c${step.from}-c${step.to}` : step.edge_c;
     if (edge) chars.go.add(edge);
@@ -80,6 +86,7 @@ function lit(ui, graphs) {
     const whole = byte !== null && byte >= steps.length;
     const edge = inBytes && steps.length ? `q${p.char_state}-q${steps[steps.length - 1].to}` : walk.edge_q;
     (whole || byte === null ? tokens.go : tokens.open).add(edge);
+    tokens.words.set(edge, [ui.text(walk.token)]);
     const arc = graphs.token_dfa && graphs.token_dfa.arcs.get(edge);
     if (arc && byte === null) tokens.next = arc.target;
   }
@@ -119,11 +126,11 @@ function drawMachine(figure, layout, form) {
       const d = place.path;
       const line = s("path.line", { d, "marker-end": `url(#${id}-g)` });
       g.append(s("path.hit", { d }), line);
-      const text = s("text" + (place.tucked ? ".tucked" : ""), { x: place.x, y: place.y, "data-arc": edge.id }, edge.label);
+      const text = s("text" + (place.tucked ? ".tucked" : ""), { x: place.x, y: place.y, "data-arc": edge.id }, edge.label.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word)));
       text.append(s("title", {}, edge.title || edge.label));
       lines.append(g);
       labels.append(text);
-      arcs.set(edge.id, { ...edge, g, text, line, state: "" });
+      arcs.set(edge.id, { ...edge, g, text, line, words: [...text.querySelectorAll("tspan")], state: "" });
       between.set(edge.source + ">" + edge.target, edge);
     }
   };
@@ -275,7 +282,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     const table = h("div.lmx-table", { hidden: true });
     const over = h("div.lmx-over", { hidden: true });
     const offer = h("div.lmx-offer", { hidden: true, role: "status" });
-    const asTable = h("button.quiet", { title: title + " as a table", "aria-pressed": "false", onclick: () => {
+    const asTable = h("button.quiet", { title: "as a table", "aria-label": title + ": as a table", "aria-pressed": "false", onclick: () => {
       const open = asTable.getAttribute("aria-pressed") !== "true";
       asTable.setAttribute("aria-pressed", open);
       table.hidden = !open;
@@ -284,10 +291,10 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       const row = table.querySelector("[aria-current]");
       if (open && row) row.scrollIntoView({ block: "nearest" });
     } }, "table");
-    const fit = h("button.quiet", { title: "all of it in view", "aria-pressed": "false", onclick: () => setZoom(zoom === "all" ? null : "all") }, "fit");
+    const fit = h("button.quiet", { title: "all of it in view", "aria-label": title + ": fit, all of it in view", "aria-pressed": "false", onclick: () => setZoom(zoom === "all" ? null : "all") }, "fit");
     const tools = h("div.tools", {},
-      h("button.quiet", { title: "smaller", onclick: () => setZoom(factor(name) / 1.25) }, "−"), fit,
-      h("button.quiet", { title: "larger", onclick: () => setZoom(factor(name) * 1.25) }, "+"), asTable);
+      h("button.quiet", { title: "smaller", "aria-label": title + ": − smaller", onclick: () => setZoom(factor(name) / 1.25) }, "−"), fit,
+      h("button.quiet", { title: "larger", "aria-label": title + ": + larger", onclick: () => setZoom(factor(name) * 1.25) }, "+"), asTable);
     const box = h("section.lmx-machine", { "data-machine": name, "aria-label": title },
       h("header", {}, h("h4", {}, title), caption, tools), offer, over, body, table, panel);
     boxes[name] = { box, body, caption, about, panel, table, over, offer, fit, open: null };
@@ -300,7 +307,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       if (!replay) tools.prepend(inBytes);
     }
     if (name === "token_dfa" && !replay) {
-      const stage = h("select", { title: "how it is made, over the tokens shown above", "aria-label": "construction", onchange: () => {
+      const stage = h("select", { title: "how it is made, over the tokens shown above", "aria-label": title + ": construction", onchange: () => {
         stages = { number: Number(stage.value), key: "", figure: null };
         update();
       } }, ["token DFA", "1 composed, with ε", "2 ε-free", "3 determinized", "4 trimmed"].map((label, i) => h("option", { value: i }, label)));
@@ -392,7 +399,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     if (stages !== mine || mine.key !== key) return;
     if (answer.cancelled) {
       stages = { number: 0, key: "", figure: null };
-      boxes.token_dfa.box.querySelector("[aria-label=construction]").value = 0;
+      boxes.token_dfa.box.querySelector("header select").value = 0;
       return update();
     }
     if (!answer.ok) return;
@@ -636,13 +643,17 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       for (const [id, arc] of graph.arcs) {
         const go = set.go.has(id) || set.open.has(id);
         const past = !go && set.pastArcs.has(id);
-        const state = (go ? "go" : past ? "past" : "g") + (set.open.has(id) ? " open" : "");
+        const words = set.words.get(id) || [];
+        const state = (go ? "go" : past ? "past" : "g") + (set.open.has(id) ? " open" : "") + (arc.words.length > 1 ? words.join(" ") : "");
         if (state !== arc.state) {
           arc.state = state;
           arc.g.classList.toggle("go", go);
           arc.g.classList.toggle("open", set.open.has(id));
           arc.g.classList.toggle("past", past);
           arc.text.classList.toggle("lit", go || past);
+          // A word that stands for several tokens is no token's own: then all of the label is bold.
+          const meant = arc.words.filter(({ textContent }) => words.includes(textContent.split(" : ")[0]));
+          for (const word of arc.words) word.style.fontWeight = meant.length && !meant.includes(word) ? "400" : "";
           arc.line.setAttribute("marker-end", `url(#${graph.id}-${go ? "go" : past ? "past" : "g"})`);
         }
         const row = !table.hidden && table.querySelector(`[data-row="${CSS.escape(id)}"]`);

@@ -138,7 +138,8 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     const row = bytesOf(p.row);
     const size = ui.vocabulary.size;
     const group = ui.filter && ui.filter.path === pathKey(ui, p.k) ? ui.filter : null;
-    const sum = `${count(p.allowed)} of ${count(size)} allowed`;
+    // After the end the row is the trace's: the tokens that end a text.
+    const sum = p.finished ? "the text has ended" : `${count(p.allowed)} of ${count(size)} allowed`;
     if (!group) say(said, sum);
     else put(said, sum, h("span.no", {}, `, ${count(group.count)} marked: ${group.reason}`));
     const marked = ui.inside ? ui.inside.walk.token : ui.hover ?? ui.selected;
@@ -179,7 +180,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
       ink: (place) => (allowedAt(row, places[place]) ? on : group && group.has(places[place]) ? hit : off),
       allowed: (place) => allowedAt(row, places[place]),
       marks: marked === null || marked === undefined || marked >= size ? [] : [placeOf[marked]],
-      label: `Mask: ${count(p.allowed)} of ${count(size)} tokens allowed`,
+      label: p.finished ? "Mask: the text has ended" : `Mask: ${count(p.allowed)} of ${count(size)} tokens allowed`,
     });
     map.repoint();
     name();

@@ -9,6 +9,15 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
   const list = h("div.lmx-groups", { role: "group", "aria-label": "groups of masked tokens" });
   const traps = h("details.lmx-traps");
   const total = h("p.dim.total");
+  /** A list that scrolls ends with a whole line. */
+  const trim = () => {
+    list.style.maxHeight = "";
+    const room = list.clientHeight;
+    if (list.scrollHeight <= room + 1) return;
+    const ends = [...list.children].map((one) => one.offsetTop + one.offsetHeight - list.offsetTop).filter((end) => end <= room);
+    if (ends.length) list.style.maxHeight = Math.max(...ends) + "px";
+  };
+  traps.addEventListener("toggle", trim);
   el.append(h("header", {}, h("h4", {}, "Why the rest is masked"), said), list, total, traps);
   let now = null; // {path, reasons}
   let members = null; // {path, of: Uint8Array, rows: Map}
@@ -87,6 +96,7 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
     if (focused !== false) list.querySelector(`[data-group="${focused}"]`)?.focus({ preventScroll: true });
     const rest = reasons.z === null ? "" : ` (${percent(reasons.z)} % of the model's probability)`;
     put(total, `${count(reasons.allowed)} allowed${rest}, ${count(reasons.width - reasons.allowed)} masked: ${count(reasons.width)} ids`);
+    trim();
   };
   let drawnTraps = null;
   const drawTraps = () => {
@@ -99,8 +109,10 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
       mine.slice(0, 12).map((trap) => trapText(ui, trap)));
   };
   const off = ui.on("after", update);
+  const inner = sizeOf(el, trim);
   update();
   return () => {
+    inner.end();
     off();
     offAsk();
     offTraps();

@@ -101,7 +101,8 @@ function mass(z) {
   if (z === 0) return "0";
   if (z >= 0.995) return z >= 0.9995 ? "1" : z.toFixed(3);
   if (z >= 0.01) return z.toFixed(2);
-  return z.toExponential(0).replace("e", "·10^").replace("+", "");
+  const [digit, power] = z.toExponential(0).split("e");
+  return digit + "·10" + [...power].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "")).join("");
 }
 const bits = (x) => (x === null || x === undefined ? "–" : x.toFixed(1));
 

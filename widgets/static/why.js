@@ -111,7 +111,7 @@ function whyPanel(ui, closed) {
         "go on beside this line, and take them there", () => follow(more.after, token)), " → then ", ui.token(token), " is allowed"));
     } else if (more.nowhere) out.push(h("p.dim", {}, "Nothing makes ", ui.token(token), " allowed from here."));
     if (more.earlier) {
-      out.push(h("p.earlier", {}, `Allowed at position ${more.earlier.position}, where `, ui.token(more.earlier.chosen), " was taken instead ",
+      out.push(h("p.earlier", {}, `Allowed at position ${more.earlier.position}, where `, ...(more.earlier.chosen === token ? ["it was taken "] : [ui.token(more.earlier.chosen), " was taken instead "]),
         h("button.lmx-act", { title: "jump to that position", onclick: () => goTo(more.earlier.position, token) }, "→ go there")));
     }
     if (more.nearest && more.nearest.length) out.push(h("p.dim.nearest", {}, "Nearest allowed: ", more.nearest.map(chip)));

@@ -189,6 +189,40 @@ def test_trimming_takes_out_dead_ends() -> None:
     assert len(before.nodes) > len(after.nodes) == 2
 
 
+@pytest.mark.parametrize("pattern", ["(foo)+d", "(foo)+|d*for", "f(oo|oofood)*"])
+def test_the_stages_have_the_token_dfa_s_names(pattern: str) -> None:
+    """So what is lit in the token DFA is lit in each stage: the same nodes, the same arcs."""
+    dfa = explorer.compile(explorer.regex(pattern), toy_vocabulary())
+    whole = token_figure(dfa)
+    states = {node.id: node.label for node in whole.nodes if node.id != "done" and node.label}
+    wanted = {edge.id: edge.tokens for edge in whole.edges if edge.target != "done"}
+    *inner, single, trimmed = stage_figures(dfa, range(5))
+    ends = {node.id for node in whole.nodes if node.accepting}
+    for figure in (*inner, single, trimmed):
+        named = {node.id: node for node in figure.nodes if node.id.startswith("q")}
+        drawn = {edge.source for edge in whole.edges} | {edge.target for edge in whole.edges}
+        assert set(named) == set(states) & drawn
+        assert all(named[name].label == states[name] for name in named)
+        assert {name for name in named if named[name].accepting} == ends & set(named)
+        assert [node.id for node in figure.nodes if node.start] == ["q0"]
+        assert figure.caption.endswith("EOS comes after")
+    for figure in (inner[1], trimmed):
+        arcs_found = {edge.id: edge.tokens for edge in figure.edges if edge.id in wanted}
+        assert {name: sorted(t or ()) for name, t in arcs_found.items()} == {
+            name: sorted(t or ()) for name, t in wanted.items()
+        }
+    assert {edge.id for edge in trimmed.edges} == set(wanted)
+
+
+def test_a_dead_end_of_a_stage_is_said_to_be_one() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+    dfa = explorer.compile(explorer.regex("a*d|b"), vocabulary)
+    *_, single, trimmed = stage_figures(dfa, [0, 1])
+    (dead,) = [node for node in single.nodes if not node.id.startswith("q")]
+    assert (dead.label, "dead end" in dead.title) == ("1", True)
+    assert dead.id not in {node.id for node in trimmed.nodes}
+
+
 def test_two_thousand_states_are_refused_with_the_count() -> None:
     assert check_size(300) and not check_size(301)
     assert check_size(2_000, whole=True)

@@ -9,7 +9,9 @@ import pytest
 
 import explorer
 from explorer.analysis import Trap, explain_all, machine_traps
+from tests.widgets.figures.cases import toy_vocabulary
 from widgets.figures.reasons import grouped
+from widgets.figures.token_dfa import token_figure
 from widgets.figures.traps import NAMES, trap_packet
 from widgets.figures.why import more_packet, verdict_packet, widening_packet
 
@@ -98,7 +100,10 @@ def test_each_kind_of_trap_has_a_heading() -> None:
 def test_evidence_is_shown_as_tokens_and_text() -> None:
     trap = Trap("greedy_trap", "m", "r", 1, 4, {"token": 7, "z_after": 0.01234, "texts": ("a", "b"),
                                                 "states": tuple(range(9))})  # fmt: skip
-    packet = trap_packet(trap)
+    dfa = explorer.compile(
+        explorer.regex("[ab]{20}"), explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+    )
+    packet = trap_packet(trap, dfa)
     assert packet["facts"] == [
         {"label": "token", "tokens": [7]},
         {"label": "feasible mass after it", "text": "0.0123"},
@@ -111,6 +116,29 @@ def test_evidence_is_shown_as_tokens_and_text() -> None:
 def test_traps_of_a_loop_can_travel() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b" ", b"\n", b"x"], eos_ids=[3])
     dfa = explorer.compile(explorer.regex(r"\s*x"), vocabulary)
-    packets = [trap_packet(trap) for trap in machine_traps(dfa)]
+    packets = [trap_packet(trap, dfa) for trap in machine_traps(dfa)]
     assert json.loads(json.dumps(packets)) == packets
     assert [packet["kind"] for packet in packets] == ["whitespace_loop"]
+
+
+@pytest.mark.parametrize(("pattern", "states"), [("(foo)+d", "1, 3"), ("(foo)+|d*for", None)])
+def test_a_trap_numbers_states_as_they_are_drawn(pattern: str, states: str | None) -> None:
+    dfa = explorer.compile(explorer.regex(pattern), toy_vocabulary())
+    trap = next(trap for trap in machine_traps(dfa) if trap.kind == "endless")
+    facts = {fact["label"]: fact.get("text") for fact in trap_packet(trap, dfa)["facts"]}  # type: ignore[attr-defined]
+    drawn = {node.label for node in token_figure(dfa).nodes if node.kind == "state"}
+    named = str(facts["states"]).split(", ")
+    assert set(named) <= drawn
+    members: list[int] = list(trap.evidence["states"])  # type: ignore[call-overload]
+    assert sorted(map(int, named)) == sorted(dfa.char_state[members].tolist())
+    assert states is None or facts["states"] == states
+
+
+def test_a_loop_within_a_character_names_no_dot() -> None:
+    """Where no token writes a whole character, the loop goes through states without a number."""
+    vocabulary = explorer.Vocabulary.from_bytes([b"\xc3", b"\xa4", b"x"], eos_ids=[3])
+    dfa = explorer.compile(explorer.regex("ä+x"), vocabulary)
+    trap = next(trap for trap in machine_traps(dfa) if trap.kind == "endless")
+    (fact,) = [f for f in trap_packet(trap, dfa)["facts"] if f["label"] == "states"]  # type: ignore[attr-defined]
+    dots = {node.id[1:] for node in token_figure(dfa).nodes if node.kind == "dot"}
+    assert dots and not dots & set(fact["text"].split(", "))
