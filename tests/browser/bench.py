@@ -144,6 +144,13 @@ class Bench:
             raise RuntimeError(f"cell {self.cell - 1} shows nothing: {self.notebook.errors}")
         return float(spent)
 
+    def _quiet(self) -> None:
+        """Wait for what goes to a page once, such as the vocabulary: a second without a word."""
+        self.socket.take()
+        self.page.wait_for_timeout(1000)
+        while self.socket.take()[0]:
+            self.page.wait_for_timeout(1000)
+
     def root(self) -> Any:
         found = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .lmx-root").last
         return found.element_handle()
@@ -164,8 +171,7 @@ class Bench:
         model: list[float] = []
         sent: list[int] = []
         self.followed = []
-        self.page.wait_for_timeout(500)
-        self.socket.take()
+        self._quiet()
         for _ in range(count):
             first, last = self.page.evaluate(CLICK, root)
             spent.append(float(first))

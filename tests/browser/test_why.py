@@ -167,7 +167,9 @@ def test_earlier_jumps_to_where_it_was_allowed(toy: Locator, notebook: Notebook)
     at(toy, 3)
     found = ask(toy, OO)
     earlier = found.locator(".earlier")
-    assert re.sub(r"\s+", " ", earlier.inner_text()).startswith("Allowed at position 2, where it was taken")
+    assert re.sub(r"\s+", " ", earlier.inner_text()).startswith(
+        "Allowed at position 2, where it was taken"
+    )
     assert any(word.startswith("foof" + "oo") for word in WORDS)
     earlier.get_by_role("button").click()
     at(toy, 2)
