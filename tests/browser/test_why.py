@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.conftest import REPOSITORY, Lab, Notebook
+from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_explorer import STEP, TOY, allowed, at, press, quiet
 from tests.browser.test_screenshots import theme
 
@@ -293,7 +292,6 @@ def test_the_page_without_a_kernel_has_the_reasons(toy: Locator, notebook: Noteb
 
 
 def test_pictures_of_the_panel(night: Locator, notebook: Notebook, tmp_path: Path) -> None:
-    folder = REPOSITORY / "docs" / "images" if os.environ.get("EXPLORER_SCREENSHOTS") else tmp_path
     press(night, "to the end (End)")
     night.locator(".lmx-trapmark").first.wait_for()
     night.locator('.lmx-strip [data-k="1"]').click()
@@ -304,6 +302,6 @@ def test_pictures_of_the_panel(night: Locator, notebook: Notebook, tmp_path: Pat
     for name, size in (("light", 1100), ("dark", 1100), ("narrow", 560)):
         notebook.page.set_viewport_size({"width": size, "height": 1000})
         theme(notebook, "JupyterLab Dark" if name == "dark" else "JupyterLab Light")
-        path = folder / f"why-{name}.png"
+        path = tmp_path / f"why-{name}.png"
         night.screenshot(path=path, animations="disabled")
         assert path.stat().st_size > 20_000
