@@ -20,7 +20,6 @@ from explorer.automata.detokenizing import detokenizing_fst
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.pynini_bridge import dfa_to_fst
 from explorer.budget import Budget, Meter
-from explorer.tokens.failing import run
 from explorer.vocabulary import Vocabulary
 
 LIMITS: Final = Budget(states=20_000, arcs=500_000, seconds=5.0)
@@ -123,7 +122,7 @@ def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[bool
     for source, token, byte, target in _in_order(composed):
         prefix, state = found[source]
         if byte != EPSILON:
-            state = int(run(machine, state, bytes([label_byte(byte)]))[-1])
+            state = _after(machine, state, bytes([label_byte(byte)]))
         found.setdefault(target, (leads[prefix, token, byte], state))
     return {number: (prefix == root, state) for number, (prefix, state) in found.items()}
 
@@ -135,7 +134,7 @@ def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, t
     found = {fst.start(): (True, machine.start)}
     for source, token, _, target in _in_order(fst):
         data = vocabulary.tokens[label_token(token)] or b""
-        found.setdefault(target, (True, int(run(machine, found[source][1], data)[-1])))
+        found.setdefault(target, (True, _after(machine, found[source][1], data)))
     return found
 
 
@@ -171,3 +170,12 @@ def _stage(name: str, fst: Any, held: Mapping[int, tuple[bool, int]]) -> Stage:
         tuple(held.get(state, (False, NO_ARC))[1] for state in range(states)),
         frozenset(state for state in range(states) if held.get(state, (False,))[0]),
     )
+
+
+def _after(machine: Dfa, state: int, data: bytes) -> int:
+    """The state after some bytes; `NO_ARC` from the first failure on."""
+    for byte in data:
+        if state == NO_ARC:
+            break
+        state = int(machine.table[state, machine.symbol_class[byte]])
+    return state

@@ -440,7 +440,7 @@ def test_ids_must_be_ids() -> None:
     with pytest.raises(ExplorerError, match="no token id"):
         Session.from_ids(vocabulary, PATTERN, ["no"])  # type: ignore[list-item]
     for wrong in ([-1.0], [0.5, -1.0]):
-        with pytest.raises(ExplorerError, match="log-probabilities"):
+        with pytest.raises(ExplorerError, match="log-probabilit"):
             Session.from_ids(vocabulary, PATTERN, [8, 23], wrong)
 
 
