@@ -26,6 +26,8 @@ from explorer.errors import ExplorerError, MissingDependency
 
 FIRST: Final = "quickstart.ipynb"
 RECORD: Final = ".explorer-notebooks.json"
+EXTENSION: Final = "widgets.prompt_socket"
+"""Of the server: without it every click waits up to 40 ms for an acknowledgement."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -91,6 +93,7 @@ def command(folder: Path, port: int | None, browser: bool) -> list[str]:
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
     # Nothing is fetched: no extension catalogue, no news.
     words += ["--LabApp.extension_manager=readonly", "--LabApp.news_url=None"]
+    words.append(f"--ServerApp.jpserver_extensions={EXTENSION}=True")
     words += [f"--LabApp.default_url=/lab/tree/{FIRST}"]
     if port is not None:
         words.append(f"--ServerApp.port={port}")

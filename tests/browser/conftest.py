@@ -28,6 +28,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from explorer.cli.lab import EXTENSION
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
@@ -87,6 +89,7 @@ class Lab:
                 "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={self.work}",
                 f"--IdentityProvider.token={self.token}",
                 "--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True",
+                f"--ServerApp.jpserver_extensions={EXTENSION}=True",  # As `explorer lab` does.
             ],
             env=environment, stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
@@ -106,7 +109,11 @@ class Lab:
                 if self.process.poll() is not None:
                     break
                 time.sleep(0.2)
-        raise RuntimeError((self.folder / "server.log").read_text()[-3000:])
+        raise RuntimeError(self.said()[-3000:])
+
+    def said(self) -> str:
+        """The server's log."""
+        return (self.folder / "server.log").read_text()
 
     def put(self, name: str, notebook: dict[str, Any]) -> str:
         (self.work / name).write_text(json.dumps(notebook))

@@ -5,10 +5,10 @@ The one server of the tests serves all three front ends.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pytest
 
@@ -164,7 +164,7 @@ def test_a_saved_notebook_shows_the_last_place(trusted: bool, notebook: Notebook
     assert "Position 2 after 7 bytes: foofood" in still.locator("pre").inner_text()
     source = picture.get_attribute("src") or ""
     assert "foofood" not in source
-    assert b"Position 2: " in base64.b64decode(source.split(",")[1])
+    assert "Position 2: " in unquote(source)
     # Nothing was run to show it.
     assert page.locator(".jp-InputPrompt", has_text="[1]").count() == 1
     assert page.locator(".lmx-root").count() == 0

@@ -88,6 +88,36 @@ def test_five_hundred_steps_leave_the_page_small_and_awake(notebook: Notebook, l
     at(root, 4)
 
 
+WIDE = """import explorer
+from tests.browser.wide import wide
+from widgets import Explorer
+from explorer import Sampler
+Explorer(wide(), explorer.regex("[a-z ,.]{300,400}"), "Once ", sampler=Sampler(1.0), seed=3)"""
+
+
+def test_a_step_over_131_072_tokens_sends_less_than_64_kilobytes(
+    notebook: Notebook, lab: Lab
+) -> None:
+    # What the server sends, Jupyter's headers and the still that follows a second later included.
+    received: list[int] = []
+    notebook.page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda data: received.append(len(data))),
+    )
+    notebook.open(lab.code("wide.ipynb", WIDE))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    at(root, 0)
+    notebook.page.wait_for_timeout(3000)  # The vocabulary and the machines, once per page.
+    for k in range(1, 5):
+        received.clear()
+        press(root, STEP)
+        at(root, k)
+        notebook.page.wait_for_timeout(2500)
+        assert 1_000 < sum(received) <= 64_000, received
+    assert "widgets.prompt_socket | extension was successfully loaded" in lab.said()
+
+
 BUSY = """import threading, time
 from widgets import Explorer
 toy = Explorer()

@@ -6,11 +6,13 @@ import argparse
 import json
 import re
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from explorer.cli import doctor, lab
 from explorer.errors import ExplorerError
+from widgets import prompt_socket
 
 
 def parse(*words: str) -> argparse.Namespace:
@@ -119,3 +121,37 @@ def test_root_is_let_in(
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: user)
     assert ("--allow-root" in lab.command(tmp_path, None, False)) == told
+
+
+def test_the_server_is_given_an_extension_that_it_can_load(tmp_path: Path) -> None:
+    words = lab.command(tmp_path, None, browser=False)
+    assert "--ServerApp.jpserver_extensions=widgets.prompt_socket=True" in words
+    served = pytest.importorskip("jupyter_server.extension.manager", reason="no jupyter_server")
+    extension = served.ExtensionPackage(name=lab.EXTENSION, enabled=True)
+    assert list(extension.extension_points) == [lab.EXTENSION]
+    assert extension.extension_points[lab.EXTENSION].validate()
+
+
+def test_small_messages_leave_at_once_whatever_class_connects() -> None:
+    said: list[object] = []
+
+    class Handler:
+        def set_nodelay(self, value: bool) -> None:
+            said.append(value)
+
+    class Gateway:
+        websocket_handler = Handler()
+
+        def connect(self) -> str:
+            said.append("connected")
+            return "future"
+
+    class Server:
+        class web_app:
+            settings: ClassVar[dict[str, Any]] = {prompt_socket.SETTING: Gateway}
+
+    prompt_socket._load_jupyter_server_extension(Server)
+    made = Server.web_app.settings[prompt_socket.SETTING]()
+    assert isinstance(made, Gateway)
+    assert made.connect() == "future"
+    assert said == [True, "connected"]

@@ -31,6 +31,9 @@ from widgets.figures.palette import (
 MONO_WIDTH: Final = 0.602
 """The width of a monospaced character, by its size."""
 
+SIZE: Final = 12.0
+"""The size of text where nothing else is said, in pixels."""
+
 Anchor = Literal["start", "middle", "end"]
 Mark = Literal["past", "now", "go"]
 
@@ -45,7 +48,7 @@ def text(
     y: float,
     words: str,
     *,
-    size: float = 12.0,
+    size: float = SIZE,
     fill: str = INK,
     anchor: Anchor = "start",
     mono: bool = False,
@@ -64,7 +67,7 @@ def text(
         mono: In the monospaced face.
         bold: In bold.
         strike: Struck through.
-        named: Say which face; not where what surrounds it has said so.
+        named: Say which face and what x is; not where what surrounds it has said so.
 
     Example:
         >>> text(1, 2, "<b>").split(">", 1)[1]
@@ -73,10 +76,15 @@ def text(
     shown = markup(words)
     if mono:
         shown = re.sub(r"(?<!\\)␣", f'<tspan fill="{SOFT}">␣</tspan>', shown)
-    parts = [f'x="{number(x)}" y="{number(y)}" font-size="{number(size)}" fill="{fill}"']
+    # What the document says for all is not said again: a picture travels with its notebook.
+    parts = [f'x="{number(x)}" y="{number(y)}"']
+    if size != SIZE:
+        parts.append(f'font-size="{number(size)}"')
+    if fill != INK:
+        parts.append(f'fill="{fill}"')
     if mono and named:
         parts.append(f'font-family="{MONO}"')
-    if anchor != "start":
+    if anchor != "start" and named:
         parts.append(f'text-anchor="{anchor}"')
     if bold:
         parts.append('font-weight="600"')
@@ -102,15 +110,20 @@ def box(
     if radius:
         parts.append(f'rx="{number(radius)}"')
     if stroke != "none":
-        parts.append(f'stroke="{stroke}" stroke-width="{number(weight)}"')
+        parts.append(f'stroke="{stroke}"{_weight(weight)}')
     return f"<rect {' '.join(parts)}/>"
+
+
+def _weight(width: float) -> str:
+    """A line's width, where it is not the one that SVG assumes."""
+    return "" if width == 1 else f' stroke-width="{number(width)}"'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, stroke: str, weight: float = 1.0) -> str:
     """A straight line."""
     return (
-        f'<path d="M{number(x1)},{number(y1)} L{number(x2)},{number(y2)}" stroke="{stroke}" '
-        f'stroke-width="{number(weight)}" fill="none"/>'
+        f'<path d="M{number(x1)},{number(y1)} L{number(x2)},{number(y2)}" stroke="{stroke}"'
+        f"{_weight(weight)}/>"
     )
 
 
@@ -186,29 +199,30 @@ def _head(edge: Routed) -> str:
     return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in corners) + "Z"
 
 
-def _node(node: Node, at: Placed, mark: Mark | None) -> str:
+def _node(node: Node, at: Placed, mark: Mark | None) -> tuple[str, str]:
+    """A state's circles, without what `machine` says for all of them, and its label."""
     if at.r <= 0:
-        return ""
-    stroke, weight, fill = SOFT, 1.3, PAPER
-    if mark == "past":
-        stroke, weight, fill = OK, 1.6, OK_PAPER
-    elif mark is not None:
-        stroke, weight, fill = NOW, 2.4, NOW_PAPER
+        return "", ""
     ghost = node.kind == "ghost"
+    # It only leads on: drawn faintly unless it is lit.
+    faint = ' opacity="0.45"' if ghost and mark is None else ""
     dash = ' stroke-dasharray="3 3"' if ghost else ""
-    where = f'cx="{number(at.x)}" cy="{number(at.y)}"'
-    look = f'stroke="{stroke}" stroke-width="{weight}"{dash}'
-    parts = [f"<title>{markup(node.title)}</title>"] if node.title else []
-    parts.append(f'<circle {where} r="{number(at.r)}" fill="{fill}" {look}/>')
+    look = {
+        None: "",
+        "past": f' stroke="{OK}" stroke-width="1.6"',
+    }.get(mark, f' stroke="{NOW}" stroke-width="2.4"')
+    fill = {None: "", "past": f' fill="{OK_PAPER}"'}.get(mark, f' fill="{NOW_PAPER}"')
+    where = f'<circle cx="{number(at.x)}" cy="{number(at.y)}"'
+    drawn = f'{where} r="{number(at.r)}"{fill}{look}{dash}{faint}/>'
     if node.accepting:
-        parts.append(f'<circle {where} r="{number(at.r - 4)}" fill="none" {look}/>')
-    if node.label:
-        size = 12.0 if len(node.label) <= 2 else 11.0
-        parts.append(
-            text(at.x, at.y + 4, node.label, size=size, anchor="middle", mono=True, named=False)
-        )
-    opacity = ' opacity="0.45"' if ghost and mark is None else ""
-    return f"<g{opacity}>{''.join(parts)}</g>"
+        drawn += f'{where} r="{number(at.r - 4)}" fill="none"{look}{dash}{faint}/>'
+    if node.title:
+        drawn = f"<g><title>{markup(node.title)}</title>{drawn}</g>"
+    if not node.label:
+        return drawn, ""
+    size = SIZE if len(node.label) <= 2 else 11.0
+    label = text(at.x, at.y + 4, node.label, size=size, anchor="middle", mono=True, named=False)
+    return drawn, f"<g{faint}>{label}</g>" if faint else label
 
 
 def machine(
@@ -225,7 +239,7 @@ def machine(
         nodes, edges: What is lit.
 
     Returns:
-        Elements without a surrounding ``<svg>``, in one group that names their typeface.
+        Elements without a surrounding ``<svg>``, in one group that says what their texts share.
     """
     lit_nodes, lit_edges = nodes or {}, edges or {}
     parts: list[str] = []
@@ -273,10 +287,16 @@ def machine(
         # A rim of paper, so that a label on a crossing curve stays readable.
         rim = f'stroke="{PAPER}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
         parts.append(f"<g {rim}>{''.join(labels)}</g>")
-    for node in figure.nodes:
-        if node.id in layout.nodes:
-            parts.append(_node(node, layout.nodes[node.id], lit_nodes.get(node.id)))
-    return f'<g font-family="{MONO}">{"".join(parts)}</g>'
+    nodes_drawn = [
+        _node(node, layout.nodes[node.id], lit_nodes.get(node.id))
+        for node in figure.nodes
+        if node.id in layout.nodes
+    ]
+    circles = "".join(drawn for drawn, _ in nodes_drawn)
+    parts.append(f'<g fill="{PAPER}" stroke="{SOFT}" stroke-width="1.3">{circles}</g>')
+    # The pointer reaches the circle below, whose title it shows.
+    parts.append(f'<g pointer-events="none">{"".join(label for _, label in nodes_drawn)}</g>')
+    return f'<g font-family="{MONO}" text-anchor="middle">{"".join(parts)}</g>'
 
 
 def window(
@@ -354,7 +374,8 @@ def document(width: float, height: float, title: str, parts: Iterable[str]) -> s
     size = f"{number(width)} {number(height)}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{number(width)}" '
-        f'height="{number(height)}" font-family="{SANS}" xml:space="preserve" role="img">'
+        f'height="{number(height)}" font-family="{SANS}" font-size="{number(SIZE)}" fill="{INK}" '
+        f'xml:space="preserve" role="img">'
         f"<title>{markup(title)}</title>"
         f"{box(0, 0, width, height, fill=PAPER)}{''.join(parts)}</svg>"
     )

@@ -1,0 +1,48 @@
+"""A Jupyter server extension: small messages of a kernel leave at once.
+
+A kernel first says that it is busy, then answers. Both are small, and a TCP connection by default
+holds the second back until the first is acknowledged (RFC 896), which the browser's side puts off
+for up to 40 ms (RFC 1122, section 4.2.3.2, allows 500). Every click on a widget would wait for
+that. `explorer lab` loads this extension into the server that it starts; another server is given
+it by the option ``--ServerApp.jpserver_extensions=widgets.prompt_socket=True``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+# The server looks its two functions up by name.
+__all__ = ["_jupyter_server_extension_points", "_load_jupyter_server_extension", "prompt"]
+
+SETTING: Final = "kernel_websocket_connection_class"
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    """Where the server finds the extension: in this module."""
+    return [{"module": __name__}]
+
+
+def _load_jupyter_server_extension(server: Any) -> None:
+    """Switch the delay off for every connection between a page and a kernel.
+
+    Whatever class the server chose for them, that of a gateway too, stays in charge.
+
+    Args:
+        server: The running ``ServerApp``.
+    """
+    settings = server.web_app.settings
+    settings[SETTING] = prompt(settings[SETTING])
+
+
+def prompt(chosen: type[Any]) -> type[Any]:
+    """A connection class that differs from another in nothing but the delay.
+
+    Args:
+        chosen: A subclass of jupyter_server's ``BaseKernelWebsocketConnection``.
+    """
+
+    def connect(self: Any) -> Any:
+        self.websocket_handler.set_nodelay(True)
+        return cast(Any, chosen).connect(self)
+
+    return type("PromptConnection", (chosen,), {"connect": connect})
