@@ -17,6 +17,7 @@ loaded again keeps the last picture until the cell runs again, because Jupyter f
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -141,8 +142,11 @@ def bundle(snapshot: Snapshot) -> dict[str, str]:
         >>> bundle(Snapshot("<svg/>", "Position 0: <b>", "Position 0"))["text/plain"]
         'Position 0: <b>'
     """
+    # Nothing in an image can be hovered: of the titles only the picture's own is of use.
+    first = snapshot.svg.find("</title>")
+    svg = snapshot.svg[:first] + re.sub("<title>[^<]*</title>", "", snapshot.svg[first:])
     # In our markup quotation marks only end attributes: those of text are entities.
-    image = quote(snapshot.svg.replace('"', "'"), safe=" =:/;,()'!*+-._~", errors="replace")
+    image = quote(svg.replace('"', "'"), safe=" =:/;,()'!*+-._~", errors="replace")
     words = escape(snapshot.text)
     return {
         "text/html": (

@@ -37,9 +37,17 @@ def at(root: Locator, position: int, more: str = "") -> None:
 
 
 def allowed(root: Locator) -> list[int]:
-    """The ids that the toy's mask shows as allowed."""
-    cells = root.locator(".lmx-cell.on")
-    return [int(cell.get_attribute("data-token") or -1) for cell in cells.all()]
+    """The ids that the toy's mask shows as allowed; it follows the numbers by a few frames."""
+    root.locator(".lmx-cell").first.wait_for()
+    root.page.wait_for_function(
+        "(root) => root.querySelector('.where').textContent.match(/[0-9]+/)[0]"
+        " === root.dataset.shown",
+        arg=root.element_handle(),
+    )
+    settle(root.page)
+    return root.evaluate(
+        "(root) => [...root.querySelectorAll('.lmx-cell.on')].map((e) => Number(e.dataset.token))"
+    )
 
 
 def classes(root: Locator, machine: str, selector: str, name: str) -> set[str]:
