@@ -15,6 +15,7 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -27,9 +28,10 @@ from widgets.figures.character_fsa import Form, character_figure
 from widgets.figures.detokenizing_figure import detokenizing_figure
 from widgets.figures.drawn import draw_whole, drawn_states
 from widgets.figures.labels import token_text
-from widgets.figures.layout import lay_out
+from widgets.figures.layout import Layout, lay_out
 from widgets.figures.machine_figure import MachineFigure, check_size
 from widgets.figures.position import position_packet
+from widgets.figures.present import missing_arcs
 from widgets.figures.strip import strip_packet
 from widgets.figures.token_dfa import token_figure
 
@@ -107,7 +109,6 @@ def machine_figures(
     form: Form = "characters",
     *,
     whole: bool = False,
-    sources: Iterable[int] = (),
 ) -> dict[str, MachineFigure]:
     """The three machines as figures, where they are small enough to be drawn whole.
 
@@ -116,7 +117,6 @@ def machine_figures(
         tokens: What the detokenizing FST shows.
         form: How the character FSA is drawn.
         whole: Also above 300 states.
-        sources: Token states whose arcs are drawn first, where not all arcs are.
 
     Returns:
         Without ``character_fsa`` and ``token_dfa`` where they are too large: then
@@ -130,8 +130,45 @@ def machine_figures(
         figures["character_fsa"] = character_figure(dfa, form)
     figures["detokenizing_fst"] = detokenizing_figure(dfa.vocabulary, tokens)
     if "character_fsa" in figures:
-        figures["token_dfa"] = token_figure(dfa, sources=sources, form=form)
+        figures["token_dfa"] = token_figure(dfa, form=form)
     return figures
+
+
+def drawn_figures(
+    dfa: TokenDFA,
+    tokens: Iterable[int] = (),
+    form: Form = "characters",
+    *,
+    whole: bool = False,
+    sources: Iterable[int] = (),
+) -> tuple[dict[str, MachineFigure], dict[str, Layout]]:
+    """The figures of `machine_figures`, and their layouts.
+
+    What no position changes is worked out once: the page's drawing and every still share it.
+
+    Args:
+        dfa, tokens, form, whole: As in `machine_figures`.
+        sources: The token states of the path, the present one first: what a cut drawing lacks
+            of their arcs is drawn onto it.
+
+    Returns:
+        By name.
+    """
+    if not check_size(drawn_states(dfa, form), whole=whole):
+        figures = machine_figures(dfa, tokens, form)
+        return figures, lay_out(figures)
+    drawn = draw_whole(dfa, form)
+    token, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
+    path = tuple(sources)
+    if path and not token.complete:
+        more = missing_arcs(dfa, token, layout, path[::-1], form)
+        token = replace(token, edges=(*token.edges, *more.edges))
+        layout = replace(layout, edges={**layout.edges, **more.places})
+    inner = {"detokenizing_fst": detokenizing_figure(dfa.vocabulary, tokens)}
+    return (
+        {**drawn.figures, **inner, "token_dfa": token},
+        {**drawn.layouts, **lay_out(inner), "token_dfa": layout},
+    )
 
 
 def machine_packet(
@@ -142,7 +179,6 @@ def machine_packet(
     form: Form = "characters",
     whole: bool = False,
     layout: bool = True,
-    sources: Iterable[int] = (),
 ) -> dict[str, object]:
     """Everything a page needs of a constraint, once.
 
@@ -153,20 +189,15 @@ def machine_packet(
         form: How the character FSA is drawn.
         whole: Also draw machines of more than 300 states.
         layout: Also lay them out; ``False`` where that comes later.
-        sources: Token states whose arcs are drawn first, where not all arcs are.
 
     Returns:
         Plain values for JSON.
     """
-    sources = tuple(sources)
-    if layout and not sources and check_size(drawn_states(dfa, form), whole=whole):
-        drawn = draw_whole(dfa, form)
-        inner = {"detokenizing_fst": detokenizing_figure(dfa.vocabulary, tokens)}
-        figures = {**drawn.figures, **inner}
-        layouts = {**drawn.layouts, **lay_out(inner)}
+    if layout:
+        figures, layouts = drawn_figures(dfa, tokens, form, whole=whole)
     else:
-        figures = machine_figures(dfa, tokens, form, whole=whole, sources=sources)
-        layouts = lay_out(figures, whole=whole) if layout else {}
+        figures = machine_figures(dfa, tokens, form, whole=whole)
+        layouts = dict[str, Layout]()
     source = dfa.constraint.source
     return {
         "key": key,

@@ -24,11 +24,11 @@ from widgets.figures.detokenizing_figure import relevant_tokens
 from widgets.figures.distribution import TINY_Z, Bar, bars, table_text
 from widgets.figures.geometry import Placed
 from widgets.figures.labels import byte_text, shorten
-from widgets.figures.layout import Layout, lay_out
+from widgets.figures.layout import Layout
 from widgets.figures.lit import Lit, lit
 from widgets.figures.machine_figure import MachineFigure
 from widgets.figures.mask import summary, token_order
-from widgets.figures.packets import machine_figures
+from widgets.figures.packets import drawn_figures
 from widgets.figures.palette import (
     INK,
     LINE,
@@ -212,8 +212,7 @@ def _machines(
         every = range(len(dfa.vocabulary))
         shown = tuple(t for t in every if dfa.vocabulary.tokens[t] is not None)
     along = [p.state for p in reversed(trace.positions[: k + 1]) if p.state >= 0]
-    figures = machine_figures(dfa, shown, sources=along)
-    layouts = lay_out(figures)
+    figures, layouts = drawn_figures(dfa, shown, sources=along)
     if "character_fsa" not in figures:
         machine = dfa.constraint.dfa
         path = run(machine, machine.start, trace.positions[k].data).tolist()
