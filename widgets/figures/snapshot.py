@@ -223,16 +223,16 @@ def _machines(
     token = trace.steps[k].token if k < len(trace.steps) else None
     marks = lit(trace, k, dfa, token=token, written=written)
     # The two machines with the same states show the same part of their axis.
-    here = f"q{character_view(dfa).node(trace.positions[k].char_state)}"
-    at = layouts["token_dfa"].nodes.get(here)
+    here = character_view(dfa).node(trace.positions[k].char_state)
     inside = next((n for n, mark in marks.nodes.items() if mark == "now" and n[0] == "t"), "t")
     y = top
-    for name in ("character_fsa", "detokenizing_fst", "token_dfa"):
+    places = {"character_fsa": f"c{here}", "detokenizing_fst": inside, "token_dfa": f"q{here}"}
+    for name, place in places.items():
         y += 22
         parts.append(text(PAD, y, TITLES[name], size=12, bold=True))
         x = PAD + len(TITLES[name]) * 7.9 + 14
         parts.append(text(x, y, figures[name].caption, size=11.5, fill=SOFT))
-        focus = at if name != "detokenizing_fst" else layouts[name].nodes.get(inside)
+        focus = layouts[name].nodes.get(place)
         y = _drawing(parts, figures[name], layouts[name], marks, y + 6, focus)
     return y
 
