@@ -1,8 +1,8 @@
 """One ES module per widget, joined from small files.
 
 A widget loads one module and cannot import a neighbour, and there is no build step. So a view is a
-file that only declares, and its module is `shared.js`, the views it is made of, and one line that
-exports a renderer. The stand-alone page runs the same text.
+file that only declares, and its module is the files that every view needs, the views it is made of,
+and one line that exports a renderer. The stand-alone page runs the same text.
 
 Every widget sends its module over the wire, and a notebook that keeps widgets keeps it too. So
 comments and indentation are left out, and what travels is a few lines that inflate the rest and
@@ -38,8 +38,11 @@ class Part(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
+EVERY: Final[tuple[str, ...]] = ("elements", "words", "page_state", "frame")
+"""The files that every view needs; a file has no imports, and its names are plain."""
+
 VIEWS: Final = {
-    "machines": Part("renderMachines", ("machine", "words", "around")),
+    "machines": Part("renderMachines", ("machine", "words", "around"), needs=("lit", "drawing")),
     "stepper": Part("renderStepper", ("words",), keys=True),
     "strip": Part("renderStrip", ("words",), needs=("traps",)),
     "distribution": Part("renderDistribution", ("machine", "words"), keys=True, needs=("why",)),
@@ -94,7 +97,7 @@ def script(view: str = "explorer") -> str:
     Args:
         view: A name of `VIEWS` or of `WHOLES`.
     """
-    names = ["shared", "frame"]
+    names: list[str] = [*EVERY]
     for part in WHOLES[view][1] if view in WHOLES else (view,):
         names += [*VIEWS[part].needs, part]
     if view in WHOLES:

@@ -22,10 +22,12 @@ from explorer.decoding.session import Session
 from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
 from widgets import bundle
+from widgets.answering import Answer, Answering, Message
+from widgets.controller import Controller
 from widgets.cursor import Cursor
 from widgets.editing import COMPILE
 from widgets.toy import ToyModel
-from widgets.view import SIZES, Answer, Answering, Controller, Message, warm
+from widgets.view import SIZES, warm
 from widgets.wire import Wire
 
 SHOWN: Final = ("place", "machine", "editor", "sampler", "line", "position")

@@ -18,7 +18,7 @@ from widgets.figures.present import missing_arcs
 from widgets.figures.token_dfa import Arcs
 
 if TYPE_CHECKING:
-    from widgets.view import Controller
+    from widgets.controller import Controller
 
 Packet = dict[str, object]
 Message = Mapping[str, Any]

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from widgets import bundle
+from widgets.answering import Answer, Message, error_packet
+from widgets.editing import written
 from widgets.figures.snapshot import Snapshot, snapshot
 from widgets.still import Still
-from widgets.view import Answer, Message, View, error_packet, written
+from widgets.view import View
 
 
 class Explorer(View):

@@ -4,7 +4,7 @@ These answers come after a step, never with it, and all but the verdict on a thr
 step waits for them. A question carries the position and the machine that the page shows; if the
 cursor has moved on before the work begins nothing is worked out, and the answer is ``None``.
 
-The handlers take the controller, as `widgets.view` calls them.
+The handlers take the controller, as `widgets.controller` calls them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from widgets.figures.traps import trap_packet
 from widgets.figures.why import more_packet, widening_packet
 
 if TYPE_CHECKING:
-    from widgets.view import Controller
+    from widgets.controller import Controller
 
 Packet = dict[str, object]
 Message = Mapping[str, Any]

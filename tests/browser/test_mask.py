@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -422,42 +422,23 @@ def test_by_probability_the_likeliest_come_first(notebook: Notebook, lab: Lab) -
     page.close()
 
 
-LARGE = '''
-import torch, transformers, explorer
-from importlib.resources import files
-from explorer.decoding.model import Reading
-class Small:
-    """Random weights over Tekken's 131,072 tokens."""
-    name = "small"
-    def __init__(self):
-        path = files("mistral_common") / "data" / "tekken_240911.json"
-        self.vocabulary = explorer.Vocabulary.from_file(str(path))
-        torch.manual_seed(0)
-        self.model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
-            vocab_size=131072, hidden_size=8, intermediate_size=8, num_hidden_layers=1,
-            num_attention_heads=1)).eval()
-    def encode_prompt(self, prompt):
-        return (1,)
-    def read(self, tokens):
-        with torch.no_grad():
-            return Reading(self.model(torch.tensor([list(tokens)])).logits[0, -1])
-'''
+LARGE = "import explorer\nfrom tests.browser.wide import wide\nfrom widgets import Explorer"
 
 
 def test_131_072_tokens_stand_by_class_and_five_can_be_seen(notebook: Notebook, lab: Lab) -> None:
     notebook.open(
         lab.code(
             "large.ipynb",
-            f"{LARGE}\nfrom widgets import Explorer\n"
-            f"e = Explorer(Small(), explorer.regex({DATE!r}))\ne.cursor.run(6)\n"
+            f"{LARGE}\n"
+            f"e = Explorer(wide(), explorer.regex({DATE!r}))\ne.cursor.run(6)\n"
             "e.cursor.jump(1)\ne",
         )
     )
     assert notebook.run_all()
     root = notebook.explorer()
-    names: dict[str, Any] = {}
-    exec(LARGE, names)
-    session = Session(names["Small"](), explorer.regex(DATE), sampler=Sampler(0.0))
+    from tests.browser.wide import wide
+
+    session = Session(wide(), explorer.regex(DATE), sampler=Sampler(0.0))
     session.run(6)
     trace = session.trace
     at(root, 1)

@@ -18,6 +18,7 @@ from explorer.decoding.load import load_model
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.session import Session
 from widgets import bundle
+from widgets.controller import Controller
 from widgets.cursor import Cursor
 from widgets.explorer import Explorer
 from widgets.parts import (
@@ -32,7 +33,7 @@ from widgets.parts import (
     TokenStrip,
 )
 from widgets.toy import ToyModel, toy_constraint
-from widgets.view import Controller, View
+from widgets.view import View
 
 PARTS = (
     ConstraintEditor, Distribution, Machines, Mask, OverTime, Reasons, SamplerControls, Stepper,

@@ -1,0 +1,104 @@
+// One machine as SVG: its nodes, its arcs, and the strip that shows all of a wide one.
+
+const LABEL = 12;
+
+/** From where to where a drawing reaches: two that share an axis share its height as well, of which one
+ * may need little. */
+function extent({ height, nodes, edges }) {
+  const ys = Object.values(nodes).flatMap(({ y, r }) => [y - r, y + r]);
+  for (const { path, y } of Object.values(edges)) {
+    ys.push(y - LABEL, y + 4);
+    for (const pair of path.match(/-?[\d.]+,-?[\d.]+/g) || []) ys.push(Number(pair.split(",")[1]));
+  }
+  const [top, bottom] = ys.reduce(([low, high], y) => [Math.min(low, y), Math.max(high, y)], [Infinity, -Infinity]);
+  return ys.length ? [Math.max(0, top - 4), Math.min(height, bottom + 4)] : [0, height];
+}
+
+let serial = 0;
+
+/** Draw one machine. Returns its svg and the maps that `lit` and `update` need. */
+function drawMachine(figure, layout, form) {
+  const id = "lmx" + ++serial;
+  const arrow = (name) =>
+    s("marker", { id: `${id}-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
+      s("path.m-" + name, { d: "M0,0.6 L8,4 L0,7.4 z" }));
+  const lines = s("g"), labels = s("g.words"), circles = s("g");
+  const svg = s("svg", { role: "img" }, s("title", {}, figure.caption || ""),
+    s("defs", {}, ["g", "past", "go"].map(arrow)), lines, circles, labels);
+  const arcs = new Map(), between = new Map(), nodes = new Map(), own = new Set();
+  const graph = { id, svg, arcs, between, nodes, layout, figure, form, own, top: Infinity, bottom: -Infinity };
+  graph.add = (edges, places) => {
+    for (const edge of edges) {
+      const place = places[edge.id];
+      if (!place || arcs.has(edge.id)) continue;
+      const g = s("g.a", { "data-arc": edge.id }, s("title", {}, edge.title || edge.label));
+      const d = place.path;
+      const line = s("path.line", { d, "marker-end": `url(#${id}-g)` });
+      g.append(s("path.hit", { d }), line);
+      const text = s("text" + (place.tucked ? ".tucked" : ""), { x: place.x, y: place.y, "data-arc": edge.id }, edge.label.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word)));
+      text.append(s("title", {}, edge.title || edge.label));
+      lines.append(g);
+      labels.append(text);
+      arcs.set(edge.id, { ...edge, g, text, line, words: [...text.querySelectorAll("tspan")], state: "" });
+      between.set(edge.source + ">" + edge.target, edge);
+    }
+  };
+  graph.drop = (ids) => {
+    for (const one of ids) {
+      const arc = arcs.get(one);
+      if (!arc) continue;
+      arc.g.remove();
+      arc.text.remove();
+      arcs.delete(one);
+      between.delete(arc.source + ">" + arc.target);
+    }
+  };
+  graph.frame = (top, bottom) => {
+    // It only grows, so that a step moves as little as can be.
+    graph.top = Math.min(graph.top, top);
+    graph.bottom = Math.max(graph.bottom, bottom);
+    svg.setAttribute("viewBox", `0 ${graph.top} ${layout.width} ${graph.bottom - graph.top}`);
+  };
+  graph.frame(...extent(layout));
+  graph.add(figure.edges, layout.edges);
+  for (const one of arcs.keys()) own.add(one);
+  for (const node of figure.nodes) {
+    const place = layout.nodes[node.id];
+    if (!place) continue;
+    const { x, y, r } = place;
+    const g = s("g.n." + node.kind, { "data-node": node.id }, s("title", {}, node.title || node.label));
+    if (node.start) {
+      const d = `M${x - r - 24},${y} L${x - r - 1},${y}`;
+      lines.append(s("path.st", { d, "marker-end": `url(#${id}-g)` }));
+    }
+    g.append(s("circle", { cx: x, cy: y, r }));
+    if (node.accepting && node.kind !== "done") g.append(s("circle.in", { cx: x, cy: y, r: Math.max(r - 4, 2) }));
+    if (r > 7 && node.label) g.append(s("text", { x, y: y + 4, "data-room": 2 * r - 5 }, node.label));
+    circles.append(g);
+    nodes.set(node.id, { g, state: "" });
+  }
+  for (const { x, y } of layout.returns || []) circles.append(s("g.n.back", {}, s("title", {}, "back to the root"), s("circle", { cx: x, cy: y, r: 4 })));
+  return graph;
+}
+
+/** A strip that shows all of a wide machine and which part of it is in view. A picture of the scroll
+ * bar, so nothing is lost without it. */
+function drawMap(layout, go) {
+  const window = s("rect.window", { y: 0, height: 12 });
+  const tall = Math.max(layout.height, 1);
+  const dots = new Map();
+  const svg = s("svg.lmx-map", { viewBox: `0 0 ${layout.width} 12`, preserveAspectRatio: "none", "aria-hidden": "true" }, window);
+  for (const [name, place] of Object.entries(layout.nodes)) {
+    const dot = s("rect", { x: place.x - place.r, width: 2 * place.r, y: 2 + (6.5 * place.y) / tall, height: 2 });
+    dots.set(name, dot);
+    svg.append(dot);
+  }
+  const jump = (event) => {
+    if (!event.buttons) return;
+    const box = svg.getBoundingClientRect();
+    go(((event.clientX - box.left) / box.width) * layout.width);
+  };
+  svg.addEventListener("pointerdown", jump);
+  svg.addEventListener("pointermove", jump);
+  return { svg, window, dots };
+}

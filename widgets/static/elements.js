@@ -1,0 +1,115 @@
+// Elements and their small changes: what every view is written with.
+//
+// Token text is data. It reaches the page as text nodes and attributes only, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element. Attributes that start with "on" are listeners; children are nodes or text. */
+function h(tag, attributes, ...children) {
+  const [name, ...classes] = tag.split(".");
+  const el = document.createElement(name || "div");
+  return fill(el, classes, attributes, children);
+}
+
+/** An SVG element; as `h`. */
+function s(tag, attributes, ...children) {
+  const [name, ...classes] = tag.split(".");
+  return fill(document.createElementNS(SVG, name), classes, attributes, children);
+}
+
+function fill(el, classes, attributes, children) {
+  if (classes.length) el.classList.add(...classes);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) el.addEventListener(key.slice(2), value);
+    else el.setAttribute(key, value === true ? "" : String(value));
+  }
+  el.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return el;
+}
+
+/** Replace what an element holds. */
+function put(el, ...children) {
+  el.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return el;
+}
+
+/** Let an element hold this text. What says so already is not touched: that would lay it out anew. */
+function say(el, text) {
+  if (el.textContent !== text || el.childElementCount) el.textContent = text;
+  return el;
+}
+
+/** Set an attribute that differs. */
+function mark(el, name, value) {
+  if (el.getAttribute(name) !== String(value)) el.setAttribute(name, value);
+}
+
+/** The inner size of an element, kept up to date. To ask the element itself in the midst of changes
+ * would lay out the whole page at once, and then again. */
+function sizeOf(el, changed = () => {}) {
+  const size = { width: 0, height: 0, end: () => observer.disconnect() };
+  size.read = () => {
+    const before = [size.width, size.height];
+    [size.width, size.height] = [el.clientWidth, el.clientHeight];
+    return before[0] !== size.width || before[1] !== size.height;
+  };
+  const observer = new ResizeObserver(() => size.read() && changed());
+  observer.observe(el);
+  size.read();
+  return size;
+}
+
+/** Calls back when no step has come for `wait` milliseconds, at the latest after `most`: what is then
+ * asked of the kernel is in no step's way. */
+function eased(ui, wait, most, callback) {
+  let timer = 0;
+  let since = 0;
+  const ring = () => {
+    const left = since + most - performance.now();
+    if (ui.moving() && left > 0) return (timer = setTimeout(ring, Math.min(wait, left)));
+    timer = since = 0;
+    callback();
+  };
+  const again = () => {
+    since ||= performance.now();
+    clearTimeout(timer);
+    timer = setTimeout(ring, Math.max(0, Math.min(wait, since + most - performance.now())));
+  };
+  again.end = () => clearTimeout(timer);
+  return again;
+}
+
+/** A box that takes keys for itself: what is typed here does not reach the notebook. Inside
+ * another one it is only named, because the outer box listens to the keys. */
+function island(el, label) {
+  if (label) {
+    el.setAttribute("role", "group");
+    el.setAttribute("aria-label", label);
+  }
+  if (el.parentElement && el.parentElement.closest(".lmx")) return el;
+  el.classList.add("lmx");
+  el.setAttribute("data-lm-suppress-shortcuts", "true");
+  el.addEventListener("keydown", (event) => event.stopPropagation());
+  el.addEventListener("paste", (event) => event.stopPropagation());
+  return el;
+}
+
+const isTextField = (el) =>
+  el instanceof HTMLTextAreaElement ||
+  el instanceof HTMLSelectElement ||
+  (el instanceof HTMLInputElement && !["checkbox", "range", "button"].includes(el.type));
+
+/** How much larger an element is on the screen than in its own pixels: pointers and boxes are told
+ * in those of the screen. */
+function zoomOf(el) {
+  const root = el.closest(".lmx");
+  return (root && root.offsetWidth && root.getBoundingClientRect().width / root.offsetWidth) || 1;
+}
+
+/** Offer a text as a file. */
+function save(name, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}

@@ -1,0 +1,106 @@
+// Numbers, bytes and token texts as one reads them.
+
+const FORMAT = new Intl.NumberFormat("en-US");
+const count = (n) => FORMAT.format(Number(n));
+/** A probability in per cent, short. */
+function percent(p) {
+  if (p === null || p === undefined || p <= 0) return "–";
+  const value = 100 * p;
+  if (value >= 9.95) return value.toFixed(0);
+  if (value >= 0.095) return value.toFixed(1).replace(/\.0$/, "");
+  return "<0.1";
+}
+/** A number between 0 and 1, short; a tiny one in powers of ten. */
+function mass(z) {
+  if (z === null || z === undefined) return "–";
+  if (z === 0) return "0";
+  if (z >= 0.995) return z >= 0.9995 ? "1" : z.toFixed(3);
+  if (z >= 0.01) return z.toFixed(2);
+  const [digit, power] = z.toExponential(0).split("e");
+  return digit + "·10" + [...power].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "")).join("");
+}
+const bits = (x) => (x === null || x === undefined ? "–" : x.toFixed(1));
+
+function bytesOf(base64) {
+  const raw = atob(base64 || "");
+  const out = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) out[i] = raw.charCodeAt(i);
+  return out;
+}
+
+/** The bytes behind base64 of zlib. */
+async function unpack(base64) {
+  const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
+}
+
+/** Whether bit i is set; the first bit is the highest of the first byte. */
+const bit = (row, i) => (row[i >> 3] >> (7 - (i & 7))) & 1;
+
+const BLANK = { " ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍" };
+const blank = (sign, title) => h("i.lmx-blank", { title }, sign);
+
+/** Raw text as nodes. White space and control characters are styled signs, so that they can be
+ * told from the same signs written by a token. */
+function visible(text) {
+  return [...text].map((c) => {
+    const code = c.codePointAt(0);
+    if (!/[\p{C}\p{Z}]/u.test(c)) return c;
+    const name = "U+" + code.toString(16).toUpperCase().padStart(4, "0");
+    return blank(BLANK[c] || name, name);
+  });
+}
+
+const ESCAPE = /\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt\\␣])|␣/g;
+const SIGNS = { n: "⏎", r: "␍", t: "⇥" };
+
+/** Readable text, as the figures write it, as nodes: blanks and escapes become styled signs. */
+function readable(text) {
+  const out = [];
+  let at = 0;
+  for (const found of text.matchAll(ESCAPE)) {
+    if (found.index > at) out.push(text.slice(at, found.index));
+    at = found.index + found[0].length;
+    const escaped = found[1];
+    if (!escaped) out.push(blank("␣", "space"));
+    else if (escaped === "\\" || escaped === "␣") out.push(escaped);
+    else out.push(blank(SIGNS[escaped] || escaped.replace(/^x/, "").toUpperCase(), "\\" + escaped));
+  }
+  if (at < text.length) out.push(text.slice(at));
+  return out;
+}
+
+/** Bytes as characters with their place; what is no character as hexadecimal. */
+function characters(bytes) {
+  const out = [];
+  for (let at = 0; at < bytes.length; ) {
+    const lead = bytes[at];
+    const wanted = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 1;
+    let text = "";
+    let size = wanted;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array(bytes.slice(at, at + wanted)));
+    } catch {
+      size = 1;
+    }
+    out.push({ nodes: text ? visible(text) : [blank(lead.toString(16).toUpperCase().padStart(2, "0"), "a byte")], at, size });
+    at += size;
+  }
+  return out;
+}
+
+/** A pattern with spans underlined; offsets are in characters, not in UTF-16 units. */
+function underlinedPattern(pattern, spans) {
+  const chars = [...pattern];
+  const marked = new Uint8Array(chars.length + 1);
+  for (const [start, end] of spans || []) marked.fill(1, start, end);
+  const out = h("code.pattern");
+  for (let i = 0; i < chars.length; ) {
+    let j = i;
+    while (j < chars.length && marked[j] === marked[i]) j++;
+    const text = chars.slice(i, j).join("");
+    out.append(marked[i] ? h("span.expect", {}, text) : text);
+    i = j;
+  }
+  return out;
+}
