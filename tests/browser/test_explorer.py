@@ -40,8 +40,8 @@ def allowed(root: Locator) -> list[int]:
     """The ids that the toy's mask shows as allowed; it follows the numbers by a few frames."""
     root.locator(".lmx-cell").first.wait_for()
     root.page.wait_for_function(
-        "(root) => root.querySelector('.where').textContent.match(/[0-9]+/)[0]"
-        " === root.dataset.shown",
+        "(root) => !root.dataset.shown"  # A part alone tells of one.
+        " || root.querySelector('.where').textContent.match(/[0-9]+/)[0] === root.dataset.shown",
         arg=root.element_handle(),
     )
     settle(root.page)
