@@ -168,7 +168,11 @@ def test_edge_anchors_change_nothing(pattern: str) -> None:
         return
     simplified = without_edge_anchors(tree.root)
     resolver = Resolver(tree.root, Meter())
-    whole, simple = resolver.language(tree.root), resolver.language(simplified)
+    try:
+        whole, simple = resolver.language(tree.root), resolver.language(simplified)
+    except BudgetExceeded:  # Lookaheads in lookaheads of bounded repeats multiply.
+        assume(False)
+        return
     assert difference(whole, simple, Meter()).num_states == 0
     assert difference(simple, whole, Meter()).num_states == 0
 
