@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
 from traitlets import TraitError
 
+from explorer.automata.constraint import regex
+from explorer.decoding.load import load_model
 from explorer.decoding.session import Session
 from explorer.errors import ExplorerError
 from widgets import kinds
 from widgets.cursor import MOST_LINES, Cursor
 from widgets.explorer import Explorer, error_packet, written
+from widgets.figures import packets
+from widgets.figures.drawn import draw_whole
+from widgets.figures.layout import Layout, lay_out
+from widgets.figures.machine_figure import MachineFigure
 from widgets.figures.packets import decompress
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 
@@ -249,6 +255,34 @@ def test_a_still_holds_the_machines_and_the_run(page: Page) -> None:
     assert bundle is not None
     assert {"image/svg+xml", "text/plain"} <= set(bundle[0])
     assert any("widget-view" in kind for kind in bundle[0])
+
+
+def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    # More arcs than are drawn: the still adds those of the path, and lays nothing out again.
+    made = Explorer(load_model("tiny", device="cpu"), regex("[a-z]{60}"))
+    dfa = made.session.dfa
+    assert dfa is not None
+    assert not draw_whole(dfa).figures["token_dfa"].complete
+    made.cursor.run(6)
+    laid: list[str] = []
+
+    def counted(figures: Mapping[str, MachineFigure]) -> dict[str, Layout]:
+        laid.extend(figures)
+        return lay_out(figures)
+
+    monkeypatch.setattr(packets, "lay_out", counted)
+    root = ElementTree.fromstring(made.snapshot().svg)
+    assert laid == ["detokenizing_fst"]
+    # A chain is as high as its states, however high the machine below it is.
+    heights = [float(node.get("height", "0")) for node in root if node.tag.endswith("svg")]
+    assert len(heights) == 3 and heights[0] < 60 < heights[2]
+    # The arc that the last step took is among those drawn.
+    state, target = (made.trace.positions[k].char_state for k in (5, 6))
+    path = [position.state for position in reversed(made.trace.positions)]
+    figures, layouts = packets.drawn_figures(dfa, sources=path)
+    assert f"q{state}-q{target}" in {edge.id for edge in figures["token_dfa"].edges}
+    assert f"q{state}-q{target}" in layouts["token_dfa"].edges
+    made.close()
 
 
 def test_the_construction_has_four_stages(page: Page) -> None:

@@ -291,33 +291,21 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     h("span.lmx-tok" + (ui.isText(id) ? "" : ".special"), { "data-token": id, title: "id " + id },
       ui.isText(id) ? readable(ui.text(id)) : ui.text(id));
   ui.tokens = () => (ui.line.strip && ui.line.strip.tokens) || [];
-  /** What a token does byte by byte at the present position; undefined until it has arrived. */
-  ui.walk = (token) => {
+  /** What is asked of a token at the present position, once: undefined until the answer has arrived,
+   * null where there is none, because each frame would ask again. Another machine forgets it. */
+  const asked = (known, type, field) => (token) => {
     const key = pathKey(ui, ui.position.k) + "|" + token;
-    if (!ui.walks.has(key)) {
-      ui.walks.set(key, undefined);
-      ui.ask("walk", { token, k: ui.position.k }).then((answer) => {
-        if (answer.ok) ui.walks.set(key, answer.walk);
-        // Not asked again: each frame would. Another machine forgets it.
-        else ui.walks.set(key, null);
+    if (!known.has(key)) {
+      known.set(key, undefined);
+      ui.ask(type, { token, k: ui.position.k }).then((answer) => {
+        known.set(key, answer.ok ? answer[field] : null);
         ui.changed();
       });
     }
-    return ui.walks.get(key);
+    return known.get(key);
   };
-  /** The explanation of a token at the present position; undefined until it has arrived. */
-  ui.why = (token) => {
-    const key = pathKey(ui, ui.position.k) + "|" + token;
-    if (!ui.reasons.has(key)) {
-      ui.reasons.set(key, undefined);
-      ui.ask("why", { token, k: ui.position.k }).then((answer) => {
-        if (answer.ok) ui.reasons.set(key, answer.explanation);
-        else ui.reasons.set(key, null);
-        ui.changed();
-      });
-    }
-    return ui.reasons.get(key);
-  };
+  ui.walk = asked(ui.walks, "walk", "walk"); // Byte by byte.
+  ui.why = asked(ui.reasons, "why", "explanation");
   /** The token that the machines show: inside it, under the pointer, or selected. */
   ui.shown = () => {
     if (ui.inside) return { token: ui.inside.walk.token, walk: ui.inside.walk, byte: ui.inside.byte };
