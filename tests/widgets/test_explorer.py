@@ -19,6 +19,7 @@ from explorer.errors import ExplorerError
 from widgets import kinds
 from widgets.cursor import MOST_LINES, Cursor
 from widgets.explorer import Explorer, error_packet, written
+from widgets.figures import drawn as drawn_once
 from widgets.figures import packets
 from widgets.figures.drawn import draw_whole
 from widgets.figures.layout import Layout, lay_out
@@ -262,26 +263,35 @@ def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.Monke
     made = Explorer(load_model("tiny", device="cpu"), regex("[a-z]{60}"))
     dfa = made.session.dfa
     assert dfa is not None
-    assert not draw_whole(dfa).figures["token_dfa"].complete
-    made.cursor.run(6)
+    drawn = {edge.id for edge in draw_whole(dfa).figures["token_dfa"].edges}
+    made.cursor.run(3)
+    here = made.session.position.char_state
+    # A token whose arc the cut drawing leaves out.
+    token = next(
+        token
+        for token in made.session.allowed().nonzero()[0].tolist()
+        if f"q{here}-q{dfa.char_state[dfa.step(made.session.state, token)]}" not in drawn
+    )
+    made.cursor.step(token)
     laid: list[str] = []
 
     def counted(figures: Mapping[str, MachineFigure]) -> dict[str, Layout]:
         laid.extend(figures)
         return lay_out(figures)
 
-    monkeypatch.setattr(packets, "lay_out", counted)
+    for module in (packets, drawn_once):
+        monkeypatch.setattr(module, "lay_out", counted)
     root = ElementTree.fromstring(made.snapshot().svg)
     assert laid == ["detokenizing_fst"]
     # A chain is as high as its states, however high the machine below it is.
     heights = [float(node.get("height", "0")) for node in root if node.tag.endswith("svg")]
     assert len(heights) == 3 and heights[0] < 60 < heights[2]
-    # The arc that the last step took is among those drawn.
-    state, target = (made.trace.positions[k].char_state for k in (5, 6))
+    # The arc that the step took is drawn.
     path = [position.state for position in reversed(made.trace.positions)]
     figures, layouts = packets.drawn_figures(dfa, sources=path)
-    assert f"q{state}-q{target}" in {edge.id for edge in figures["token_dfa"].edges}
-    assert f"q{state}-q{target}" in layouts["token_dfa"].edges
+    taken = f"q{here}-q{made.session.position.char_state}"
+    assert taken in {edge.id for edge in figures["token_dfa"].edges}
+    assert taken in layouts["token_dfa"].edges
     made.close()
 
 
