@@ -188,3 +188,18 @@ def test_standard_output_may_be_any_stream(tokenizer: Path) -> None:
     with contextlib.redirect_stdout(caught):
         assert cli.main(words) == 0
     assert "(foo)+d  over 97 ids" in caught.getvalue()
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_trace_that_is_not_there_has_a_remedy(
+    form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "none.json")
+    assert cli.main(["why", path, "--step", "1", "--token", "a", *form]) == 2
+    said = capsys.readouterr()
+    if form:
+        error = json.loads(said.out)["error"]
+        assert (error["kind"], error["evidence"]) == ("FileNotFoundError", {"path": path})
+        assert error["message"].startswith(path) and error["remedy"]
+    else:
+        assert said.err.startswith(f"explorer: {path}: ") and "Give the path" in said.err

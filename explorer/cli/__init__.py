@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 import explorer
 from explorer.cli import compile, demo, doctor, lab, trace, why
+from explorer.cli.options import file_error
 from explorer.errors import ExplorerError
 
 
@@ -54,6 +55,6 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"explorer: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"explorer: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr)
+        print(f"explorer: {file_error(error)}", file=sys.stderr)
         return 2
     return status or 0

@@ -33,6 +33,7 @@ from explorer.cli.options import (
     add_eos,
     add_json,
     constraint_of,
+    file_error,
 )
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
@@ -95,16 +96,14 @@ def run(arguments: argparse.Namespace) -> int:
         return _answer(arguments)
     try:
         return _answer(arguments)
-    except ExplorerError as error:
+    except (ExplorerError, OSError) as raised:
+        error = file_error(raised) if isinstance(raised, OSError) else raised
         evidence = dict(error.evidence)
         place = {name: evidence[name] for name in ("stage", "offset") if name in evidence}
         _print_json({"error": {
-            "kind": type(error).__name__, "message": error.message, "remedy": error.remedy,
+            "kind": type(raised).__name__, "message": error.message, "remedy": error.remedy,
             "evidence": evidence, **place,
         }})  # fmt: skip
-    except OSError as error:
-        message = f"{error.filename or 'file'}: {error.strerror or error}"
-        _print_json({"error": {"kind": type(error).__name__, "message": message, "remedy": ""}})
     return UNUSABLE
 
 
