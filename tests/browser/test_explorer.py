@@ -32,19 +32,33 @@ STEP, BACK, START, END = "step (→)", "back (←)", "to the start (Home)", "to 
 
 
 def at(root: Locator, position: int, more: str = "") -> None:
-    """Wait until the page shows a position."""
+    """Wait until the page shows a position, and all that follows the numbers is there."""
     root.locator(".where", has_text=re.compile(rf"^position {position}\b.*{more}")).wait_for()
+    rest(root, position)
+
+
+def rest(root: Locator, position: int | None = None) -> None:
+    """Wait until the page has come to rest: figures, reasons and traps come after the numbers.
+
+    Without a position, at the one that it tells itself, if it tells one.
+    """
+    root.page.wait_for_function(
+        """([el, wanted]) => {
+            const root = el.closest('[data-rest]');
+            const where = root.querySelector('.where');
+            const k = wanted ?? (where && Number(where.textContent.match(/[0-9]+/)[0]));
+            const rest = root.dataset.rest;
+            return rest && (k === null || Number(rest.split(' ')[0]) === k);
+        }""",
+        arg=[root.element_handle(), position],
+    )
+    settle(root.page)
 
 
 def allowed(root: Locator) -> list[int]:
-    """The ids that the toy's mask shows as allowed; it follows the numbers by a few frames."""
+    """The ids that the toy's mask shows as allowed."""
     root.locator(".lmx-cell").first.wait_for()
-    root.page.wait_for_function(
-        "(root) => !root.dataset.shown"  # A part alone tells of one.
-        " || root.querySelector('.where').textContent.match(/[0-9]+/)[0] === root.dataset.shown",
-        arg=root.element_handle(),
-    )
-    settle(root.page)
+    rest(root)
     return root.evaluate(
         "(root) => [...root.querySelectorAll('.lmx-cell.on')].map((e) => Number(e.dataset.token))"
     )
@@ -378,10 +392,12 @@ def test_text_has_contrast(theme: str, notebook: Notebook, lab: Lab) -> None:
         press(root, STEP)
         at(root, 1)
     toy.locator(".lmx-traps summary").click()
+    toy.locator(".lmx-trap").first.wait_for()
     toy.locator(".lmx-groups:not(.old) .lmx-group").first.wait_for()
     seen = page.evaluate(CONTRAST, list(PARTS_WITH_TEXT))
     toy.locator(f'.lmx-row[data-token="{FOR}"]').click()
     toy.locator(".lmx-why .lmx-act").wait_for()
+    rest(toy)
     seen += page.evaluate(CONTRAST, list(PARTS_WITH_TEXT))
     marks = page.evaluate(MARKS)
     page.evaluate(change, "JupyterLab Light")
@@ -507,6 +523,8 @@ def test_the_projector_size_is_larger_and_pointers_hit(toy: Locator, notebook: N
     assert box is not None
     page.mouse.click(box["x"] + 10, box["y"] + box["height"] * 1.5 / 3)
     at(toy, 1)
+    box = sheet.bounding_box()  # What came since may have moved it.
+    assert box is not None
     page.mouse.move(box["x"] + box["width"] * 5.5 / 6, box["y"] + box["height"] * 2.5 / 3)
     toy.locator(".lmx-past .lmx-named", has_text="position 2: 3 allowed · EOS masked").wait_for()
     quiet(notebook)

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.browser.conftest import PATIENCE, Lab, Notebook
-from tests.browser.test_explorer import BACK, FOO, FOOD, STEP, TOY, allowed, at, press, settle
+from tests.browser.test_explorer import BACK, FOO, FOOD, STEP, TOY, allowed, at, press, rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -121,6 +121,7 @@ def test_the_still_follows_in_quiet_and_never_during_play(notebook: Notebook, la
     toy.get_by_role("button", name="play or pause (space)").click()
     assert "Position 1:" in before
     assert during == before
+    rest(toy)  # A step may have been under way.
     where = toy.locator(".where").inner_text()
     found = re.match(r"position (\d+)", where)
     assert found is not None
@@ -179,17 +180,16 @@ def test_a_restarted_kernel(toy: Locator, notebook: Notebook) -> None:
     page.evaluate("() => { window.jupyterapp.commands.execute('kernelmenu:restart'); }")
     page.locator(".jp-Dialog .jp-mod-accept").click()
     toy.locator(".lmx-note", has_text="kernel restarted: run the cell").wait_for()
+    rest(toy)
     for name in ("Fork", "play or pause (space)", "to the end (End)"):
         assert toy.get_by_role("button", name=name).is_disabled()
     assert toy.get_by_role("textbox", name="constraint").is_disabled()
     for k in (1, 0):
         press(toy, BACK)
         at(toy, k)
-        settle(page)
         assert toy.locator(".lmx-facts").inner_text() == seen[k]
     press(toy, STEP)
     at(toy, 1)
-    settle(page)
     assert toy.locator(".lmx-facts").inner_text() == seen[1] != seen[0]
     # The cell, run again, is a new explorer at the start.
     assert notebook.run_all()

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import STEP, TOY, at, press, quiet
+from tests.browser.test_explorer import STEP, TOY, at, press, quiet, rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -65,6 +65,7 @@ def test_the_byte_form_and_back(notebook: Notebook, lab: Lab) -> None:
     assert dots > 4
     assert characters.get_by_role("button", name="bytes").get_attribute("aria-pressed") == "true"
     # Both machines have the form, and a step lights the arcs of its bytes.
+    rest(root)
     assert machine(root, "token_dfa").locator(".n.dot").count() == dots
     press(root, STEP)
     at(root, 1)
@@ -177,6 +178,7 @@ def test_a_machine_as_a_table_by_keyboard(notebook: Notebook, lab: Lab) -> None:
     toggle.focus()
     notebook.page.keyboard.press("Enter")
     rows = tokens.locator("tr[data-row]")
+    rows.first.wait_for()
     assert rows.count() == 8
     # After foo we are at state 3: its arcs are marked, not by colour alone.
     marked = tokens.locator('tr[aria-current="true"]')

@@ -17,7 +17,7 @@ import explorer
 from explorer.decoding.sampler import Sampler
 from explorer.decoding.session import Session
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import STEP, at, press, settle
+from tests.browser.test_explorer import STEP, at, press, rest, settle
 from widgets import bundle
 from widgets.explorer import Explorer
 from widgets.figures.mask import order_packet, token_order
@@ -44,7 +44,8 @@ LIT = """(root) => {
 
 
 def at_rest(root: Locator) -> None:
-    """Wait until the bitmap stays where it is: reasons and drawings come after the numbers."""
+    """Wait until all is there, and the bitmap stays where it is."""
+    rest(root)
     same, before = 0, None
     while same < 4:
         root.page.wait_for_timeout(120)
@@ -482,6 +483,7 @@ def test_a_thousand_positions_are_bounded_and_grow_by_a_row(notebook: Notebook, 
         "() => document.querySelector('.lmx-history canvas').height === 1000"
     )
     assert box.evaluate("(box) => box.clientHeight <= 160 && box.scrollHeight > 3000")
+    rest(root)
     option = root.locator('.lmx-part-mask option[value="probability"]')
     assert option.is_disabled() and "no model" in option.inner_text()
     here = root.locator(".lmx-history .here")

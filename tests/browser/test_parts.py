@@ -21,6 +21,7 @@ from tests.browser.test_explorer import (
     classes,
     press,
     quiet,
+    rest,
     settle,
 )
 from widgets.toy import ToyModel, toy_constraint
@@ -71,7 +72,8 @@ def test_parts_in_cells_of_their_own_follow_each_other(notebook: Notebook, lab: 
 
     def agree(session: Session) -> None:
         at(steps, session.index)
-        settle(page)
+        for one in (machines, mask):
+            rest(one, session.index)
         assert allowed(mask) == session.allowed().nonzero()[0].tolist()
         state = session.trace.positions[session.index].char_state
         assert now(machines) == {"character_fsa": {f"c{state}"}, "token_dfa": {f"q{state}"}}
@@ -129,7 +131,6 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
 
     def agree() -> None:
         at(root, max(session.index for session in sessions))
-        settle(page)
         for side, session in zip(sides, sessions, strict=True):
             tokens = side.locator(".lmx-strip .lmx-tok:not(.ahead)").all()
             shown = [int(token.get_attribute("data-token") or -1) for token in tokens]
@@ -174,7 +175,6 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
     root.get_by_label("take it on both sides").check()
     sides[0].locator(f'.lmx-row[data-token="{FOO}"]').first.click()
     at(root, 1)
-    settle(page)
     for side in sides:
         taken = side.locator(".lmx-strip .last")
         assert taken.get_attribute("data-token") == str(FOO)
@@ -189,7 +189,6 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
     at(root, 0)
     press(root, STEP)
     at(root, 1)
-    settle(page)
     for side, session in zip(sides, sessions, strict=True):
         session.jump(0)
         session.step(FOO)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import REPOSITORY, Lab, Notebook
-from tests.browser.test_explorer import FOOD, FOR, STEP, TOY, at, press
+from tests.browser.test_explorer import FOOD, FOR, STEP, TOY, at, press, rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -47,7 +47,7 @@ def take(root: Locator, path: Path) -> None:
     """The whole of it, once it has come to rest."""
     page = root.page
     page.mouse.move(3, 3)
-    root.locator(".lmx-groups.old").first.wait_for(state="detached")
+    rest(root)
     before, box = None, root.bounding_box()
     while before != box:  # Nothing grows any more.
         page.wait_for_timeout(500)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import STEP, TOY, allowed, at, press, quiet
+from tests.browser.test_explorer import STEP, TOY, allowed, at, press, quiet, rest
 from tests.browser.test_screenshots import theme
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def ask(root: Locator, token: int) -> Locator:
     """Click a masked token's bar, and wait for the whole answer."""
     row(root, token).click()
     panel(root).locator(".nearest").wait_for()
+    rest(root)
     return panel(root)
 
 
@@ -138,6 +139,7 @@ def test_the_panel_opens_from_wherever_a_token_is_shown(toy: Locator, notebook: 
     # The name of an allowed token asks too; the rest of its row takes it.
     row(toy, FOO).locator(".lmx-tok").click()
     title.get_by_text("allowed?").wait_for()
+    rest(toy)
     assert in_view(panel(toy))
     panel(toy).locator("code", has_text="foofoofood").wait_for()
     panel(toy).get_by_role("button", name="take it").click()
@@ -206,6 +208,7 @@ def test_groups_filter_the_mask_and_the_bars(toy: Locator, notebook: Notebook) -
     for number, token in enumerate((FOR, EOS, OO)):
         groups.nth(number).click()
         toy.locator(f'.lmx-cell.hit[data-token="{token}"]').wait_for()
+        rest(toy)
         assert toy.locator(".lmx-cell.hit").count() == 1
         shown = toy.locator(".lmx-part-distribution .lmx-rows").first.locator(
             "[data-token].lmx-row"
@@ -213,6 +216,7 @@ def test_groups_filter_the_mask_and_the_bars(toy: Locator, notebook: Notebook) -
         assert [one.get_attribute("data-token") for one in shown.all()] == [str(token)]
     toy.get_by_role("button", name="show all tokens again").click()
     toy.locator(".lmx-cell.hit").wait_for(state="detached")
+    rest(toy)
     assert toy.locator(".lmx-part-distribution .lmx-row[data-token]").count() == 6
     quiet(notebook)
 
@@ -230,6 +234,7 @@ def test_a_greedy_trap_is_marked_at_its_position(night: Locator, notebook: Noteb
     mark.click()
     shown = night.locator(".lmx-trap-panel")
     shown.wait_for()
+    rest(night)
     assert in_view(shown)
     assert "Remedy" in shown.inner_text()
     assert "feasible mass after it" in shown.inner_text()
@@ -281,6 +286,7 @@ def test_the_page_without_a_kernel_has_the_reasons(toy: Locator, notebook: Noteb
     alone.on("pageerror", lambda error: errors.append(str(error)))
     alone.goto(path.as_uri())
     root = alone.locator(".lmx-root")
+    rest(root)
     found = ask(root, FOR)
     assert in_view(found)
     assert found.locator(".boxes span").all_inner_texts() == ["f", "o", "r"]

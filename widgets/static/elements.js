@@ -69,14 +69,20 @@ function eased(ui, wait, most, callback) {
     const left = since + most - performance.now();
     if (ui.moving() && left > 0) return (timer = setTimeout(ring, Math.min(wait, left)));
     timer = since = 0;
+    ui.due.delete(again);
     callback();
+    ui.changed();
   };
   const again = () => {
     since ||= performance.now();
     clearTimeout(timer);
     timer = setTimeout(ring, Math.max(0, Math.min(wait, since + most - performance.now())));
+    ui.due.add(again);
   };
-  again.end = () => clearTimeout(timer);
+  again.end = () => {
+    clearTimeout(timer);
+    ui.due.delete(again);
+  };
   return again;
 }
 

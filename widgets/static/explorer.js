@@ -40,8 +40,6 @@ export function renderExplorer({ model, el }) {
   };
   listen(root, ui);
   const off = ui.on("change", update);
-  // Up to which position all parts are drawn: for whoever waits for it.
-  ui.on("after", () => mark(root, "data-shown", ui.position ? ui.position.k : ""));
   update();
   return () => {
     off();

@@ -63,7 +63,10 @@ function frame(model, root, ...uis) {
     update();
   };
   model.on("msg:custom", heard);
-  const ends = uis.flatMap((ui) => [ui.on("change", update), ui.on("live", (text) => say(live, text))]);
+  // For whoever waits until all is there: the positions at which the page has come to rest.
+  const rest = () => mark(root, "data-rest", uis.every((ui) => ui.still()) ? uis.map((ui) => (ui.position ? ui.position.k : "-")).join(" ") : "");
+  const unrest = () => mark(root, "data-rest", "");
+  const ends = uis.flatMap((ui) => [ui.on("after", rest), ui.on("asked", unrest), ui.on("change", update), ui.on("live", (text) => say(live, text))]);
   update();
   return {
     note, failure, live, size, tasks,

@@ -95,7 +95,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     if (ranked && ranked.key === key) return ranked.ids ? ranked : null;
     ranked = { key };
     ui.ask("order", { k: p.k }, "sorting by probability").then(async (answer) => {
-      const found = answer.ok ? await readOrder(answer.order) : null;
+      const found = answer.ok ? await ui.during(readOrder(answer.order)) : null;
       if (!ranked || ranked.key !== key) return; // One has gone on meanwhile.
       if (!found) chosen = null;
       ranked = found && { key, ...found };

@@ -60,7 +60,7 @@ function patched(before, change) {
  * after a step has the tokens and the numbers, and waits for no drawing. `wants` names what is asked for unasked: a view
  * that stands alone leaves out what it does not show. */
 function pageState(model, wants = ["machine", "words", "around"]) {
-  const listeners = { change: new Set(), after: new Set(), live: new Set() };
+  const listeners = { change: new Set(), after: new Set(), live: new Set(), asked: new Set() };
   let frame = 0;
   let second = 0;
   const ui = {
@@ -75,6 +75,17 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     gone: false, // the kernel is
     busy: 0,
     theme: 0, // grows with each change of the colours
+    due: new Set(), // what will be asked for, or is being read, without anybody's doing
+  };
+  /** Not at rest until this work has ended. */
+  ui.during = async (work) => {
+    ui.due.add(work);
+    try {
+      return await work;
+    } finally {
+      ui.due.delete(work);
+      ui.changed();
+    }
   };
   ui.on = (what, callback) => {
     listeners[what].add(callback);
@@ -115,7 +126,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     if (ui.around && ui.around.path === key) return;
     ui.around = { ...ui.around, path: key };
     const answer = await ui.ask("around", { k: ui.position.k, also: ui.also, packed: true });
-    if (answer.packed) answer.around = JSON.parse(new TextDecoder().decode(await unpack(answer.packed)));
+    if (answer.packed) answer.around = JSON.parse(new TextDecoder().decode(await ui.during(unpack(answer.packed))));
     if (answer.ok && answer.around && ui.around.path === key) {
       // The same figure stays the same object, so that it is not drawn again.
       const found = answer.around.key === ui.around.key ? ui.around : answer.around;
@@ -142,6 +153,8 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   let number = 0;
   /** Whether a step is under way. */
   ui.moving = () => [...waiting.values()].some((entry) => entry.moves);
+  /** Whether all that follows a change is there. What takes long and says so is not waited for. */
+  ui.still = () => !ui.due.size && [...waiting.values()].every((entry) => entry.tells);
   // What takes long, by number: {doing, words, since}. `frame` shows it, and how to call it off.
   ui.tasks = new Map();
   /** Ask the kernel. `doing` says what may take long, and then it can be called off. */
@@ -158,7 +171,8 @@ function pageState(model, wants = ["machine", "words", "around"]) {
         }
         ui.changed();
       }, PATIENCE);
-      waiting.set(re, { resolve, timer, doing, counted: false, moves: MOVES.has(type) });
+      waiting.set(re, { resolve, timer, doing, counted: false, moves: MOVES.has(type), tells: !!doing || !!content.later });
+      for (const callback of listeners.asked) callback();
       model.send({ type, re, seen: ui.line.generation, ...content });
     });
   const settle = (re, content) => {
@@ -208,7 +222,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   model.on("comm:close", ui.lost);
 
   const useMachine = async (packet) => {
-    const raw = await unpack(packet.token_class);
+    const raw = await ui.during(unpack(packet.token_class));
     ui.machine = { ...packet, classOf: packet.bits === 32 ? new Uint32Array(raw) : new Uint16Array(raw) };
     ui.changed();
   };
@@ -231,7 +245,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     if (!shared.has(name)) {
       const asked = ui.ask("words").then(async (answer) => {
         if (!answer.ok) return null;
-        const inner = JSON.parse(new TextDecoder().decode(await unpack(answer.words.data)));
+        const inner = JSON.parse(new TextDecoder().decode(await ui.during(unpack(answer.words.data))));
         return { ...answer.words, ...inner };
       });
       shared.set(name, asked);

@@ -33,7 +33,7 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
     if (members && members.path === key && members.rows.has(number)) return members;
     const answer = await ui.ask("group", { group: number, k: ui.position.k, key: (model.get("machine") || {}).key });
     if (!answer.ok || !answer.rows || key !== path()) return null;
-    if (!members || members.path !== key) members = { path: key, of: new Uint8Array(await unpack(answer.members)), rows: new Map() };
+    if (!members || members.path !== key) members = { path: key, of: new Uint8Array(await ui.during(unpack(answer.members))), rows: new Map() };
     members.rows.set(number, answer.rows);
     return members;
   };
@@ -98,12 +98,13 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
     put(total, `${count(reasons.allowed)} allowed${rest}, ${count(reasons.width - reasons.allowed)} masked: ${count(reasons.width)} ids`);
     trim();
   };
-  let drawnTraps = null;
+  let drawnTraps = "";
   const drawTraps = () => {
-    const all = ui.traps || [];
-    if (all === drawnTraps) return;
-    drawnTraps = all;
-    const mine = all.filter((trap) => trap.position === null);
+    const mine = (ui.traps || []).filter((trap) => trap.position === null);
+    // Drawn anew only if they are others, so that the focus and a click under way stay in them.
+    const key = JSON.stringify(mine) + !!ui.vocabulary;
+    if (key === drawnTraps) return;
+    drawnTraps = key;
     traps.hidden = !mine.length;
     put(traps, h("summary", {}, h("span.sign", { "aria-hidden": "true" }, "⚠"), ` ${mine.length === 1 ? "1 trap" : mine.length + " traps"} of the constraint: `, [...new Set(mine.map((trap) => trap.title))].join(", ")),
       mine.slice(0, 12).map((trap) => trapText(ui, trap)));

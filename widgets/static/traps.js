@@ -17,7 +17,8 @@ function atRest(ui, type, path, take, wait = 250) {
   let timer = 0;
   const ask = async (key) => {
     pending = "";
-    if (key !== path() || ui.playing) return;
+    ui.due.delete(ask);
+    if (key !== path() || ui.playing) return ui.changed();
     if (ui.moving()) return look();
     done = key;
     const answer = await ui.ask(type, { k: ui.position.k, key: (ui.model.get("machine") || {}).key, late: true });
@@ -30,12 +31,15 @@ function atRest(ui, type, path, take, wait = 250) {
     if (!ui.position || ui.gone || ui.playing || !(ui.model.get("machine") || {}).key || key === done || key === pending) return;
     clearTimeout(timer);
     pending = key;
-    timer = setTimeout(() => ask(key), wait);
+    ui.due.add(ask);
+    // A page without a kernel has the answer at hand.
+    timer = setTimeout(() => ask(key), ui.model.get("replay") ? 0 : wait);
   };
   const off = ui.on("change", look);
   look();
   return () => {
     clearTimeout(timer);
+    ui.due.delete(ask);
     off();
   };
 }
