@@ -190,6 +190,42 @@ def test_standard_output_may_be_any_stream(tokenizer: Path) -> None:
     assert "(foo)+d  over 97 ids" in caught.getvalue()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["why", "--regex", "a", "--choice", "b", "--json"],
+        ["why", "--json", "--token-id", "x"],
+        ["why", "--json", "--colour"],
+        ["compile", "--json", "--regex", "("],
+        ["compile", "--json", "--regex", "(", "--tokenizer", "TOKENIZER"],
+        ["doctor", "--json", "more"],
+    ],
+)
+def test_who_asks_for_json_gets_json_whatever_happens(
+    words: list[str], tokenizer: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = cli.main([str(tokenizer) if word == "TOKENIZER" else word for word in words])
+    except SystemExit as ended:
+        status = ended.code
+    said = capsys.readouterr()
+    error = json.loads(said.out)["error"]
+    assert (status, said.err) == (2, "")
+    assert error["kind"] in ("UsageError", "RegexError")
+    assert error["message"] and error["remedy"]
+
+
+def test_wrong_words_at_a_terminal_are_answered_in_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words in (["why", "--token-id", "x"], ["trace", "--json", "out.json", "--colour"]):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(words)
+        said = capsys.readouterr()
+        assert (ended.value.code, said.out) == (2, "")
+        assert said.err.startswith("usage: explorer") and ": error: " in said.err
+
+
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_trace_that_is_not_there_has_a_remedy(
     form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

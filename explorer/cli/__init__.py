@@ -18,13 +18,19 @@ from collections.abc import Sequence
 
 import explorer
 from explorer.cli import compile, demo, doctor, lab, trace, why
-from explorer.cli.options import file_error
+from explorer.cli.answers import UNUSABLE, JsonParser, as_json, file_error, tell
 from explorer.errors import ExplorerError
 
 
-def parser() -> argparse.ArgumentParser:
-    """The commands and their options."""
-    top = argparse.ArgumentParser(
+def parser(
+    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
+) -> argparse.ArgumentParser:
+    """The commands and their options.
+
+    Args:
+        kind: How wrong words are told; default on standard error.
+    """
+    top = kind(
         prog="explorer",
         description="Constraints and tokenizers as automata, and the masks they make.",
     )
@@ -44,17 +50,19 @@ def main(words: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, or 2 where the input is not usable; ``why`` and ``trace`` also have 1.
     """
-    arguments = parser().parse_args(words)
+    given = sys.argv[1:] if words is None else words
+    arguments = parser(JsonParser if as_json(given) else argparse.ArgumentParser).parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows its escape; it is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         status: int | None = arguments.run(arguments)
-    except ExplorerError as error:
-        print(f"explorer: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"explorer: {file_error(error)}", file=sys.stderr)
-        return 2
+    except (ExplorerError, OSError) as raised:
+        error = file_error(raised) if isinstance(raised, OSError) else raised
+        if getattr(arguments, "json", None) is True:  # `trace --json` names a file instead.
+            tell(error, type(raised).__name__)
+        else:
+            print(f"explorer: {error}", file=sys.stderr)
+        return UNUSABLE
     return status or 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 
 from explorer.automata.constraint import regex
 from explorer.budget import Budget
+from explorer.cli.answers import print_json
 from explorer.cli.machine_lines import report_lines, show_allowed
 from explorer.cli.options import Commands, add_command, add_eos, add_json, add_regex
 from explorer.tokens.compile import compile
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
             "fewest_tokens": int(dfa.distance[dfa.start]),
             "allowed_at_start": start,
         }
-        print(json.dumps(answer, ensure_ascii=True))
+        print_json(answer)
         return
     print(f"{arguments.regex}  over {len(vocabulary):,} ids")
     for note in vocabulary.notes:

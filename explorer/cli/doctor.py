@@ -14,7 +14,6 @@ import argparse
 import importlib
 import importlib.metadata
 import importlib.util
-import json
 import re
 import shutil
 import subprocess
@@ -24,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
+from explorer.cli.answers import print_json
 from explorer.cli.options import Commands, add_command, add_json
 
 Level = Literal["ok", "note", "missing"]
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     found = findings()
     if arguments.json:
-        print(json.dumps([asdict(finding) for finding in found]))
+        print_json([asdict(finding) for finding in found])
     else:
         for finding in found:
             sign = {"ok": "ok  ", "note": "note", "missing": "MISS"}[finding.level]

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from explorer.automata.constraint import Constraint, choice, regex
-from explorer.errors import ExplorerError
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
 """What `ArgumentParser.add_subparsers` gives."""
@@ -80,17 +79,3 @@ def add_eos(command: argparse.ArgumentParser) -> None:
 def add_json(command: argparse.ArgumentParser) -> None:
     """``--json``."""
     command.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def file_error(error: OSError) -> ExplorerError:
-    """What the system says of a file, with a remedy.
-
-    Args:
-        error: What was raised.
-    """
-    name, reason = error.filename or "a file", error.strerror or str(error)
-    return ExplorerError(
-        f"{name}: {reason}.",
-        remedy="Give the path of a file that is there and that you may read or write.",
-        evidence={"path": str(name)},
-    )

@@ -11,8 +11,6 @@ a prefix that the constraint itself rejects is such an error, and is explained.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,6 +24,7 @@ from explorer.analysis.explanation import (
 )
 from explorer.analysis.groups import explain_all
 from explorer.automata.constraint import Constraint
+from explorer.cli.answers import print_json
 from explorer.cli.options import (
     Commands,
     add_command,
@@ -33,7 +32,6 @@ from explorer.cli.options import (
     add_eos,
     add_json,
     constraint_of,
-    file_error,
 )
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
@@ -42,7 +40,6 @@ from explorer.vocabulary import Vocabulary
 
 ALLOWED = 0
 MASKED = 1
-UNUSABLE = 2
 
 
 def add_parser(commands: Commands) -> None:
@@ -86,37 +83,11 @@ def run(arguments: argparse.Namespace) -> int:
         arguments: The parsed options.
 
     Returns:
-        0 if the token is allowed, 1 if it is masked; 2 if the question cannot be asked and the
-        answer, the error then, is wanted as JSON.
+        0 if the token is allowed, 1 if it is masked.
 
     Raises:
-        ExplorerError: The question cannot be asked; the command line makes that status 2.
+        ExplorerError, OSError: The question cannot be asked; the command line makes that status 2.
     """
-    if not arguments.json:
-        return _answer(arguments)
-    try:
-        return _answer(arguments)
-    except (ExplorerError, OSError) as raised:
-        error = file_error(raised) if isinstance(raised, OSError) else raised
-        evidence = dict(error.evidence)
-        place = {name: evidence[name] for name in ("stage", "offset") if name in evidence}
-        _print_json({"error": {
-            "kind": type(raised).__name__, "message": error.message, "remedy": error.remedy,
-            "evidence": evidence, **place,
-        }})  # fmt: skip
-    return UNUSABLE
-
-
-def _print_json(answer: dict[str, object]) -> None:
-    json.dump(answer, sys.stdout, default=_plain)
-    print()
-
-
-def _plain(value: object) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-def _answer(arguments: argparse.Namespace) -> int:
     token: int | str | None = arguments.token if arguments.token_id is None else arguments.token_id
     if token is None and not arguments.all:
         raise ExplorerError(
@@ -318,7 +289,7 @@ def _print(
             answer["reasons"] = reasons.to_dict()
         if arguments.all and note:
             answer["note"] = note
-        _print_json(answer)
+        print_json(answer)
     else:
         if found is not None:
             print(found.paragraph)

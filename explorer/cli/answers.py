@@ -1,0 +1,95 @@
+"""How errors leave the command line: as words, or as JSON where JSON was asked for.
+
+A script that gives ``--json`` reads one JSON object from standard output, whatever happens; that
+includes words that the command does not know. Somebody at a terminal reads standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from explorer.errors import ExplorerError
+
+UNUSABLE: Final = 2
+"""The exit status where the input is not usable."""
+
+FLAG: Final = "--json"
+
+
+class JsonParser(argparse.ArgumentParser):
+    """A parser that tells wrong words as JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the words, and end with the status for unusable input.
+
+        Args:
+            message: What is wrong.
+        """
+        usage = " ".join(self.format_usage().split()).removeprefix("usage: ")
+        remedy = f"Write it as: {usage} ({self.prog} --help says what each word means.)"
+        tell(ExplorerError(f"{message}.", remedy=remedy), UsageError.__name__)
+        raise UsageError(UNUSABLE)
+
+
+class UsageError(SystemExit):
+    """Words that the command line does not know."""
+
+
+def as_json(words: Sequence[str]) -> bool:
+    """Whether the answer is wanted as JSON; ``--json OUT`` of `trace` names a file instead.
+
+    Args:
+        words: The command line without the program's name.
+
+    Example:
+        >>> as_json(["why", "--json"]), as_json(["trace", "--json", "run.json"])
+        (True, False)
+    """
+    return FLAG in words and "trace" not in words[:1]
+
+
+def tell(error: ExplorerError, kind: str) -> None:
+    """Print an error as one JSON object.
+
+    Args:
+        error: What is wrong, with evidence and remedy.
+        kind: The name of what was raised.
+    """
+    evidence = dict(error.evidence)
+    place = {name: evidence[name] for name in ("stage", "offset") if name in evidence}
+    print_json({"error": {
+        "kind": kind, "message": error.message, "remedy": error.remedy, "evidence": evidence,
+        **place,
+    }})  # fmt: skip
+
+
+def print_json(answer: object) -> None:
+    """Print one JSON value in a line; bytes and other objects as their text.
+
+    Args:
+        answer: What `json` can write, and what has a text.
+    """
+    json.dump(answer, sys.stdout, default=_plain)
+    print()
+
+
+def file_error(error: OSError) -> ExplorerError:
+    """What the system says of a file, with a remedy.
+
+    Args:
+        error: What was raised.
+    """
+    name, reason = error.filename or "a file", error.strerror or str(error)
+    return ExplorerError(
+        f"{name}: {reason}.",
+        remedy="Give the path of a file that is there and that you may read or write.",
+        evidence={"path": str(name)},
+    )
+
+
+def _plain(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
