@@ -8,6 +8,8 @@ STAMP  := $(VENV)/.complete
 EXTRAS := models,tokenizers,lab,bench,dev
 # Worker processes for the tests; one per core.
 WORKERS ?= auto
+# How often a browser test that failed is run again. On a desk never; continuous integration says so.
+RERUNS ?= 0
 # Further words for pytest, such as ARGS="-k regex".
 ARGS   ?=
 
@@ -34,14 +36,14 @@ lab: $(STAMP) ## Set up, then open the explorer in JupyterLab.
 NONE_CHOSEN = $(if $(ARGS),|| test $$? = 5)
 
 test: $(STAMP) ## Run the tests (minutes), those in a browser where there is one.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not long" --ignore=tests/browser $(ARGS) $(NONE_CHOSEN)
+	$(BIN)/python -m pytest -n $(WORKERS) -p no:rerunfailures -m "not long" --ignore=tests/browser $(ARGS) $(NONE_CHOSEN)
 	@$(if $(filter tests/% explorer/% widgets/%,$(ARGS)),,$(MAKE) --no-print-directory test-browser)
 
 test-browser: $(STAMP) ## Drive a real JupyterLab in a real browser (needs chromium).
-	$(BIN)/python -m pytest -m "not long" tests/browser $(ARGS) $(NONE_CHOSEN)
+	$(BIN)/python -m pytest -m "not long" -raR --reruns $(RERUNS) tests/browser $(ARGS) $(NONE_CHOSEN)
 
 test-long: $(STAMP) ## Run every test with many more examples.
-	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-4000} $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 --ignore=tests/browser $(ARGS)
+	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-4000} $(BIN)/python -m pytest -n $(WORKERS) -p no:rerunfailures --timeout 7200 --ignore=tests/browser $(ARGS)
 
 check: $(STAMP) ## Format check, lint and types.
 	$(BIN)/ruff format --check .
