@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import explorer
+from explorer import cli
 from explorer.cli.why import add_parser
 from explorer.errors import ExplorerError
 
@@ -129,12 +130,13 @@ def test_a_tokenizer_file_needs_no_torch() -> None:
 
 
 def test_an_error_is_json_where_json_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert why(*DIGITS, "--prefix", "1x", "--token", "1", "--json") == 2
+    words = ["why", *DIGITS, "--prefix", "1x", "--token", "1"]
+    assert cli.main([*words, "--json"]) == 2
     error = json.loads(capsys.readouterr().out)["error"]
     assert "rejects the prefix" in error["message"] and error["remedy"]
     assert (error["stage"], error["offset"]) == ("constraint", 1)
     assert error["evidence"]["offset"] == 1
-    assert why("no/such/trace.json", "--token", "1", "--json") == 2
+    assert cli.main(["why", "no/such/trace.json", "--token", "1", "--json"]) == 2
     assert "trace.json" in json.loads(capsys.readouterr().out)["error"]["message"]
     with pytest.raises(ExplorerError, match=r"no file or folder 'no/such/tokenizer\.json'"):
         why("--tokenizer", "no/such/tokenizer.json", "--regex", "a", "--token", "a")
