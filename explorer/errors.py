@@ -231,3 +231,21 @@ class DamagedFile(ExplorerError):
         evidence: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(message, remedy=remedy, evidence=evidence)
+
+
+def file_error(error: OSError) -> ExplorerError:
+    """What the system says of a file, with a remedy.
+
+    Args:
+        error: What was raised.
+
+    Example:
+        >>> file_error(FileNotFoundError(2, "No such file or directory", "a.json")).message
+        'a.json: No such file or directory.'
+    """
+    name, reason = error.filename or "a file", error.strerror or str(error)
+    return ExplorerError(
+        f"{name}: {reason}.",
+        remedy="Give the path of a file that is there and that you may read or write.",
+        evidence={"path": str(name)},
+    )

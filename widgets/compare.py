@@ -27,7 +27,7 @@ from widgets.controller import Controller
 from widgets.cursor import Cursor
 from widgets.editing import COMPILE
 from widgets.toy import ToyModel
-from widgets.view import SIZES, warm
+from widgets.view import SIZES, checked_size, warm
 from widgets.wire import Wire
 
 SHOWN: Final = ("place", "machine", "editor", "sampler", "line", "position")
@@ -87,6 +87,8 @@ class Compare(Answering):
     right_line = _packet()
     right_position = _packet()
 
+    _stops: tuple[Callable[[], None], ...] = ()  # What is refused is closed all the same.
+
     def __init__(
         self,
         lm: LanguageModel | str | None = None,
@@ -114,9 +116,9 @@ class Compare(Answering):
             "right": controller(right, right_sampler),
         }
         self._wires = {side: Wire() for side in self._sides}
-        super().__init__(size=size)
+        super().__init__(size=checked_size(size))
         self.on_msg(self._receive)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
-        self._stops: tuple[Callable[[], None], ...] = tuple(
+        self._stops = tuple(
             found.follow(partial(self._show, side)) for side, found in self._sides.items()
         )
 

@@ -205,10 +205,8 @@ class Controller:
 
     def _search(self, content: Message) -> dict[str, object]:
         k = self._checked(content)
-        trace = self.cursor.full_trace()
-        among = why.group_of(self.session, trace, k, content.get("group"))
         page = self._page(self.session)
-        return {"rows": page.search(self.session, trace, k, str(content["query"]), among)}
+        return page.search(self.session, self.cursor.full_trace(), k, str(content["query"]))
 
     def _machines(self, content: Message) -> dict[str, object]:
         page = self._page(self.session)

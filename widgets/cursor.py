@@ -318,16 +318,11 @@ class Cursor:
         """The trace of the whole line, what is ahead of the cursor included."""
         with self.lock:
             session = self.session
-            k = session.index
-            if k == session.length:
+            if session.index == session.length:
                 return session.trace
             known = self._whole
             if known is None or known[0] is not session or known[1] != session.generation:
-                session.jump(session.length)
-                trace = session.trace
-                session.jump(k)
-                # Looking ahead is a move to the session: only the first look is to count as one.
-                known = self._whole = (session, session.generation, trace)
+                known = self._whole = (session, session.generation, at_end(session).trace)
             return known[2]
 
     @property
@@ -359,10 +354,15 @@ def session_ids(session: Session) -> tuple[int, ...]:
     Args:
         session: The line.
     """
-    k = session.index
-    if k == session.length:
-        return session.ids
-    session.jump(session.length)
-    ids = session.ids
-    session.jump(k)
-    return ids
+    return at_end(session).ids
+
+
+def at_end(session: Session) -> Session:
+    """A copy of a session at the end of its line; the session itself does not move.
+
+    Args:
+        session: The line.
+    """
+    ahead = session.copy()
+    ahead.jump(ahead.length)
+    return ahead

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
+from explorer.arguments import file_path
+from explorer.errors import file_error
 from widgets import bundle
 from widgets.answering import Answer, Message, error_packet
 from widgets.editing import written
@@ -85,11 +87,18 @@ class Explorer(View):
 
         Returns:
             The path.
+
+        Raises:
+            ExplorerError: There is no such folder, or it may not be written to.
         """
         from widgets.export import page
 
-        target = Path(path)
-        target.write_text(page(self), encoding="utf-8")
+        target = file_path("path", path)
+        try:
+            target.parent.stat()  # The page takes a while: what cannot work is said first.
+            target.write_text(page(self), encoding="utf-8")
+        except OSError as error:
+            raise file_error(error) from error
         return target
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, cast
 from explorer.decoding.session import Session
 from explorer.decoding.trace import Trace
 from widgets import bundle
+from widgets.cursor import at_end
 from widgets.editing import Later
 from widgets.figures.packets import compress, trace_packet
 from widgets.page import ALL_TOKENS, Packet, PageData
@@ -107,7 +108,7 @@ class Taken:
 
     Args:
         data: Of the machine and the model.
-        session: A fork at the end of the line, for the model's logits.
+        session: A copy at the end of the line, for the model's logits.
         trace: The record of the whole line.
         traits: What the page knows from the start, by the names of the widget's traits.
         lock: Held while the model, or what it said, is read.
@@ -130,10 +131,6 @@ def taken(explorer: Explorer) -> Taken:
     with cursor.lock:
         data, session = explorer.page_data, cursor.session
         trace = cursor.full_trace()
-        here = session.index
-        session.jump(session.length)
-        fork = session.fork()
-        session.jump(here)
         line = dict(explorer.line)
         line["strip"] = {**cast("Packet", line["strip"]), "forks": []}
         traits: Packet = {
@@ -144,7 +141,7 @@ def taken(explorer: Explorer) -> Taken:
             "editor": {**explorer.editor, "presets": []},
             "sampler": explorer.sampler,
         }
-    return Taken(data, fork, trace, traits, cursor.lock)
+    return Taken(data, at_end(session), trace, traits, cursor.lock)
 
 
 def recorded(take: Taken, progress: Progress) -> Packet:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.analysis.step import explain_trace
@@ -356,29 +356,26 @@ class PageData:
         packet = verdict_packet(found)
         return {**packet, "more": more_packet(found)} if hints else packet
 
-    def search(
-        self,
-        session: Session,
-        trace: Trace,
-        k: int,
-        query: str,
-        among: NDArray[np.bool_] | None = None,
-    ) -> list[Packet]:
-        """Tokens by text, bytes or id, the likeliest first.
+    def search(self, session: Session, trace: Trace, k: int, query: str) -> Packet:
+        """Tokens by text, bytes or id: those that are what is asked for, then the likeliest.
 
         Args:
             session: For the model's logits.
             trace: The record.
             k: A position.
-            query: Part of a token's readable text, an id, or bytes in hexadecimal (``0x66``).
-            among: bool[ids], the tokens to look through; default all.
-        """
-        found = self._matching(query)
-        if among is not None:
-            found = [token for token in found if among[token]]
-        return self.rows(session, trace, k, found)
+            query: A token's readable text or a part of it, an id, or bytes in hexadecimal
+                (``0x66``).
 
-    def rows(self, session: Session, trace: Trace, k: int, found: Sequence[int]) -> list[Packet]:
+        Returns:
+            ``rows`` of the first `MOST_FOUND`, and how many there are as ``count``.
+        """
+        same, parts = self._matching(query)
+        rows = self.rows(session, trace, k, [*same, *parts], first=len(same))
+        return {"rows": rows, "count": len(same) + len(parts)}
+
+    def rows(
+        self, session: Session, trace: Trace, k: int, found: Sequence[int], *, first: int = 0
+    ) -> list[Packet]:
         """The likeliest of some tokens, as the bars show them.
 
         Args:
@@ -386,6 +383,7 @@ class PageData:
             trace: The record.
             k: A position.
             found: Ids.
+            first: So many of them come before the others, however likely they are.
         """
         position = trace.positions[k]
         allowed = trace.allowed(k)
@@ -396,7 +394,8 @@ class PageData:
                 known = np.exp(logs[: weights.shape[1]])
                 weights[row, : len(known)] = known
         ids = np.asarray(found, np.int64)
-        best: list[int] = ids[np.lexsort((ids, -weights[0, ids]))][:MOST_FOUND].tolist()
+        later = np.arange(len(ids)) >= first
+        best: list[int] = ids[np.lexsort((ids, -weights[0, ids], later))][:MOST_FOUND].tolist()
         rows: list[Packet] = []
         for token in best:
             reason = None
@@ -415,22 +414,23 @@ class PageData:
             )
         return rows
 
-    def _matching(self, query: str) -> list[int]:
+    def _matching(self, query: str) -> tuple[list[int], list[int]]:
+        """The tokens that are what is asked for, and those that hold it."""
         wanted = query.replace(" ", "␣")
-        found = [int(query)] if query.isdecimal() and int(query) < len(self.vocabulary) else []
+        named = int(query) if query.isdecimal() else None
         data = None
         if query.lower().startswith("0x"):
-            try:
+            with suppress(ValueError):
                 data = bytes.fromhex(query[2:])
-            except ValueError:
-                data = None
+        same: list[int] = []
+        parts: list[int] = []
         for token, piece in enumerate(self.vocabulary.tokens):
-            if data is not None:
-                if piece is not None and data in piece:
-                    found.append(token)
-            elif wanted in token_text(self.vocabulary, token):
-                found.append(token)
-        return list(dict.fromkeys(found))
+            text = token_text(self.vocabulary, token)
+            if token == named or text == wanted or (data is not None and piece == data):
+                same.append(token)
+            elif wanted in text if data is None else piece is not None and data in piece:
+                parts.append(token)
+        return same, parts
 
 
 def _unconstrained() -> Packet:

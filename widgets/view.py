@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, cast
 
 import traitlets
 
+from explorer.arguments import wrong
 from explorer.automata.constraint import Constraint
 from explorer.decoding.load import load_model
 from explorer.decoding.model import LanguageModel
@@ -55,6 +56,8 @@ class View(Answering):
     _css = bundle.style()
     _sent: ClassVar[tuple[str, ...]] = ()
     """What this widget's page is told besides the place itself: names of traits, ``"history"``."""
+
+    _stop: Callable[[], None] = staticmethod(nothing)  # What is refused is closed all the same.
 
     place = traitlets.Unicode("").tag(sync=True)
     about = traitlets.Unicode("").tag(sync=True)
@@ -98,8 +101,7 @@ class View(Answering):
             cursor = Cursor(session)
         self.controller = Controller.of(cursor, top_k=top_k)
         self._wire = Wire()
-        self._stop: Callable[[], None] = nothing  # What is refused below is closed all the same.
-        super().__init__(size=size)
+        super().__init__(size=checked_size(size))
         self.on_msg(self._receive)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
         self._stop = self.controller.follow(self._show)
 
@@ -182,6 +184,20 @@ class View(Answering):
 
     def _inside(self) -> AbstractContextManager[object]:
         return self.cursor.lock
+
+
+def checked_size(size: str) -> str:
+    """How large a widget is drawn, if it is one of `SIZES`.
+
+    Args:
+        size: As the user gave it.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    if size not in SIZES:
+        raise wrong("size", size, " or ".join(repr(name) for name in SIZES))
+    return size
 
 
 @cache

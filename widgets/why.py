@@ -100,20 +100,6 @@ def traps_of(session: Session, trace: Trace) -> list[Packet]:
     return [*(trap_packet(trap, session.dfa) for trap in of_run), *of_machine]
 
 
-def group_of(session: Session, trace: Trace, k: int, group: int | None) -> NDArray[np.bool_] | None:
-    """The tokens of a group; ``None`` for all tokens.
-
-    Args:
-        session: For the machine and the model's logits.
-        trace: The record of the whole line.
-        k: A position.
-        group: Its number, as in `Grouped.packet`.
-    """
-    if group is None or session.dfa is None or k != session.index:
-        return None
-    return groups_at(session, trace, k).members[: len(session.vocabulary)] == int(group) + 1
-
-
 def packed(members: NDArray[np.uint8]) -> str:
     """A byte per id as base64 of zlib."""
     return base64.b64encode(zlib.compress(members.tobytes(), 6)).decode("ascii")

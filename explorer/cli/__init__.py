@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import explorer
 from explorer.cli import compile, demo, doctor, lab, trace, why
-from explorer.cli.answers import UNUSABLE, JsonParser, as_json, file_error, tell
-from explorer.errors import ExplorerError
+from explorer.cli.answers import UNUSABLE, JsonParser, as_json, tell
+from explorer.errors import ExplorerError, file_error
 
 
 def parser(

@@ -77,19 +77,5 @@ def print_json(answer: object) -> None:
     print()
 
 
-def file_error(error: OSError) -> ExplorerError:
-    """What the system says of a file, with a remedy.
-
-    Args:
-        error: What was raised.
-    """
-    name, reason = error.filename or "a file", error.strerror or str(error)
-    return ExplorerError(
-        f"{name}: {reason}.",
-        remedy="Give the path of a file that is there and that you may read or write.",
-        evidence={"path": str(name)},
-    )
-
-
 def _plain(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

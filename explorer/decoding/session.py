@@ -447,6 +447,26 @@ class Session:
             self._forks = (*self._forks, other)
             return other
 
+    def copy(self) -> Self:
+        """The same line with a cursor of its own, to look around without moving this one.
+
+        It shares all that is known. What is ahead of the cursor goes along, and unlike a fork it
+        is not listed in `forks`.
+
+        Example:
+            >>> vocab = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+            >>> session = Session.from_ids(vocab, None, [0, 1, 0])
+            >>> session.jump(1)
+            >>> ahead = session.copy()
+            >>> ahead.jump(ahead.length)
+            >>> session.text, ahead.text
+            ('a', 'aba')
+        """
+        with self._lock:
+            other = self._twin(self._line, self._at)
+            other._unread, other._unread_log_probs = self._unread, self._unread_log_probs
+            return other
+
     def run(
         self, max_tokens: int | None = None, until: Callable[[Step], bool] | None = None
     ) -> Trace:
@@ -547,8 +567,7 @@ class Session:
             tokens, known = self._all_ids()
             line = tree.follow(tokens, known, "kept")
             kept = len(line) - 1
-            fork = self._twin(self._line, self._at)
-            fork._unread, fork._unread_log_probs = self._unread, self._unread_log_probs
+            fork = self.copy()
             self._forks = (*self._forks, fork)
             self._tree, self._line = tree, line
             self._at = min(self._at, kept)

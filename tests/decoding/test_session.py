@@ -358,6 +358,22 @@ def test_editing_the_prompt_keeps_all_and_asks_the_model_again() -> None:
     assert made.run(5).ids == fresh.run(5).ids
 
 
+def test_a_copy_looks_around_and_nothing_moves() -> None:
+    made = session(max_tokens=6)
+    made.run(3)
+    made.jump(1)
+    before = (made.trace, made.generation, made.length, made.forks)
+    ahead = made.copy()
+    assert (ahead.index, ahead.length, ahead.trace) == (1, 3, made.trace)
+    ahead.jump(3)
+    assert ahead.ids[:1] == made.ids and len(ahead.ids) == 3
+    assert (made.trace, made.generation, made.length, made.forks) == before
+    ahead.jump(0)
+    ahead.run(1)
+    made.forward(2)
+    assert made.ids == session(max_tokens=6).run(3).ids
+
+
 def test_an_edit_that_fails_changes_nothing() -> None:
     made = session(max_tokens=6)
     made.run(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import time
@@ -17,6 +18,7 @@ from explorer.decoding.load import load_model
 from explorer.decoding.session import Session
 from explorer.errors import ExplorerError
 from widgets import kinds
+from widgets.compare import Compare
 from widgets.cursor import MOST_LINES, Cursor
 from widgets.explorer import Explorer, error_packet, written
 from widgets.figures import drawn as drawn_once
@@ -137,7 +139,11 @@ def test_search_by_text_bytes_and_id(page: Page) -> None:
     assert ids("oo") == {OO, FOO, FOOD}
     assert ids("0x64") == {FOOD}
     assert EOS in ids("5")
-    rows = page.ask("search", query="f", k=0)["rows"]
+    # What is asked for itself comes first, and then the likeliest that hold it.
+    answer = page.ask("search", query="f", k=0)
+    rows = answer["rows"]
+    assert [row["id"] for row in rows] == [F, FOO, FOR, FOOD]
+    assert answer["count"] == 4
     assert sum(row["constrained"] for row in rows if row["allowed"]) == pytest.approx(1.0)
 
 
@@ -323,6 +329,15 @@ def test_the_size_is_one_of_two() -> None:
     assert Explorer(size="projector").size == "projector"
     with pytest.raises(TraitError):
         Explorer().size = "huge"
+    with pytest.raises(ExplorerError, match="'normal' or 'projector'"):
+        Explorer(size="huge")
+
+
+def test_what_is_refused_leaves_nothing_behind() -> None:
+    for wrong in (lambda: Explorer("nope"), lambda: Explorer(5), lambda: Compare("nope")):  # type: ignore[arg-type]
+        with pytest.raises(ExplorerError):
+            wrong()
+        gc.collect()  # An error in ending it would be reported here, as a warning, an error.
 
 
 def test_lines_that_edits_leave_have_names_of_their_own() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from threading import Event
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import pytest
 
 import explorer
 from explorer.decoding.sampler import Sampler
+from explorer.errors import ExplorerError
 from widgets import progress
 from widgets.explorer import Explorer
 from widgets.export import page, recorded, taken
@@ -109,7 +111,20 @@ def test_the_cursor_stays_where_it_is() -> None:
     made = Explorer()
     made.cursor.run(3)
     made.cursor.jump(1)
+    seen = made.session.generation, made.session.forks
     data = run_of(page(made))
     assert len(data["positions"]) == 4
     assert made.session.index == 1 and made.session.length == 3
+    # A page that has seen this place and asks for its drawing is not told that it is elsewhere.
+    assert (made.session.generation, made.session.forks) == seen
+    made.close()
+
+
+def test_a_page_that_cannot_be_written_says_where_and_what_to_do(tmp_path: Path) -> None:
+    made = Explorer()
+    for path in (tmp_path / "none" / "x.html", tmp_path):
+        with pytest.raises(ExplorerError, match="Give the path") as raised:
+            made.to_html(path)
+        assert str(tmp_path) in raised.value.message
+    assert list(tmp_path.iterdir()) == []
     made.close()

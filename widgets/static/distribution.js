@@ -17,23 +17,29 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const panel = whyPanel(ui, () => (rows.querySelector("[tabindex]") || el).focus({ preventScroll: true }));
   el.append(facts, filtered, rows, search, found, h("div.lmx-room", {}, panel.el));
 
-  let asked = 0;
+  // What is searched for is looked up again at each place that one comes to, once it is quiet there.
   let results = null;
-  search.addEventListener("input", async () => {
-    const mine = ++asked;
-    const query = search.value;
-    if (query) ui.selected = null; // What is found stands where the reason stood.
-    if (!query) {
-      results = null;
-      return ui.changed();
-    }
-    await new Promise((done) => setTimeout(done, 150));
-    if (mine !== asked) return;
-    const answer = await ui.ask("search", { query, k: ui.position.k, group: ui.filter && ui.filter.pinned ? ui.filter.group : null });
-    if (mine === asked && answer.ok) {
-      results = { key: pathKey(ui, ui.position.k), rows: answer.rows };
-      ui.changed();
-    }
+  let asked = "";
+  let timer = 0;
+  const wanted = () => (search.value && ui.position ? pathKey(ui, ui.position.k) + "|" + search.value : "");
+  const find = async () => {
+    timer = 0;
+    if (ui.moving() || ui.playing) return later();
+    ui.due.delete(find);
+    const key = (asked = wanted());
+    const answer = key ? await ui.ask("search", { query: search.value, k: ui.position.k }) : { ok: true };
+    if (key !== wanted()) return;
+    results = key && answer.ok ? { key, rows: answer.rows, count: answer.count } : null;
+    ui.changed();
+  };
+  const later = () => {
+    clearTimeout(timer);
+    ui.due.add(find);
+    timer = setTimeout(find, 150);
+  };
+  search.addEventListener("input", () => {
+    if (search.value) ui.selected = null; // What is found stands where the reason stood.
+    later();
   });
 
   const act = (entry, event) => {
@@ -70,8 +76,11 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   let fitted = "";
   let room = Infinity;
   const fit = () => {
-    // What is searched for goes last.
-    const all = [...found.querySelectorAll(".lmx-row"), ...rows.querySelectorAll(".lmx-row:not(.head)")];
+    // What is searched for goes last; but if one of them is asked about, what stands above it stays
+    // as long as it can, so that it does not move under the pointer.
+    const hits = [...found.querySelectorAll(".lmx-row")];
+    const bars = [...rows.querySelectorAll(".lmx-row:not(.head)")];
+    const all = hits.some((one) => one.getAttribute("data-token") === String(ui.selected)) ? [...bars, ...hits] : [...hits, ...bars];
     const open = !panel.el.hidden;
     const key = open ? [ui.selected, pathKey(ui, ui.position.k), inner.width, window.innerHeight, panel.el.childElementCount, all.length].join("|") : "";
     if (open && key !== fitted) {
@@ -122,6 +131,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     if (!p) return put(facts, h("p.dim", {}, "no position"));
     const only = ui.filter && ui.filter.pinned && ui.filter.path === pathKey(ui, p.k) ? ui.filter : null;
     const parts = [p, only, ui.vocabulary, results, ui.line.index];
+    if (wanted() !== asked && !timer && !ui.gone) later();
     if (parts.some((part, i) => part !== drawn[i])) draw(p, only);
     else point();
     drawn = parts;
@@ -157,13 +167,15 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     put(rows, p.finished ? h("p.dim", {}, "The text has ended.") : [head, top.map((entry) => row(entry, largest, entry.allowed ? ++number : 0))]);
     if (focused) rows.querySelector(`[data-token="${focused}"]`)?.focus({ preventScroll: true });
     search.hidden = !!p.finished;
-    const fresh = results && results.key === pathKey(ui, p.k);
-    put(found, fresh ? (results.rows.length ? results.rows.map((entry) => row(entry, largest, 0)) : h("p.dim", {}, "no such token")) : null);
+    const fresh = results && results.key === wanted();
+    put(found, fresh ? (results.rows.length ? results.rows.map((entry) => row(entry, largest, 0)) : h("p.dim", {}, "no such token")) : null,
+      fresh && results.count > results.rows.length ? h("p.dim", {}, `the first ${results.rows.length} of ${count(results.count)} that hold it`) : null);
   };
   const off = ui.on("change", update);
   update();
   return () => {
     window.removeEventListener("resize", ui.changed);
+    clearTimeout(timer);
     inner.end();
     off();
   };

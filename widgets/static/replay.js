@@ -49,7 +49,12 @@ function replay(data) {
       move(to);
       return { stopped: to === last };
     },
-    search: ({ query, k }) => ({ rows: at(k).top.filter((entry) => entry.text.includes(query) || String(entry.id) === query) }),
+    search: ({ query, k }) => {
+      const text = query.replaceAll(" ", "␣");
+      const same = (entry) => entry.text === text || String(entry.id) === query;
+      const found = at(k).top.filter((entry) => same(entry) || entry.text.includes(text));
+      return { rows: found.sort((one, other) => same(other) - same(one)), count: found.length };
+    },
   };
   trait.position = at(trait.line.index || 0);
   return {
