@@ -25,6 +25,7 @@ from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
 from widgets import kinds
 from widgets.cursor import Aside, Cursor
+from widgets.figures.character_fsa import character_view
 from widgets.progress import Progress
 from widgets.toy import ToyModel, toy_constraint
 from widgets.worker import CalledOff, CallOff, CompileWorker, shared_worker
@@ -145,6 +146,7 @@ class Editing:
                 dfa = compile(kinds.build(*question), vocabulary, self.budget)
             else:
                 dfa = worker.compile(question, vocabulary, self.budget, mine)
+            character_view(dfa)  # The page needs it at once, and here no step waits for it.
 
             def put() -> None:
                 mine.check()

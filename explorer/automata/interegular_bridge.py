@@ -8,12 +8,13 @@ end and the characters that no state tells apart are grouped again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from explorer.automata.machine import NO_ARC, Dfa, Nfa
+from explorer.automata.byte_intervals import Interval, byte_intervals
+from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.operations import minimal_dfa
 from explorer.automata.regex.charset import CharSet, char_set, complement
 from explorer.automata.regex.utf8 import ENTRY, EXIT, utf8_fragment
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 Piece = tuple[int, int, int]
 """Code points ``low .. high`` and the state that they lead to."""
+
+LEADS: Final = ((0x00, 0x7F, 0), (0xC0, 0xDF, 1), (0xE0, 0xEF, 2), (0xF0, 0xF7, 3))
+"""First bytes of characters: the lowest, the highest, and how many bytes follow."""
 
 
 def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
@@ -92,58 +96,63 @@ def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
 
 
 class _Characters:
-    """Follows a byte machine by whole characters."""
+    """Follows a byte machine by whole characters, an interval of bytes at a time."""
 
-    def __init__(self, dfa: Dfa) -> None:
-        self.rows: list[list[int]] = dfa.table[:, dfa.symbol_class[:256]].tolist()
+    def __init__(self, steps: Sequence[list[Interval]]) -> None:
+        self.steps = steps
         self.known: dict[tuple[int, int], list[Piece]] = {}
 
     def from_state(self, state: int) -> list[Piece]:
         """Where each character leads, as code point ranges in order."""
         pieces: list[Piece] = []
-        row = self.rows[state]
-        for byte in range(0x80):
-            _append(pieces, byte, byte, row[byte])
-        for lead, count, bits in ((0xC0, 32, 1), (0xE0, 16, 2), (0xF0, 8, 3)):
-            for payload in range(count):
-                base = payload << (6 * bits)
-                for low, high, target in self.remainder(row[lead + payload], bits):
-                    _append(pieces, base + low, base + high, target)
-        return sorted(pieces)
+        for lead, end, bytes_left in LEADS:
+            self._follow(pieces, state, lead, end, bytes_left)
+        return pieces
 
-    def remainder(self, state: int, bytes_left: int) -> list[Piece]:
-        """Where the rest of a character leads, relative to its lead byte."""
-        if state == NO_ARC:
-            return []
-        if bytes_left == 0:
+    def _follow(self, pieces: list[Piece], state: int, lead: int, end: int, left: int) -> None:
+        """Add what the bytes ``lead`` to ``end`` lead to, with ``left`` bytes after them."""
+        size = 1 << (6 * left)
+        for low, high, target in self.steps[state]:
+            low, high = max(low, lead), min(high, end)
+            if low > high:
+                continue
+            rest = self.remainder(target, left)
+            if len(rest) == 1 and rest[0][:2] == (0, size - 1):
+                # All that may follow leads to one state, so all of the interval does.
+                _append(pieces, (low - lead) * size, (high - lead + 1) * size - 1, rest[0][2])
+                continue
+            for byte in range(low, high + 1):
+                base = (byte - lead) * size
+                for inner_low, inner_high, inner in rest:
+                    _append(pieces, base + inner_low, base + inner_high, inner)
+
+    def remainder(self, state: int, left: int) -> list[Piece]:
+        """Where the rest of a character, ``left`` bytes, leads; relative to the byte before."""
+        if left == 0:
             return [(0, 0, state)]
-        pieces = self.known.get((state, bytes_left))
+        pieces = self.known.get((state, left))
         if pieces is None:
-            pieces = list[Piece]()
-            for payload in range(64):
-                base = payload << (6 * (bytes_left - 1))
-                following = self.rows[state][0x80 + payload]
-                for low, high, target in self.remainder(following, bytes_left - 1):
-                    _append(pieces, base + low, base + high, target)
-            self.known[state, bytes_left] = pieces
+            pieces = self.known[state, left] = []
+            self._follow(pieces, state, 0x80, 0xBF, left - 1)
         return pieces
 
 
 def _append(pieces: list[Piece], low: int, high: int, target: int) -> None:
     """Add a range, joined to the last one where they touch and lead to the same state."""
-    if target == NO_ARC:
-        return
     if pieces and pieces[-1][2] == target and pieces[-1][1] + 1 == low:
         pieces[-1] = (pieces[-1][0], high, target)
     else:
         pieces.append((low, high, target))
 
 
-def character_arcs(dfa: Dfa) -> dict[int, list[Piece]]:
+def character_arcs(
+    dfa: Dfa, steps: Sequence[list[Interval]] | None = None
+) -> dict[int, list[Piece]]:
     """The machine over characters: for each state between characters its code point ranges.
 
     Args:
         dfa: A machine over valid UTF-8. States in the middle of a character are left out.
+        steps: Its `byte_intervals`, for who has them.
 
     Example:
         >>> from explorer import regex
@@ -152,7 +161,7 @@ def character_arcs(dfa: Dfa) -> dict[int, list[Piece]]:
     """
     if dfa.num_states == 0:
         return {}
-    characters = _Characters(dfa)
+    characters = _Characters(byte_intervals(dfa) if steps is None else steps)
     result: dict[int, list[Piece]] = {}
     queue = [dfa.start]
     for state in queue:

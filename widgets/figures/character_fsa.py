@@ -8,15 +8,14 @@ hundreds of such states: past `MOST_DOTS` they are one dot that stands for all (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from explorer.analysis.characters import show_characters
 from explorer.analysis.machine import expected_bytes, machine_of
+from explorer.automata.byte_intervals import Interval, byte_intervals
 from explorer.automata.interegular_bridge import Piece, character_arcs
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.regex.charset import char_set
@@ -42,7 +41,7 @@ class CharacterView:
     """
 
     arcs: Mapping[int, list[Piece]]
-    steps: Mapping[int, list[tuple[int, int, int]]]
+    steps: Sequence[list[Interval]]
     dots: frozenset[int]
     collapsed: bool
 
@@ -63,34 +62,20 @@ def character_view(dfa: TokenDFA) -> CharacterView:
     known = _views.get(dfa)
     if known is None:
         machine = dfa.constraint.dfa
-        arcs = character_arcs(machine)
-        steps = {state: _intervals(machine, state) for state in range(machine.num_states)}
+        steps = byte_intervals(machine)
+        arcs = character_arcs(machine, steps)
         dots = _dots(arcs, steps, set(dfa.char_state.tolist()))
         known = _views[dfa] = CharacterView(arcs, steps, dots, len(dots) > MOST_DOTS)
     return known
 
 
-def _intervals(machine: Dfa, state: int) -> list[tuple[int, int, int]]:
-    """The arcs of a state over bytes, neighbours that lead to one state together."""
-    row = machine.table[state][machine.symbol_class[:256]]
-    first = np.flatnonzero(np.diff(row, prepend=NO_ARC - 1))
-    last = np.append(first[1:], 256) - 1
-    return [
-        (low, high, target)
-        for low, high, target in zip(
-            first.tolist(), last.tolist(), row[first].tolist(), strict=True
-        )
-        if target != NO_ARC
-    ]
-
-
 def _dots(
     arcs: Mapping[int, list[Piece]],
-    steps: Mapping[int, list[tuple[int, int, int]]],
+    steps: Sequence[list[Interval]],
     token_states: set[int],
 ) -> frozenset[int]:
     """The states in a character where a token can end, and those on the way to and from them."""
-    middle = set(steps) - set(arcs)
+    middle = set(range(len(steps))) - set(arcs)
     ends = middle & token_states
     after: dict[int, set[int]] = {
         state: {target for _, _, target in steps[state]} & middle for state in middle
@@ -203,7 +188,7 @@ def character_figure(
     caption = "what the pattern accepts"
     if wanted is not None and len(drawn) < len(view.arcs):
         caption = f"{len(drawn)} of {len(view.arcs):,} states: the path, and the arcs ahead"
-    every = set(view.steps) if form == "bytes" else view.dots | set(view.arcs)
+    every = set(range(len(view.steps))) if form == "bytes" else view.dots | set(view.arcs)
     complete = wanted is None or every <= kept
     return MachineFigure("character_fsa", caption, complete, tuple(nodes), tuple(edges), alias)
 

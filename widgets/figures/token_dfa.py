@@ -199,7 +199,9 @@ def token_figure(
     collapsed = view.collapsed and form == "characters"
     wanted = None if only is None else set(only)
     token_state = {char: q for q, char in enumerate(dfa.char_state.tolist())}
-    middle = sorted(view.dots if form == "characters" else set(view.steps) - set(view.arcs))
+    middle = sorted(
+        view.dots if form == "characters" else set(range(len(view.steps))) - set(view.arcs)
+    )
     drawn = [
         state
         for state in [*sorted(view.arcs), *(() if collapsed else middle)]
