@@ -9,6 +9,7 @@ Cost: microseconds; for the words of a large class a millisecond, once.
 
 from __future__ import annotations
 
+import unicodedata
 from functools import cache, lru_cache
 from typing import Final
 
@@ -105,9 +106,13 @@ def _named() -> dict[CharSet, str]:
 def show_character(code: int) -> str:
     """One character as one would write it in a sentence: itself, or a name where it has no ink.
 
+    Punctuation is quoted, as a text is, because a sentence has its own.
+
     Example:
         >>> show_character(0xE4), show_character(0x20), show_character(0x0A), show_character(0x200D)
         ('ä', 'space', '\\\\n', 'U+200D')
+        >>> print(show_character(0x2C), show_character(0x27), show_character(0xBF))
+        ',' "'" '¿'
     """
     if code == 0x20:
         return "space"
@@ -116,7 +121,13 @@ def show_character(code: int) -> str:
         return short
     if 0xD800 <= code <= 0xDFFF or not chr(code).isprintable():
         return f"U+{code:04X}"
-    return chr(code)
+    return repr(chr(code)) if quoted(code) else chr(code)
+
+
+def quoted(code: int) -> bool:
+    """Whether a character would be taken for the sentence's own: punctuation, and ASCII's signs."""
+    kind = unicodedata.category(chr(code))
+    return kind[0] == "P" or (kind[0] == "S" and code < 0x80)
 
 
 @lru_cache(maxsize=1024)
@@ -131,8 +142,8 @@ def show_characters(chars: CharSet) -> str:
         'a-c or ä'
         >>> show_characters(char_set([(0, 9), (11, 0x10FFFF)]))
         'any character but a newline'
-        >>> show_characters(char_set([(0, 33), (35, 0x10FFFF)]))
-        'any character but "'
+        >>> print(show_characters(char_set([(0, 33), (35, 0x10FFFF)])))
+        any character but '"'
     """
     if not chars.ranges:
         return "nothing"
@@ -184,7 +195,8 @@ def _listed(chars: CharSet) -> str:
         if high - low < 2:
             pieces += [show_character(code) for code in range(low, high + 1)]
         else:
-            pieces.append(f"{show_character(low)}-{show_character(high)}")
+            to = " to " if quoted(low) or quoted(high) else "-"
+            pieces.append(f"{show_character(low)}{to}{show_character(high)}")
         left -= high - low + 1
     if left:
         return f"{', '.join(pieces)} or one of {left:,} more"

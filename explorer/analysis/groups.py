@@ -78,8 +78,8 @@ class Group:
         """The group as a clause.
 
         Example:
-            >>> Group("constraint", "-", "a letter", 2, None, ()).reason
-            'expects -, offered a letter'
+            >>> Group("constraint", "'-'", "a letter", 2, None, ()).reason
+            "expects '-', offered a letter"
         """
         match self.stage:
             case "constraint" if self.because:

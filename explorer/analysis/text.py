@@ -56,7 +56,7 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
         >>> from explorer.automata.constraint import regex
         >>> why = explain_text(regex("[0-9]+-[0-9]+"), "12x")
         >>> print(why.prose)
-        It starts well: '12'. Then the constraint expects - or 0-9; the text writes x.
+        It starts well: '12'. Then the constraint expects '-' or 0-9; the text writes x.
         >>> why.spans
         ((0, 5), (6, 7))
     """

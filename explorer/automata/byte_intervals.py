@@ -8,6 +8,8 @@ Cost: about one second for 160,000 states; nearly all of it is making the lists.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from explorer.automata.machine import NO_ARC, Dfa
@@ -40,7 +42,9 @@ def byte_intervals(dfa: Dfa) -> list[list[Interval]]:
     high = np.append(low[1:] - 1, 255)
     high[np.append(states[1:] != states[:-1], True)] = 255
     kept = targets != NO_ARC
-    interval = zip(low[kept].tolist(), high[kept].tolist(), targets[kept].tolist(), strict=True)
-    for state, one in zip(states[kept].tolist(), interval, strict=True):
-        found[state].append(one)
+    intervals: Iterable[Interval] = zip(
+        low[kept].tolist(), high[kept].tolist(), targets[kept].tolist(), strict=True
+    )
+    for state, interval in zip(states[kept].tolist(), intervals, strict=True):
+        found[state].append(interval)
     return found

@@ -29,7 +29,7 @@ DIGITS = ("--model", "tiny", "--regex", "[0-9]+-[0-9]{2}")
 
 def test_masked_is_one_and_allowed_is_zero(capsys: pytest.CaptureFixture[str]) -> None:
     assert why(*DIGITS, "--prefix", "12", "--token", "x") == 1
-    assert "'x' (id " in (shown := capsys.readouterr().out) and "expects - or 0-9" in shown
+    assert "'x' (id " in (shown := capsys.readouterr().out) and "expects '-' or 0-9" in shown
     assert "^^^^^ ^" in shown
     assert why(*DIGITS, "--prefix", "12", "--token", "-") == 0
     assert "is allowed after '12'" in capsys.readouterr().out
@@ -76,7 +76,7 @@ def test_what_cannot_be_asked_is_an_error(words: tuple[str, ...], message: str) 
 
 
 def test_a_rejected_prefix_is_explained() -> None:
-    with pytest.raises(ExplorerError, match=r"expects - or 0-9; the text writes x"):
+    with pytest.raises(ExplorerError, match=r"expects '-' or 0-9; the text writes x"):
         why(*DIGITS, "--prefix", "1x", "--token", "1")
 
 

@@ -103,7 +103,7 @@ def test_a_summary_reads_well() -> None:
     reasons = explain_all(dfa, state, np.array([0.1, 0.0, 0.2, 0.4, 0.1, 0.14, 0.01, 0.05]))
     assert str(reasons).splitlines()[:2] == [
         "1 of 8 ids are allowed, with 20% of the model's probability",
-        "54% of the model's probability (2 ids): expects -, offered a letter",
+        "54% of the model's probability (2 ids): expects '-', offered a letter",
     ]
     assert reasons.groups[0].examples == (3, 5)
 

@@ -149,7 +149,7 @@ def test_a_run_from_elsewhere_explains_its_finding() -> None:
     assert run.rejection is not None
     found = explain_step(run, run.rejection.token)
     assert found.stage == "constraint" and found.verdict.prefix == b"ab"
-    assert "expects - or a-c" in found.message
+    assert "expects '-' or a-c" in found.message
     reasons = reasons_at(run)
     assert reasons.z is None and reasons.num_allowed == 5
 
