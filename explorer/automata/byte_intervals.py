@@ -45,6 +45,7 @@ def byte_intervals(dfa: Dfa) -> list[list[Interval]]:
     intervals: Iterable[Interval] = zip(
         low[kept].tolist(), high[kept].tolist(), targets[kept].tolist(), strict=True
     )
-    for state, interval in zip(states[kept].tolist(), intervals, strict=True):
+    numbers: list[int] = states[kept].tolist()
+    for state, interval in zip(numbers, intervals, strict=True):
         found[state].append(interval)
     return found

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Final
 
 from explorer.tokens.token_dfa import TokenDFA
-from widgets.figures.character_fsa import character_figure, character_view
+from widgets.figures.character_fsa import CharacterView, character_figure, character_view
 from widgets.figures.geometry import DOT_RADIUS, RADIUS, Placed
 from widgets.figures.layout import Layout, finish
 from widgets.figures.machine_figure import Edge, MachineFigure
@@ -30,7 +30,7 @@ PATH_STATES: Final = 12
 AHEAD: Final = 12
 """How many states ahead are drawn of each machine."""
 
-STEP: Final = 96.0
+STEP: Final = 120.0
 ROW: Final = 60.0
 
 
@@ -91,15 +91,38 @@ def ahead(
     for k, state in enumerate(kept):
         radius = RADIUS if state in view.arcs else DOT_RADIUS
         places[str(state)] = Placed((first + k) * STEP, 0.0, radius)
-    for k, state in enumerate(column):
-        radius = RADIUS if state in view.arcs else DOT_RADIUS
-        y = (k - (len(column) - 1) / 2) * ROW
-        places[str(state)] = Placed((first + len(kept)) * STEP + STEP / 2, y, radius)
+    levels = _levels(view, here, column)
+    begin = (first + len(kept)) * STEP
+    if any(len(level) > 1 for level in levels):
+        begin += STEP / 2  # Arcs that fan out need room for their words.
+    for depth, level in enumerate(levels):
+        for k, state in enumerate(level):
+            radius = RADIUS if state in view.arcs else DOT_RADIUS
+            y = (k - (len(level) - 1) / 2) * ROW
+            places[str(state)] = Placed(begin + depth * STEP, y, radius)
     layouts: dict[str, Layout] = {}
     for name, figure in figures.items():
         drawn = {node.id: places[node.id[1:]] for node in figure.nodes if node.id[1:] in places}
         layouts[name] = finish(figure, drawn, "own")
     return figures, layouts
+
+
+def _levels(view: CharacterView, here: int, column: Sequence[int]) -> list[list[int]]:
+    """States ahead by how many characters away they are; those that only bytes lead to come first.
+
+    A chain of them then stands in a row, where the path will have it.
+    """
+    left = set(column)
+    levels: list[list[int]] = []
+    reached = [here]
+    while reached:
+        targets = dict.fromkeys(t for state in reached for _, _, t in view.arcs.get(state, ()))
+        reached = [state for state in column if state in targets and state in left]
+        left -= set(reached)
+        levels.append(reached)
+    rest = [state for state in column if state in left]
+    levels[0] += rest
+    return [level for level in levels if level]
 
 
 def _taken(

@@ -40,8 +40,9 @@ START_ARROW: Final = 42.0
 EOS_ARROW: Final = 60.0
 ROW: Final = 66.0
 LEAF_ROW: Final = 32.0
-PANEL: Final = 540.0
-"""The usual width of a drawing: a machine that is few states long fills it."""
+PANEL: Final = 352.0
+"""The width of a narrow column, which a machine that is few states long fills; a page that has more
+room shows it larger."""
 
 LONG: Final = 8
 """A machine that is more states long than this has small states."""
@@ -448,6 +449,8 @@ def tree(figure: MachineFigure) -> Layout:
     loops = len(back) <= FEW_RETURNS and len(below["t"]) <= 3
     deepest = height.get("t", 0)
     step = 150.0 if deepest <= 3 else 104.0 if deepest <= 6 else 84.0
+    if loops:
+        step = min(step, 99.0)  # Nothing but a letter or two stands between the columns.
     row = ROW if loops else LEAF_ROW
     places: dict[str, Placed] = {}
     ends: list[tuple[str, Point]] = []

@@ -163,6 +163,10 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     let number = 0;
     const head = h("div.lmx-row.head", { role: "row" }, ["token", "", "model", "filtered", "constr.", ""].map((name, i) =>
       h("span" + (i > 1 && i < 5 ? ".num" : "") + (i === 4 ? ".c" : ""), { role: "columnheader", title: ["", "", "the model's own probability, %", "after temperature and filters, %", "under the constraint, %", ""][i] }, name)));
+    // The names get the room that the longest of them asks for, up to a share of the row.
+    const wide = (text) => [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? 13 : 7.6), 13);
+    const listed = [...top, ...(results ? results.rows : [])].map((entry) => wide(ui.text(entry.id)));
+    el.style.setProperty("--lmx-names", Math.ceil(Math.max(0, ...listed)) + "px");
     const focused = rows.contains(document.activeElement) && document.activeElement.getAttribute("data-token");
     put(rows, p.finished ? h("p.dim", {}, "The text has ended.") : [head, top.map((entry) => row(entry, largest, entry.allowed ? ++number : 0))]);
     if (focused) rows.querySelector(`[data-token="${focused}"]`)?.focus({ preventScroll: true });

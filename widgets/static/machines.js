@@ -11,6 +11,7 @@ const MACHINES = [
 ];
 const LEAST_LABEL = 11; // On the screen, however small the drawing is.
 const READABLE = LEAST_LABEL / LABEL; // Smaller than this there is no room for words: an overview.
+const MOST_FIT = 1.15; // A small machine fills a wide column up to this size.
 const LEAST_FIT = 0.25; // Smaller than this nothing could be told apart: the strip shows all of it.
 const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
 
@@ -42,7 +43,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     const widest = Math.max(1, ...same.map((one) => (graphs[one] ? graphs[one].layout.width : 1)));
     return room() > 0 ? room() / widest : 1;
   };
-  const factor = (name = "character_fsa") => (zoom === "all" ? Math.min(Math.max(fitting(name), LEAST_FIT), 1) : zoom ?? Math.min(Math.max(fitting(name), READABLE), 1));
+  const factor = (name = "character_fsa") => (zoom === "all" ? Math.min(Math.max(fitting(name), LEAST_FIT), MOST_FIT) : zoom ?? Math.min(Math.max(fitting(name), READABLE), MOST_FIT));
   const setZoom = (value) => {
     zoom = value;
     for (const [name] of MACHINES) {
