@@ -39,6 +39,9 @@ from explorer.tokens.token_dfa import TokenDFA
 
 LIMITS: Final = Budget(states=200_000, seconds=5.0)
 
+_NAMES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\v": "\\v"}
+_RANGE: Final = re.compile(r"(\w)-(\w)")
+
 
 @dataclass(frozen=True)
 class Widening:
@@ -88,7 +91,9 @@ def widen(dfa: TokenDFA, verdict: Verdict, parts: Sequence[Part]) -> Widening | 
     except UnicodeDecodeError:
         return None
     written = verdict.prefix + (verdict.data or b"")
-    for replacement in _replacements(place, rest):
+    # Where white space is not read, it must be escaped; elsewhere that is harder to read.
+    verbose = "(?" in part.source.pattern and "x" in part.source.pattern
+    for replacement in _replacements(place, rest, verbose):
         changed = part.source.pattern[: place.start] + replacement
         changed += part.source.pattern[place.end :]
         try:
@@ -109,34 +114,60 @@ def widen(dfa: TokenDFA, verdict: Verdict, parts: Sequence[Part]) -> Widening | 
     return None
 
 
-def _replacements(place: Position, rest: str) -> list[str]:
+def _replacements(place: Position, rest: str, verbose: bool) -> list[str]:
     """What could stand in the place, fewest characters first."""
     leaf = place.text
     found = [
         _with(leaf, rest[:1]),
         _with(leaf, "".join(dict.fromkeys(rest))),
         f"(?:{leaf}?)",
-        f"(?:{leaf}|{''.join(map(_escaped, rest))})",
+        f"(?:{leaf}|{''.join(c if c == ' ' and not verbose else _escaped(c) for c in rest)})",
     ]
     return sorted(dict.fromkeys(found), key=len)
 
 
 def _with(leaf: str, characters: str) -> str:
     """A class or literal with some characters more."""
-    added = "".join(f"\\{c}" if c in "]^-[&~|#" else _escaped(c) for c in characters)
+    for character in characters:
+        leaf = _reaching(leaf, character) or _having(leaf, character)
+    return leaf
+
+
+def _reaching(leaf: str, character: str) -> str:
+    """A class one of whose ranges ends beside a character, with that range a character longer."""
+    plain = leaf.startswith("[") and not leaf.startswith("[^") and "\\" not in leaf
+    if not plain or not character.isalnum():
+        return ""
+    for found in _RANGE.finditer(leaf):
+        low, high = found.groups()
+        if ord(character) in (ord(low) - 1, ord(high) + 1):
+            ends = f"{min(low, character)}-{max(high, character)}"
+            return leaf[: found.start()] + ends + leaf[found.end() :]
+    return ""
+
+
+def _having(leaf: str, character: str) -> str:
+    """A class or literal with one character more."""
+    added = _member(character)
     if leaf.startswith("[") and not leaf.startswith("[^"):
+        if leaf[-2] != "-":
+            return f"{leaf[:-1]}{added}]"
         # In front, where no hyphen can make a range of it; what came first there loses its place.
         body = leaf[1:]
         return f"[{added}{chr(92) if body[0] in ']-' else ''}{body}"
     if leaf.startswith("[") or leaf == ".":
         return f"(?:{leaf}|[{added}])"
-    return f"[{leaf if leaf.startswith(chr(92)) or leaf.isalnum() else chr(92) + leaf}{added}]"
+    return f"[{leaf if len(leaf) > 1 else _member(leaf)}{added}]"
+
+
+def _member(character: str) -> str:
+    """A character as one would write it in a class."""
+    return f"\\{character}" if character in "\\]^-[&~|#" else _NAMES.get(character, character)
 
 
 def _escaped(character: str) -> str:
     """A character as one would write it in a pattern, in verbose ones too."""
-    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\v": "\\v"}.get(character)
-    return short or re.escape(character)
+    return _NAMES.get(character) or re.escape(character)
 
 
 def _put(source: Source, path: tuple[int, ...], new: Source) -> Source:

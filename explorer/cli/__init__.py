@@ -18,12 +18,12 @@ from collections.abc import Sequence
 
 import explorer
 from explorer.cli import compile, demo, doctor, lab, trace, why
-from explorer.cli.answers import UNUSABLE, JsonParser, as_json, tell
+from explorer.cli.answers import UNUSABLE, JsonParser, Parser, as_json, tell
 from explorer.errors import ExplorerError, file_error
 
 
 def parser(
-    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
+    kind: type[argparse.ArgumentParser] = Parser,
 ) -> argparse.ArgumentParser:
     """The commands and their options.
 
@@ -51,7 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
         The exit status: 0, or 2 where the input is not usable; ``why`` and ``trace`` also have 1.
     """
     given = sys.argv[1:] if words is None else words
-    arguments = parser(JsonParser if as_json(given) else argparse.ArgumentParser).parse_args(given)
+    arguments = parser(JsonParser if as_json(given) else Parser).parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows its escape; it is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):

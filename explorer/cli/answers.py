@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
@@ -20,7 +21,19 @@ UNUSABLE: Final = 2
 FLAG: Final = "--json"
 
 
-class JsonParser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """A parser that says how a value with a hyphen in front is written."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the words, and end with the status for unusable input.
+
+        Args:
+            message: What is wrong.
+        """
+        super().error(message + advice(message))
+
+
+class JsonParser(Parser):
     """A parser that tells wrong words as JSON."""
 
     def error(self, message: str) -> NoReturn:
@@ -31,12 +44,26 @@ class JsonParser(argparse.ArgumentParser):
         """
         usage = " ".join(self.format_usage().split()).removeprefix("usage: ")
         remedy = f"Write it as: {usage} ({self.prog} --help says what each word means.)"
-        tell(ExplorerError(f"{message}.", remedy=remedy), UsageError.__name__)
+        tell(ExplorerError(f"{message}{advice(message)}.", remedy=remedy), UsageError.__name__)
         raise UsageError(UNUSABLE)
 
 
 class UsageError(SystemExit):
     """Words that the command line does not know."""
+
+
+def advice(message: str) -> str:
+    """What else there is to say of wrong words; a value such as ``-1`` looks like an option.
+
+    Args:
+        message: What `argparse` says.
+
+    Example:
+        >>> advice("argument --token: expected one argument")
+        '; a value that begins with - is written --token=-1'
+    """
+    found = re.match(r"argument (--[\w-]+): expected one argument", message)
+    return f"; a value that begins with - is written {found[1]}=-1" if found else ""
 
 
 def as_json(words: Sequence[str]) -> bool:

@@ -53,7 +53,8 @@ def add_parser(commands: Commands) -> None:
         "why",
         run,
         "say why a token is allowed or masked",
-        "Say why a token is allowed or masked. Exit status: 0 allowed, 1 masked.",
+        "Say why a token is allowed or masked. Exit status: 0 allowed, 1 masked, "
+        "2 where the question cannot be asked.",
     )
     command.add_argument("trace", nargs="?", metavar="TRACE", help="a saved trace to ask about")
     command.add_argument("--step", type=int, metavar="K", help="a position of the trace")
@@ -147,7 +148,16 @@ def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
             f"There is no file {name}, and to look a name up needs transformers: {error}.",
             remedy="Give a path, or install the extra `models` of this package.",
         ) from error
-    return load_model(name).vocabulary
+    try:
+        return load_model(name).vocabulary
+    except ExplorerError as error:
+        if arguments.model is not None:
+            raise
+        raise ExplorerError(
+            f"There is no tokenizer {name!r} at hand. {error.message}",
+            remedy="Give the path of a tokenizer's file or folder, or --model tiny.",
+            evidence=error.evidence,
+        ) from error
 
 
 def _place(dfa: TokenDFA, arguments: argparse.Namespace) -> tuple[int, bytes, History | None]:

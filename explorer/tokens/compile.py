@@ -168,7 +168,8 @@ def _cannot_write(dfa: Dfa, vocabulary: Vocabulary) -> IncompatibleVocabulary:
         )
     offset = max(k for k, possible in enumerate(written) if possible)
     return IncompatibleVocabulary(
-        f"This vocabulary can write no word of the constraint. A shortest word is {word!r}; "
+        f"This vocabulary can write no word of the constraint. A shortest word is "
+        f"{word.decode(errors='backslashreplace')!r}; "
         f"tokens can write its first {offset} of {len(word)} bytes, and no token goes on from "
         f"there.",
         witness=word,

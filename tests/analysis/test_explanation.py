@@ -15,6 +15,7 @@ import explorer
 from explorer.analysis.characters import half_characters, show_text
 from explorer.analysis.explanation import Explanation, History, explain, explain_text
 from explorer.analysis.machine import machine_of
+from explorer.analysis.widening import _with  # pyright: ignore[reportPrivateUsage]
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DEAD, FREE
 
@@ -197,7 +198,7 @@ def test_an_allowed_token_says_what_it_forces() -> None:
 def test_a_widening_is_the_smallest_that_works() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b"1", b"-", b"x", b"ab", b"]"], eos_ids=[5])
     dfa = explorer.compile(explorer.regex("[0-9]-[0-9]"), vocabulary)
-    for token, replacement in ((2, "[x0-9]"), (4, "[\\]0-9]"), (3, "(?:[0-9]|ab)")):
+    for token, replacement in ((2, "[0-9x]"), (4, "[0-9\\]]"), (3, "(?:[0-9]|ab)")):
         wide = explain(dfa, dfa.start, token).widening
         assert wide is not None and wide.replacement == replacement
         text = (vocabulary.tokens[token] or b"").decode() + "-1"
@@ -313,6 +314,25 @@ def test_the_name_of_a_special_token_is_not_the_token() -> None:
     assert why.verdict.data == b"<"
     hint = "Id 1 is a special token of this name: ask with --token-id 1."
     assert why.hints[0] == hint and hint not in explain(machine, machine.start, "<").hints
+
+
+@pytest.mark.parametrize(
+    ("leaf", "more", "wide"),
+    [
+        ("[0-2]", "3", "[0-3]"), ("[1-9]", "0", "[0-9]"), ("[0-2]", "7", "[0-27]"),
+        ("[a-z ]", ".", "[a-z .]"), ("[0-9]", "dog", "[0-9dog]"), ("[]a]", "b", "[]ab]"),
+        ("[a-]", "b", "[ba-]"), ("[-a]", "]", r"[-a\]]"), ("😀", "😁", "[😀😁]"),
+        ('"', "'", "[\"']"), ("-", "a", r"[\-a]"), (" ", "a", "[ a]"), (r"\d", "x", r"[\dx]"),
+        (".", "\n", r"(?:.|[\n])"), ("[^a]", "a", "(?:[^a]|[a])"), ("x", "\\", r"[x\\]"),
+    ],
+)  # fmt: skip
+def test_a_wider_class_is_written_as_a_person_would(leaf: str, more: str, wide: str) -> None:
+    assert _with(leaf, more) == wide
+    for character in more:
+        assert re.fullmatch(wide, character)
+    for code in range(0x250):  # What was allowed stays so, and nothing else comes.
+        as_before = re.fullmatch(leaf, chr(code))
+        assert bool(re.fullmatch(wide, chr(code))) == bool(as_before or chr(code) in more)
 
 
 def test_a_completion_is_plain_text_and_near_tokens_are_shown_once(dfa: explorer.TokenDFA) -> None:

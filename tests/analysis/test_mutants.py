@@ -106,8 +106,8 @@ def _more_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:
 def _widening_without_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     right = widening._replacements
 
-    def unproved(place: Any, rest: str) -> list[str]:
-        return [f"(?:{place.text}|.*)", *right(place, rest)]
+    def unproved(place: Any, rest: str, verbose: bool) -> list[str]:
+        return [f"(?:{place.text}|.*)", *right(place, rest, verbose)]
 
     def wrong(self: widening.Widening) -> str:
         return self.pattern

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TOY = "from widgets import Explorer\ntoy = Explorer()\ntoy"
 MACHINES = ("character_fsa", "detokenizing_fst", "token_dfa")
-FOO, FOR, FOOD = 2, 3, 4
+F, FOO, FOR, FOOD = 0, 2, 3, 4
 
 
 def press(root: Locator, name: str) -> None:
@@ -188,6 +188,44 @@ def test_a_masked_token_says_why(toy: Locator, notebook: Notebook) -> None:
     assert toy.locator(".lmx-why .boxes span").all_inner_texts() == ["f", "o", "r"]
     assert toy.locator(".lmx-why .boxes .ko").all_inner_texts() == ["r"]
     at(toy, 1)  # Asking takes nothing.
+    quiet(notebook)
+
+
+def test_what_is_searched_for_comes_first_and_is_found_again_after_a_step(
+    toy: Locator, notebook: Notebook
+) -> None:
+    search = toy.get_by_role("searchbox", name="find a token")
+    found = toy.locator(".lmx-find + .lmx-rows")
+
+    def ids() -> list[int]:
+        rest(toy)
+        rows = found.locator(".lmx-row").all()
+        return [int(row.get_attribute("data-token") or -1) for row in rows]
+
+    search.fill("f")
+    found.locator(".lmx-row").first.wait_for()
+    assert ids() == [F, FOO, FOR, FOOD]  # F itself, and then what the model likes best.
+    press(toy, STEP)
+    at(toy, 1)
+    assert ids() == [F, FOO, FOOD, FOR]
+    assert "r: expects o" in found.locator(f'.lmx-row[data-token="{FOR}"]').inner_text()
+    # A row that is asked about is still under the pointer when the reason has opened.
+    row = found.locator(f'.lmx-row[data-token="{FOR}"]')
+    row.click()
+    toy.locator(".lmx-why .boxes .ko").wait_for()
+    search.fill("zebra")
+    found.get_by_text("no such token").wait_for()
+    search.fill("")
+    found.get_by_text("no such token").wait_for(state="detached")
+    assert ids() == []
+    quiet(notebook)
+
+
+def test_a_page_written_in_the_next_cell_leaves_the_drawings(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("written.ipynb", TOY, "toy.to_html('written.html')"))
+    assert notebook.run_all()
+    toy = notebook.explorer()
+    toy.locator('[data-machine="detokenizing_fst"] svg .n').nth(4).wait_for(state="attached")
     quiet(notebook)
 
 

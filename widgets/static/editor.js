@@ -118,7 +118,7 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     error.hidden = !state;
     kept.hidden = !(state || ended) || (text === loaded.text && kind.value === loaded.kind);
     if (!kept.hidden) {
-      say(last, loaded.text || "");
+      say(last, loaded.text || "(empty)");
       last.title = loaded.text || "";
     }
     if (state) {

@@ -12,7 +12,7 @@ import explorer
 from explorer.errors import ExplorerError
 from explorer.tokens.failing import run
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
-from widgets.figures.ahead import ahead
+from widgets.figures.ahead import STEP, ahead
 from widgets.figures.character_fsa import character_figure
 from widgets.figures.detokenizing_figure import detokenizing_figure
 from widgets.figures.dot import Engine, engines, to_dot
@@ -158,6 +158,24 @@ def test_ahead_is_small_keeps_places_and_shows_every_arc_from_here() -> None:
             if name in before:
                 assert places[name] == pytest.approx(before[name])
         before = places
+
+
+def test_states_ahead_stand_where_the_path_will_have_them() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"food"], eos_ids=[4])
+    dfa = explorer.compile(explorer.regex(".{1,2000}"), vocabulary)
+    machine = dfa.constraint.dfa
+    before, after = (
+        ahead(dfa, run(machine, machine.start, text).tolist())[1] for text in (b"foo", b"foofood")
+    )
+    for name, layout in before.items():
+        assert overlaps(layout) == []
+        letter = name[0] if name[0] == "c" else "q"
+        states = [node for node in layout.nodes if node[1:].isdecimal()]
+        assert len(states) == 8  # Four of the path, four to come.
+        for places in (layout.nodes, after[name].nodes):
+            start = places[f"{letter}0"]
+            steps = [(places[node].x - start.x, places[node].y - start.y) for node in states]
+            assert steps == [pytest.approx((k * STEP, 0)) for k in range(8)]
 
 
 def test_without_graphviz_our_own_layout_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:
