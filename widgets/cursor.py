@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from explorer.automata.constraint import Constraint
 from explorer.decoding.model import LanguageModel
@@ -29,6 +30,8 @@ MOST_LINES: Final = 8
 
 BEFORE: Final = " before edit "
 """Stands in the name of a line that an edit left behind, between its name and the edit's number."""
+
+_wholes: WeakKeyDictionary[Session, tuple[int, Trace]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,6 @@ class Cursor:
         self._edits: dict[str, int] = {}
         self._selected: int | None = None
         self._listeners: list[Callable[[], None]] = []
-        self._whole: tuple[Session, int, Trace] | None = None
 
     @property
     def session(self) -> Session:
@@ -317,13 +319,7 @@ class Cursor:
     def full_trace(self) -> Trace:
         """The trace of the whole line, what is ahead of the cursor included."""
         with self.lock:
-            session = self.session
-            if session.index == session.length:
-                return session.trace
-            known = self._whole
-            if known is None or known[0] is not session or known[1] != session.generation:
-                known = self._whole = (session, session.generation, at_end(session).trace)
-            return known[2]
+            return whole_trace(self.session)
 
     @property
     def lm(self) -> LanguageModel | None:
@@ -355,6 +351,20 @@ def session_ids(session: Session) -> tuple[int, ...]:
         session: The line.
     """
     return at_end(session).ids
+
+
+def whole_trace(session: Session) -> Trace:
+    """The trace of a whole line; the last one of each session is kept.
+
+    Args:
+        session: The line, which does not move.
+    """
+    if session.index == session.length:
+        return session.trace
+    known = _wholes.get(session)
+    if known is None or known[0] != session.generation:
+        known = _wholes[session] = (session.generation, at_end(session).trace)
+    return known[1]
 
 
 def at_end(session: Session) -> Session:

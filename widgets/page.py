@@ -23,6 +23,7 @@ from explorer.decoding.step_record import Step
 from explorer.decoding.trace import Trace
 from explorer.tokens.failing import run
 from explorer.tokens.states import DONE
+from widgets.cursor import whole_trace
 from widgets.figures.ahead import ahead
 from widgets.figures.detokenizing_figure import detokenizing_figure, relevant_tokens
 from widgets.figures.distribution import reason_at
@@ -235,7 +236,7 @@ class PageData:
         rows: list[Packet] = []
         if len(lines) > 1:
             for number, (name, session) in enumerate(lines):
-                own = trace if number == current else session.trace
+                own = trace if number == current else whole_trace(session)
                 rows.append(
                     {
                         "name": name,

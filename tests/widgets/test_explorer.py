@@ -147,6 +147,16 @@ def test_search_by_text_bytes_and_id(page: Page) -> None:
     assert sum(row["constrained"] for row in rows if row["allowed"]) == pytest.approx(1.0)
 
 
+def test_another_line_is_shown_with_what_is_ahead_of_its_cursor(page: Page) -> None:
+    page.ask("run", tokens=16)
+    page.ask("jump", k=1)
+    page.ask("edit", kind="regex", text="foo(foo)?", prompt="")
+    rows = page.line["strip"]["forks"]
+    told = {row["name"]: [token["text"] for token in row["tokens"]] for row in rows}
+    assert told["line 1 before edit 1"] == ["foo", "foo", "food", "EOS"]
+    assert told["line 1"] == ["foo", "foo"]
+
+
 def test_an_edit_keeps_what_holds_and_a_line_of_what_does_not(page: Page) -> None:
     page.ask("run", tokens=16)
     assert page.explorer.session.text == "foofoofood"

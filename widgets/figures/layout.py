@@ -440,6 +440,9 @@ def tree(figure: MachineFigure) -> Layout:
             last[edge.source] = edge
         else:
             below[edge.source].append(edge.target)
+    deep = {"t": 0}
+    for node in figure.nodes:
+        deep |= dict.fromkeys(below[node.id], deep[node.id] + 1)
     height: dict[str, int] = {}
     for node in reversed(figure.nodes):  # Prefixes are in order, so what is below comes later.
         height[node.id] = 1 + max((height[child] for child in below[node.id]), default=-1)
@@ -450,7 +453,9 @@ def tree(figure: MachineFigure) -> Layout:
     deepest = height.get("t", 0)
     step = 150.0 if deepest <= 3 else 104.0 if deepest <= 6 else 84.0
     if loops:
-        step = min(step, 99.0)  # Nothing but a letter or two stands between the columns.
+        # Between the columns stand a letter or two, and above them the words of what goes back.
+        words = [(label_width(last[name].label) + 24.0) / deep[name] for name in back]
+        step = min(step, max([99.0, *words]))
     row = ROW if loops else LEAF_ROW
     places: dict[str, Placed] = {}
     ends: list[tuple[str, Point]] = []

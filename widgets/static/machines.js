@@ -11,7 +11,7 @@ const MACHINES = [
 ];
 const LEAST_LABEL = 11; // On the screen, however small the drawing is.
 const READABLE = LEAST_LABEL / LABEL; // Smaller than this there is no room for words: an overview.
-const MOST_FIT = 1.15; // A small machine fills a wide column up to this size.
+const MOST_FIT = 1.2; // A small machine fills a wide column up to this size.
 const LEAST_FIT = 0.25; // Smaller than this nothing could be told apart: the strip shows all of it.
 const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
 
@@ -43,7 +43,12 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     const widest = Math.max(1, ...same.map((one) => (graphs[one] ? graphs[one].layout.width : 1)));
     return room() > 0 ? room() / widest : 1;
   };
-  const factor = (name = "character_fsa") => (zoom === "all" ? Math.min(Math.max(fitting(name), LEAST_FIT), MOST_FIT) : zoom ?? Math.min(Math.max(fitting(name), READABLE), MOST_FIT));
+  // Larger than drawn only where the pair is: it stays as it is while the machine between them changes.
+  const factor = (name = "character_fsa") => {
+    if (zoom !== null && zoom !== "all") return zoom;
+    const most = PAIR.includes(name) ? MOST_FIT : Math.max(1, factor());
+    return Math.min(Math.max(fitting(name), zoom ? LEAST_FIT : READABLE), most);
+  };
   const setZoom = (value) => {
     zoom = value;
     for (const [name] of MACHINES) {
@@ -473,7 +478,9 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
           arc.g.classList.toggle("past", past);
           arc.text.classList.toggle("lit", go || past);
           // A word that stands for several tokens is no token's own: then all of the label is bold.
-          const meant = arc.words.filter(({ textContent }) => words.includes(textContent.split(" : ")[0]));
+          // One that is not written out is among the rest, "+3".
+          const own = arc.words.filter(({ textContent }) => words.includes(textContent.split(" : ")[0]));
+          const meant = own.length || !words.length ? own : arc.words.filter(({ textContent }) => /^\+\d/.test(textContent));
           for (const word of arc.words) word.style.fontWeight = meant.length && !meant.includes(word) ? "400" : "";
           arc.line.setAttribute("marker-end", `url(#${graph.id}-${go ? "go" : past ? "past" : "g"})`);
         }
