@@ -63,8 +63,12 @@ function frame(model, root, ...uis) {
     update();
   };
   model.on("msg:custom", heard);
-  // For whoever waits until all is there: the positions at which the page has come to rest.
-  const rest = () => mark(root, "data-rest", uis.every((ui) => ui.still()) ? uis.map((ui) => (ui.position ? ui.position.k : "-")).join(" ") : "");
+  // For whoever waits: the positions of which all parts are drawn, and at which nothing more will come.
+  const rest = () => {
+    const places = uis.map((ui) => (ui.position ? ui.position.k : "-")).join(" ");
+    mark(root, "data-shown", places);
+    mark(root, "data-rest", uis.every((ui) => ui.still()) ? places : "");
+  };
   const unrest = () => mark(root, "data-rest", "");
   const ends = uis.flatMap((ui) => [ui.on("after", rest), ui.on("asked", unrest), ui.on("change", update), ui.on("live", (text) => say(live, text))]);
   update();
