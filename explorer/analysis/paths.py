@@ -12,7 +12,8 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,31 @@ from numpy.typing import NDArray
 from explorer.automata.machine import Bool, Int32
 from explorer.tokens.states import NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA
+from explorer.vocabulary import Vocabulary
 
 TOKENS_FIRST: Final = 1 << 32
 """The cost of a token beside that of a byte, where fewest tokens count before fewest bytes."""
 
 BYTES_ONLY: Final = 0
 """The cost of a token where only bytes count."""
+
+
+_Ints: TypeAlias = NDArray[np.int64]
+_Floats: TypeAlias = NDArray[np.float64]
+_measures: WeakKeyDictionary[Vocabulary, tuple[_Ints, _Floats, _Ints]] = WeakKeyDictionary()
+
+
+def _measured(vocabulary: Vocabulary) -> tuple[_Ints, _Floats, _Ints]:
+    """Of each token its length and how plain it is; and the ids, the longest first. Kept."""
+    known = _measures.get(vocabulary)
+    if known is None:
+        lengths = np.array([len(data or b"") for data in vocabulary.tokens], np.int64)
+        first = np.array([(data or b"\0")[0] for data in vocabulary.tokens], np.int64)
+        # Of equally short tokens a person would rather be shown one of printable characters.
+        plainness = -lengths - 0.5 * ((first < 0x20) | (first >= 0x7F))
+        by_length = np.argsort(lengths, kind="stable")[::-1]
+        known = _measures[vocabulary] = (lengths, plainness, by_length)
+    return known
 
 
 class Paths:
@@ -36,17 +56,14 @@ class Paths:
     """
 
     def __init__(self, dfa: TokenDFA) -> None:
-        lengths = np.array([len(data or b"") for data in dfa.vocabulary.tokens], np.int64)
-        order = np.lexsort((np.arange(len(lengths)), lengths, dfa.token_class))
-        classes, begin = np.unique(dfa.token_class[order], return_index=True)
-        self.lengths: NDArray[np.int64] = lengths
-        first = np.array([(data or b"\0")[0] for data in dfa.vocabulary.tokens], np.int64)
-        # Of equally short tokens a person would rather be shown one of printable characters.
-        self.plainness: NDArray[np.float64] = -lengths - 0.5 * ((first < 0x20) | (first >= 0x7F))
+        self.lengths, self.plainness, by_length = _measured(dfa.vocabulary)
+        lengths = self.lengths
+        # Written in the order from long to short, the shortest of a class stays.
         ids = np.full(dfa.num_classes, -1, np.int64)
-        ids[classes] = order[begin]
+        ids[dfa.token_class[by_length]] = by_length
+        classes = np.flatnonzero(ids >= 0)
         self._ids = ids
-        columns = classes[classes >= NUM_FIXED_CLASSES].astype(np.int64)
+        columns = classes[classes >= NUM_FIXED_CLASSES]
         # Sorted by length: the first column that leads somewhere is a shortest token there.
         self._columns = columns[np.argsort(lengths[ids[columns]], kind="stable")]
         self._tokens = ids[self._columns]
