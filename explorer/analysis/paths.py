@@ -4,7 +4,8 @@ All are Dijkstra's algorithm over the token table, where a step costs either byt
 first and then its bytes. Of a token class only its shortest token matters, so a row of the table is
 looked at once, class by class.
 
-Cost: one row of the table per state that is nearer than the goal.
+Cost: one row of the table per state that is nearer than the goal; once per vocabulary 20 ms at
+131,072 tokens.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def _measured(vocabulary: Vocabulary) -> tuple[_Ints, _Floats, _Ints]:
         plainness = -lengths - 0.5 * ((first < 0x20) | (first >= 0x7F))
         by_length = np.argsort(lengths, kind="stable")[::-1]
         known = _measures[vocabulary] = (lengths, plainness, by_length)
+        for array in known:  # Every machine over the vocabulary reads the same ones.
+            array.flags.writeable = False
     return known
 
 
