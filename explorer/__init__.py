@@ -23,13 +23,13 @@ from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from explorer.analysis.explanation import explain, explain_text
+    from explorer.analysis.explaining.explanation import explain, explain_text
     from explorer.analysis.session import Session
     from explorer.decoding.generate import generate
-    from explorer.decoding.load import load_model
+    from explorer.decoding.models.load import load_model
     from explorer.decoding.processor import ConstraintLogitsProcessor
-    from explorer.decoding.sampler import Sampler
-    from explorer.decoding.trace import Trace
+    from explorer.decoding.sampling.sampler import Sampler
+    from explorer.decoding.trace.trace import Trace
     from explorer.tokens.device import DeviceMasks
 
 __all__ = [
@@ -59,17 +59,17 @@ __version__ = "0.1.0"
 
 # Imported on first use: these do not need torch, those below do.
 _LATER = {
-    "explain": "explorer.analysis.explanation",
-    "explain_text": "explorer.analysis.explanation",
+    "explain": "explorer.analysis.explaining.explanation",
+    "explain_text": "explorer.analysis.explaining.explanation",
 }
 _WITH_TORCH = {
     "ConstraintLogitsProcessor": "explorer.decoding.processor",
     "DeviceMasks": "explorer.tokens.device",
-    "Sampler": "explorer.decoding.sampler",
+    "Sampler": "explorer.decoding.sampling.sampler",
     "Session": "explorer.analysis.session",
-    "Trace": "explorer.decoding.trace",
+    "Trace": "explorer.decoding.trace.trace",
     "generate": "explorer.decoding.generate",
-    "load_model": "explorer.decoding.load",
+    "load_model": "explorer.decoding.models.load",
 }
 
 

@@ -164,10 +164,10 @@ def test_every_part_of_the_engine_has_a_layer() -> None:
         ("explorer.tokens.compile", "def f():\n    import pynini"),
         ("explorer.tokens.compile", "import importlib\nimportlib.import_module('transformers')"),
         ("explorer.analysis.explain", "from IPython.display import display"),
-        ("explorer.decoding.session", "from widgets.cursor import Cursor"),
+        ("explorer.decoding.stepping.session", "from widgets.cursor import Cursor"),
         ("explorer.vocabulary.adapter", "import transformers"),
-        ("widgets.figures.mask", "import anywidget"),
-        ("widgets.figures.mask", "from widgets.cursor import Cursor"),
+        ("widgets.figures.panels.mask", "import anywidget"),
+        ("widgets.figures.panels.mask", "from widgets.cursor import Cursor"),
         ("widgets.cursor", "from explorer.cli import main"),
     ],
 )
@@ -183,7 +183,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
         ("explorer.tokens.device", "def f():\n    import torch"),
         ("explorer.cli", "import explorer"),
         ("widgets.cursor", "import explorer, anywidget"),
-        ("widgets.figures.mask", "from explorer.analysis import explain"),
+        ("widgets.figures.panels.mask", "from explorer.analysis import explain"),
     ],
 )
 def test_a_right_import_is_not(module: str, source: str) -> None:

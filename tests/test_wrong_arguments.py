@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import explorer
-from explorer.decoding.model import Reading
+from explorer.decoding.models.model import Reading
 from explorer.errors import ExplorerError
 
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from explorer.errors import MissingDependency
 
 if TYPE_CHECKING:
-    from widgets.compare import Compare
     from widgets.cursor import Cursor
-    from widgets.explorer import Explorer
     from widgets.kinds import register_kind
-    from widgets.parts import (
+    from widgets.views.compare import Compare
+    from widgets.views.explorer import Explorer
+    from widgets.views.parts import (
         ConstraintEditor,
         Distribution,
         Machines,
@@ -47,18 +47,18 @@ __all__ = [
 ]
 
 _LATER = {
-    "Compare": "widgets.compare",
-    "ConstraintEditor": "widgets.parts",
+    "Compare": "widgets.views.compare",
+    "ConstraintEditor": "widgets.views.parts",
     "Cursor": "widgets.cursor",
-    "Distribution": "widgets.parts",
-    "Explorer": "widgets.explorer",
-    "Machines": "widgets.parts",
-    "Mask": "widgets.parts",
-    "OverTime": "widgets.parts",
-    "Reasons": "widgets.parts",
-    "SamplerControls": "widgets.parts",
-    "Stepper": "widgets.parts",
-    "TokenStrip": "widgets.parts",
+    "Distribution": "widgets.views.parts",
+    "Explorer": "widgets.views.explorer",
+    "Machines": "widgets.views.parts",
+    "Mask": "widgets.views.parts",
+    "OverTime": "widgets.views.parts",
+    "Reasons": "widgets.views.parts",
+    "SamplerControls": "widgets.views.parts",
+    "Stepper": "widgets.views.parts",
+    "TokenStrip": "widgets.views.parts",
     "register_kind": "widgets.kinds",
 }
 

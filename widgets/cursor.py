@@ -17,11 +17,11 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from explorer.automata.constraint import Constraint
-from explorer.decoding.model import LanguageModel
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
-from explorer.decoding.step_record import Step
-from explorer.decoding.trace import Trace
+from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
+from explorer.decoding.trace.records import Step
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
 

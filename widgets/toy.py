@@ -14,7 +14,7 @@ from typing import Final
 import torch
 
 from explorer.automata.constraint import Constraint, regex
-from explorer.decoding.model import Prompt, Reading
+from explorer.decoding.models.model import Prompt, Reading
 from explorer.vocabulary import Vocabulary
 
 PATTERN: Final = "(foo)+d"

@@ -12,15 +12,20 @@ Nothing here needs torch until a session's logits come in.
 
 from __future__ import annotations
 
-from explorer.analysis.explanation import (
+from explorer.analysis.explaining.explanation import (
     Explanation,
     History,
     TextExplanation,
     explain,
     explain_text,
 )
-from explorer.analysis.groups import Group, Reasons, explain_all
-from explorer.analysis.step import explain_recorded, explain_step, explain_trace, reasons_at
+from explorer.analysis.explaining.groups import Group, Reasons, explain_all
+from explorer.analysis.explaining.step import (
+    explain_recorded,
+    explain_step,
+    explain_trace,
+    reasons_at,
+)
 from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
 
 __all__ = [

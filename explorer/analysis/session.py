@@ -7,11 +7,11 @@ one stands.
 
 from __future__ import annotations
 
-from explorer.analysis.explanation import Explanation
-from explorer.analysis.groups import Reasons
-from explorer.analysis.step import explain_step, reasons_at
+from explorer.analysis.explaining.explanation import Explanation
+from explorer.analysis.explaining.groups import Reasons
+from explorer.analysis.explaining.step import explain_step, reasons_at
 from explorer.analysis.traps import Trap, machine_traps, session_traps
-from explorer.decoding.session import Session as Stepping
+from explorer.decoding.stepping.session import Session as Stepping
 from explorer.errors import ExplorerError
 
 
@@ -19,7 +19,7 @@ class Session(Stepping):
     """Constrained decoding one step at a time, forwards, backwards and sideways, with reasons.
 
     Everything about stepping, its arguments included, is said in
-    `explorer.decoding.session.Session`; this adds the questions.
+    `explorer.decoding.stepping.session.Session`; this adds the questions.
 
     Example:
         >>> import explorer

@@ -254,7 +254,7 @@ def _fails(command: list[str]) -> str:
 
 
 def _model() -> Finding:
-    from explorer.decoding.load import load_model
+    from explorer.decoding.models.load import load_model
 
     model = load_model("tiny", device="cpu")
     return Finding("embedded model", "ok", f"{model.name}, {len(model.vocabulary):,} tokens")

@@ -15,7 +15,7 @@ from explorer.cli.options import Commands, add_command, add_constraint, constrai
 from explorer.errors import ExplorerError
 
 if TYPE_CHECKING:
-    from explorer.decoding.step_record import Step
+    from explorer.decoding.trace.records import Step
 
 DEFAULT_TOKENS = 64
 
@@ -80,12 +80,12 @@ def run(arguments: argparse.Namespace) -> int:
     """
     constraint = constraint_of(arguments)
     try:
-        from explorer.decoding.load import load_model
-        from explorer.decoding.sampler import Sampler
-        from explorer.decoding.session import Session
-        from explorer.decoding.trace import TokenTable
-        from explorer.decoding.trace_json import to_json
-        from explorer.decoding.trace_text import HEADER, ending, step_line
+        from explorer.decoding.models.load import load_model
+        from explorer.decoding.sampling.sampler import Sampler
+        from explorer.decoding.stepping.session import Session
+        from explorer.decoding.trace.text import HEADER, ending, step_line
+        from explorer.decoding.trace.trace import TokenTable
+        from explorer.decoding.trace.writing import to_json
     except ImportError as error:
         raise ExplorerError(
             f"A language model needs torch and transformers, and importing failed: {error}.",

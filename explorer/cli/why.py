@@ -14,7 +14,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from explorer.analysis.explanation import (
+from explorer.analysis.explaining.explanation import (
     Explanation,
     History,
     TextExplanation,
@@ -22,7 +22,7 @@ from explorer.analysis.explanation import (
     explain_text,
     ids_of_text,
 )
-from explorer.analysis.groups import explain_all
+from explorer.analysis.explaining.groups import explain_all
 from explorer.automata.constraint import Constraint
 from explorer.cli.answers import print_json
 from explorer.cli.options import (
@@ -130,7 +130,7 @@ def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
     if name is None:
         return None
     if name == "tiny" and not Path(name).exists():
-        from explorer.decoding.tiny import FOLDER
+        from explorer.decoding.models.tiny import FOLDER
 
         return Vocabulary.from_file(FOLDER, eos_ids=eos)
     if Path(name).exists():
@@ -142,7 +142,7 @@ def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
             evidence={"path": name},
         )
     try:
-        from explorer.decoding.load import load_model
+        from explorer.decoding.models.load import load_model
     except ImportError as error:
         raise ExplorerError(
             f"There is no file {name}, and to look a name up needs transformers: {error}.",
@@ -236,8 +236,8 @@ def _ids(words: str) -> list[int]:
 
 def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
     try:
-        from explorer.analysis.step import explain_recorded, explain_trace
-        from explorer.decoding.trace import Trace
+        from explorer.analysis.explaining.step import explain_recorded, explain_trace
+        from explorer.decoding.trace.trace import Trace
     except ImportError as error:
         raise ExplorerError(
             f"Traces come with the models, and importing failed: {error}.",
@@ -248,7 +248,7 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
         raise ExplorerError("The trace has its own constraint.", remedy="Leave the other out.")
     vocabulary = _vocabulary(arguments)
     if vocabulary is None and trace.model == "tiny":
-        from explorer.decoding.tiny import FOLDER
+        from explorer.decoding.models.tiny import FOLDER
 
         vocabulary = Vocabulary.from_file(FOLDER)
     constraint = trace.constraint

@@ -29,19 +29,19 @@ from torch import Tensor
 from explorer.arguments import flag, listed, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
-from explorer.decoding import reference
-from explorer.decoding.arguments import (
+from explorer.decoding.models.arguments import (
     LAST_SEED,
     LAST_STREAM,
     checked_model,
     checked_sampler,
     prompt_ids,
 )
-from explorer.decoding.model import LanguageModel, Prompt
-from explorer.decoding.reference import Rows
-from explorer.decoding.row_by_row import open_batch
-from explorer.decoding.rule import Rule
-from explorer.decoding.sampler import Sampler
+from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.models.row_by_row import open_batch
+from explorer.decoding.sampling import reference
+from explorer.decoding.sampling.reference import Rows
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.tokens.device import DeviceMasks
 from explorer.tokens.error_word import ints
@@ -196,7 +196,7 @@ def generate(
 
     Example:
         >>> from explorer import regex
-        >>> from explorer.decoding.model import Reading
+        >>> from explorer.decoding.models.model import Reading
         >>> class Uniform:  # Any object with these four members is a language model.
         ...     name = "uniform"
         ...     vocabulary = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"d"], eos_ids=[4])
@@ -279,7 +279,7 @@ def _step_for(
     device: torch.device,
 ) -> Callable[[DeviceMasks, Sampler, Tensor, Rows, int], Tensor]:
     if device.type == "cuda" and find_spec("triton") is not None:
-        from explorer.decoding import fused
+        from explorer.decoding.sampling import fused
 
         return fused.step
 

@@ -25,11 +25,11 @@ from torch import Tensor
 
 from explorer.arguments import flag, instance, whole_number
 from explorer.budget import Budget
-from explorer.decoding.arguments import LAST_SEED, checked_sampler
 from explorer.decoding.generate import AnyConstraint, Batch, checked_streams, for_each
-from explorer.decoding.recorder import Recorder
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.trace import Trace
+from explorer.decoding.models.arguments import LAST_SEED, checked_sampler
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.recorder import Recorder
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.error_word import ints
 from explorer.tokens.states import DONE

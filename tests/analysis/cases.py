@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 import explorer
-from explorer.analysis.explanation import Explanation, explain
+from explorer.analysis.explaining.explanation import Explanation, explain
 from explorer.automata.words import shortest_word
 from explorer.errors import EmptyConstraint, IncompatibleVocabulary
 from explorer.tokens.failing import run

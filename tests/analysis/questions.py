@@ -15,9 +15,9 @@ from pathlib import Path
 
 import explorer
 from explorer import Constraint, Vocabulary, choice, literal, regex
-from explorer.analysis.explanation import explain, explain_text
-from explorer.analysis.groups import explain_all
-from explorer.analysis.step import explain_step, reasons_at
+from explorer.analysis.explaining.explanation import explain, explain_text
+from explorer.analysis.explaining.groups import explain_all
+from explorer.analysis.explaining.step import explain_step, reasons_at
 from explorer.analysis.traps import machine_traps, session_traps
 from explorer.errors import ExplorerError
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from explorer.decoding.model import Prompt, Reading
+from explorer.decoding.models.model import Prompt, Reading
 from explorer.vocabulary import Vocabulary
 
 Rule = Callable[[str], Mapping[str, float]]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.machine import expected_bytes
-from explorer.analysis.positions import PositionAutomaton
-from explorer.analysis.verdict import STAGES
+from explorer.analysis.places.positions import PositionAutomaton
+from explorer.analysis.verdict.machine import expected_bytes
+from explorer.analysis.verdict.verdict import STAGES
 from explorer.automata.constraint import regex
 from explorer.automata.source import Regex
 from explorer.budget import Meter

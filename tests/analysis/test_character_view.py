@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from explorer.analysis import character_view
-from explorer.analysis.character_view import Characters
+from explorer.analysis.characters import view as character_view
+from explorer.analysis.characters.view import Characters
 from explorer.automata.constraint import regex
 from explorer.automata.regex.charset import char_set
 from explorer.tokens.failing import run

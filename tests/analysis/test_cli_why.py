@@ -36,7 +36,9 @@ def test_masked_is_one_and_allowed_is_zero(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_ids_in_and_json_out(capsys: pytest.CaptureFixture[str]) -> None:
-    vocabulary = explorer.Vocabulary.from_file(Path(explorer.__file__).parent / "decoding" / "tiny")
+    vocabulary = explorer.Vocabulary.from_file(
+        Path(explorer.__file__).parent / "decoding" / "models" / "tiny"
+    )
     one, x = vocabulary.ids_of(b"1")[0], vocabulary.ids_of(b"x")[0]
     assert why(*DIGITS, "--prefix-ids", f"{one},{one}", "--token-id", str(x), "--json") == 1
     answer = json.loads(capsys.readouterr().out)

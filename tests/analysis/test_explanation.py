@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.analysis.characters import half_characters, show_text
-from explorer.analysis.explanation import Explanation, History, explain, explain_text
-from explorer.analysis.machine import machine_of
-from explorer.analysis.widening import _with  # pyright: ignore[reportPrivateUsage]
+from explorer.analysis.characters.display import half_characters, show_text
+from explorer.analysis.explaining.explanation import Explanation, History, explain, explain_text
+from explorer.analysis.places.widening import _with  # pyright: ignore[reportPrivateUsage]
+from explorer.analysis.verdict.machine import machine_of
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DEAD, FREE
 
@@ -308,7 +308,9 @@ def test_sentinels_have_words_of_their_own(dfa: explorer.TokenDFA) -> None:
 
 
 def test_the_name_of_a_special_token_is_not_the_token() -> None:
-    vocabulary = explorer.Vocabulary.from_file(Path(explorer.__file__).parent / "decoding" / "tiny")
+    vocabulary = explorer.Vocabulary.from_file(
+        Path(explorer.__file__).parent / "decoding" / "models" / "tiny"
+    )
     machine = explorer.compile(explorer.regex("[a-z]+"), vocabulary)
     why = explain(machine, machine.start, "<|endoftext|>")
     assert why.verdict.data == b"<"

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.analysis.explanation import explain
-from explorer.analysis.groups import MOST_GROUPS, Reasons, explain_all
-from explorer.analysis.kinds import HALF, KINDS, kind_of, kinds_of
-from explorer.analysis.machine import machine_of
-from explorer.analysis.verdict import STAGES
+from explorer.analysis.characters.kinds import HALF, KINDS, kind_of, kinds_of
+from explorer.analysis.explaining.explanation import explain
+from explorer.analysis.explaining.groups import MOST_GROUPS, Reasons, explain_all
+from explorer.analysis.verdict.machine import machine_of
+from explorer.analysis.verdict.verdict import STAGES
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DEAD, FREE
 from tests.analysis.cases import build

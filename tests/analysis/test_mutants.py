@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorer.analysis import explanation, machine, paths, positions, spans, verdict, widening
+from explorer.analysis.explaining import explanation
+from explorer.analysis.places import positions, spans, widening
+from explorer.analysis.verdict import machine, paths, verdict
 from explorer.automata.constraint import regex
 from tests.analysis.cases import build, wrongs
 

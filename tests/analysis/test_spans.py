@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from explorer.analysis.explanation import explain_text
-from explorer.analysis.positions import PositionAutomaton
-from explorer.analysis.spans import children_of, parts
+from explorer.analysis.explaining.explanation import explain_text
+from explorer.analysis.places.positions import PositionAutomaton
+from explorer.analysis.places.spans import children_of, parts
 from explorer.automata.constraint import Constraint, choice, literal, regex
 from explorer.automata.source import Regex
 from explorer.budget import Budget, Meter
@@ -162,7 +162,7 @@ def test_an_imported_machine_has_states_only() -> None:
 def test_what_is_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BudgetExceeded):
         PositionAutomaton(Regex("(ab){1,500}"), Meter(Budget(states=100)))
-    from explorer.analysis import positions, spans
+    from explorer.analysis.places import positions, spans
 
     positions.positions_of.cache_clear()
     monkeypatch.setattr(positions, "LIMITS", Budget(states=100))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.analysis.explanation import explain
-from explorer.analysis.step import (
+from explorer.analysis.explaining.explanation import explain
+from explorer.analysis.explaining.step import (
     explain_recorded,
     explain_step,
     explain_trace,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
-from explorer.analysis.traps_of_machine import _components
-from explorer.analysis.traps_of_run import _avoidable
+from explorer.analysis.traps.of_machine import _components
+from explorer.analysis.traps.of_run import _avoidable
 from explorer.tokens.failing import run as failing_run
 from tests.analysis.table_model import Rule, TableModel
 

@@ -35,9 +35,9 @@ import torch
 import xgrammar
 
 import explorer
-from explorer.decoding import reference
-from explorer.decoding.reference import Rows
-from explorer.decoding.sampler import Sampler
+from explorer.decoding.sampling import reference
+from explorer.decoding.sampling.reference import Rows
+from explorer.decoding.sampling.sampler import Sampler
 from explorer.tokens.device import DeviceMasks
 from explorer.vocabulary import Vocabulary
 from tests.bench.constraints import CASES, ORDER_TEXT
@@ -111,7 +111,7 @@ class Setup:
         reference.step(self.masks, Sampler(0.8), logits, self._start(), 0)
 
     def fused(self, logits: torch.Tensor) -> None:
-        from explorer.decoding.fused import launch
+        from explorer.decoding.sampling.fused import launch
 
         launch(self.masks, Sampler(0.8), logits, self.rows, 0)
         self.rows.states.copy_(self.states)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import explorer
 from explorer import Budget, Vocabulary
+from widgets.compiling.worker import CalledOff, CallOff, CompileWorker
 from widgets.kinds import PRESETS
-from widgets.worker import CalledOff, CallOff, CompileWorker
 
 BUDGET = Budget(seconds=10)
 LARGE = Budget(states=10**9, arcs=10**12, bytes=10**11, seconds=3600)
@@ -66,7 +66,7 @@ def calling_off(worker: CompileWorker, vocabulary: Vocabulary) -> tuple[float, f
 
 def main() -> None:
     """Measure and print."""
-    tiny = Vocabulary.from_file(Path(str(files("explorer") / "decoding" / "tiny")))
+    tiny = Vocabulary.from_file(Path(str(files("explorer") / "decoding" / "models" / "tiny")))
     tekken = Vocabulary.from_file(
         Path(str(files("mistral_common") / "data" / "tekken_240911.json"))
     )

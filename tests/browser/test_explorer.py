@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import explorer
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
 from tests.browser.conftest import REPOSITORY, Lab, Notebook
 from widgets.toy import ToyModel, toy_constraint
 
@@ -310,7 +310,7 @@ def test_two_explorers_do_not_disturb_each_other(notebook: Notebook, lab: Lab) -
 HOSTILE = """
 import torch
 from explorer import Vocabulary, regex
-from explorer.decoding.model import Reading
+from explorer.decoding.models.model import Reading
 from widgets import Explorer
 TOKENS = [b'<img src=x onerror=window.hacked=1>', b'</script><script>window.hacked=2</script>',
           b'${window.hacked=3}', b'" onmouseover="window.hacked=4', b'\\xf0\\x9f', b'a', b' ',

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_explorer import STEP, at, press, rest, settle
-from widgets import bundle
-from widgets.explorer import Explorer
-from widgets.figures.mask import order_packet, token_order
+from widgets.figures.panels.mask import order_packet, token_order
+from widgets.views import bundle
+from widgets.views.explorer import Explorer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

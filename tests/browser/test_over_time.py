@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import explorer
 from tests.browser.test_explorer import at
 from tests.browser.test_mask import DATE, exported
-from widgets import bundle
-from widgets.explorer import Explorer
+from widgets.views import bundle
+from widgets.views.explorer import Explorer
 
 if TYPE_CHECKING:
     from pathlib import Path

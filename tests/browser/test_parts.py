@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from explorer.automata.constraint import regex
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
 from tests.browser.conftest import PATIENCE, Lab, Notebook
 from tests.browser.test_explorer import (
     BACK,

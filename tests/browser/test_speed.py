@@ -13,8 +13,8 @@ import pytest
 
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_explorer import BACK, STEP, at, press
-from widgets import bundle
 from widgets.figures.changes import change, changed
+from widgets.views import bundle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ElementHandle, Page

@@ -13,8 +13,8 @@ from typing import Any, cast
 import torch
 import transformers
 
-from explorer.decoding.huggingface import HuggingFaceModel
-from explorer.decoding.model import Prompt, Reading
+from explorer.decoding.models.huggingface import HuggingFaceModel
+from explorer.decoding.models.model import Prompt, Reading
 from explorer.vocabulary import Vocabulary
 from tests.bench.vocabularies import tekken_131k
 

@@ -13,10 +13,10 @@ import sys
 import torch
 
 import explorer
-from explorer.decoding import fused, reference
-from explorer.decoding.randomness import uniforms
-from explorer.decoding.reference import Rows
-from explorer.decoding.sampler import Sampler
+from explorer.decoding.sampling import fused, reference
+from explorer.decoding.sampling.randomness import uniforms
+from explorer.decoding.sampling.reference import Rows
+from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from explorer.tokens import mask_kernel
 from explorer.tokens.device import DeviceMasks

@@ -10,7 +10,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from explorer.decoding.fused import step_kernel
+from explorer.decoding.sampling.fused import step_kernel
 from explorer.tokens.mask_kernel import mask_kernel
 
 TYPES = {

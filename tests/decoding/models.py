@@ -17,8 +17,8 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from explorer.decoding.huggingface import HuggingFaceModel
-from explorer.decoding.model import Prompt, Reading
+from explorer.decoding.models.huggingface import HuggingFaceModel
+from explorer.decoding.models.model import Prompt, Reading
 from explorer.vocabulary import Vocabulary
 
 TEXTS = [

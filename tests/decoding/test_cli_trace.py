@@ -9,8 +9,8 @@ import pytest
 
 import explorer
 from explorer.cli import trace as command
-from explorer.decoding.trace import Trace
-from explorer.decoding.trace_reading import from_json
+from explorer.decoding.trace.reading import from_json
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import ConstraintError, ExplorerError, RegexError
 from tests.decoding.models import language_model
 

@@ -11,9 +11,9 @@ import torch
 
 import explorer
 from explorer.decoding.generate import Generation, generate
-from explorer.decoding.model import Reading
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
+from explorer.decoding.models.model import Reading
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
 from explorer.errors import ConstraintError, ExplorerError
 from tests.decoding.models import HashModel, hash_model, language_model
 from tests.decoding.patterns import random_pattern

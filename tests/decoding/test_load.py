@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from explorer.decoding.huggingface import HuggingFaceModel
-from explorer.decoding.load import TINY, load_model
-from explorer.decoding.tiny import FOLDER
+from explorer.decoding.models.huggingface import HuggingFaceModel
+from explorer.decoding.models.load import TINY, load_model
+from explorer.decoding.models.tiny import FOLDER
 from explorer.errors import ExplorerError
 from tests.decoding.models import language_model
 

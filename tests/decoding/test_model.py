@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import torch
 
 import explorer
-from explorer.decoding.model import LanguageModel, Prompt, Reading
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
-from explorer.decoding.trace_json import to_json
-from explorer.decoding.trace_reading import from_json
+from explorer.decoding.models.model import LanguageModel, Prompt, Reading
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
+from explorer.decoding.trace.reading import from_json
+from explorer.decoding.trace.writing import to_json
 from explorer.vocabulary import Vocabulary
 
 LINES = b"the cat sat on the mat. the dog sat on the log. the cow sat on the cat. "

@@ -10,8 +10,8 @@ import torch
 import explorer
 from explorer.decoding.generate import generate
 from explorer.decoding.processor import ConstraintLogitsProcessor
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
 from explorer.errors import ConstraintError, ExplorerError
 from tests.decoding.models import language_model
 

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.decoding import randomness
-from explorer.decoding.randomness import philox, uniform, uniforms
+from explorer.decoding.sampling import randomness
+from explorer.decoding.sampling.randomness import philox, uniform, uniforms
 from explorer.errors import ExplorerError
 
 # counter, key, output: the known-answer vectors that Salmon et al. publish with Random123.

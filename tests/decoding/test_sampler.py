@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from explorer.decoding.sampler import Sampler, draw, sampled_out
+from explorer.decoding.sampling.sampler import Sampler, draw, sampled_out
 from explorer.errors import ExplorerError
 
 Probabilities = list[float]

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
-from explorer.decoding.model import Reading
-from explorer.decoding.randomness import uniform
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import LONGEST_RUN, Session
-from explorer.decoding.step_record import Step
-from explorer.decoding.trace import Rejection, Trace
+from explorer.decoding.models.model import Reading
+from explorer.decoding.sampling.randomness import uniform
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import LONGEST_RUN, Session
+from explorer.decoding.trace.records import Step
+from explorer.decoding.trace.trace import Rejection, Trace
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.states import DONE
 from explorer.vocabulary import Vocabulary

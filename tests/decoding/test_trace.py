@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
-from explorer.decoding.trace import Trace
-from explorer.decoding.trace_json import checksum, to_json
-from explorer.decoding.trace_reading import from_json
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
+from explorer.decoding.trace.reading import from_json
+from explorer.decoding.trace.trace import Trace
+from explorer.decoding.trace.writing import checksum, to_json
 from explorer.errors import DamagedFile
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import HashModel, hash_model, language_model
@@ -353,7 +353,7 @@ def test_a_file_that_is_too_long_is_not_read(
 ) -> None:
     path = tmp_path / "run.json"
     example().save(path)
-    monkeypatch.setattr("explorer.decoding.trace_reading.MOST_BYTES", path.stat().st_size - 1)
+    monkeypatch.setattr("explorer.decoding.trace.reading.MOST_BYTES", path.stat().st_size - 1)
     with pytest.raises(DamagedFile, match="more than"):
         Trace.load(path)
 

@@ -9,13 +9,13 @@ import pytest
 
 import widgets
 from explorer.automata.constraint import regex
-from explorer.decoding.load import load_model
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
+from explorer.decoding.models.load import load_model
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
-from widgets.compare import Compare
-from widgets.parts import Mask
 from widgets.toy import EOS, ToyModel
+from widgets.views.compare import Compare
+from widgets.views.parts import Mask
 
 F, OO, FOO, FOR, FOOD = range(5)
 SIDES = ("left", "right")

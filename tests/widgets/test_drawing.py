@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.decoding.load import load_model
-from widgets.explorer import Explorer
+from explorer.decoding.models.load import load_model
 from widgets.toy import EOS
+from widgets.views.explorer import Explorer
 
 
 def ask(made: Explorer, type: str, /, **content: object) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from explorer import Budget, regex
-from widgets.explorer import Explorer
+from widgets.compiling.worker import CompileWorker
 from widgets.kinds import PRESETS, TOY
 from widgets.toy import PATTERN
-from widgets.worker import CompileWorker
+from widgets.views.explorer import Explorer
 
 FOO = 2
 LONG = "(f|o)*f(f|o){23}"

@@ -14,20 +14,20 @@ import pytest
 from traitlets import TraitError
 
 from explorer.automata.constraint import regex
-from explorer.decoding.load import load_model
-from explorer.decoding.session import Session
+from explorer.decoding.models.load import load_model
+from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
 from widgets import kinds
-from widgets.compare import Compare
 from widgets.cursor import MOST_LINES, Cursor
-from widgets.explorer import Explorer, error_packet, written
-from widgets.figures import drawn as drawn_once
 from widgets.figures import packets
-from widgets.figures.drawn import draw_whole
-from widgets.figures.layout import Layout, lay_out
-from widgets.figures.machine_figure import MachineFigure
+from widgets.figures.drawing.layout import Layout, lay_out
+from widgets.figures.machines import drawn as drawn_once
+from widgets.figures.machines.drawn import draw_whole
+from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.packets import decompress
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
+from widgets.views.compare import Compare
+from widgets.views.explorer import Explorer, error_packet, written
 
 F, OO, FOO, FOR, FOOD = range(5)
 PATIENCE = 60.0  # Seconds; for a busy machine, never part of a result.

@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 
 import explorer
-from explorer.decoding.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from widgets import progress
-from widgets.explorer import Explorer
-from widgets.export import page, recorded, taken
+from widgets.compiling import progress
+from widgets.compiling.progress import Progress
+from widgets.export.export import page, recorded, taken
 from widgets.figures.packets import decompress
-from widgets.progress import Progress
+from widgets.views.explorer import Explorer
 
 PATIENCE = 60.0  # Seconds; for a busy machine, never part of a result.
 

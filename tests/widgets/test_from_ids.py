@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from explorer.decoding.session import Session
+from explorer.decoding.stepping.session import Session
 from tests.widgets.test_wire import Reader
 from widgets.cursor import Cursor
-from widgets.explorer import Explorer
 from widgets.toy import ToyModel, toy_constraint
+from widgets.views.explorer import Explorer
 
 F, OO, FOO, FOR, FOOD, EOS = range(6)
 

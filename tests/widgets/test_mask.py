@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.decoding.session import Session
+from explorer.decoding.stepping.session import Session
 from widgets.cursor import Cursor
-from widgets.explorer import Explorer
-from widgets.figures.mask import unpack_bits, unpack_order
-from widgets.figures.over_time import over_time
 from widgets.figures.packets import decompress
+from widgets.figures.panels.mask import unpack_bits, unpack_order
+from widgets.figures.panels.over_time import over_time
 from widgets.toy import ToyModel, toy_constraint
+from widgets.views.explorer import Explorer
 
 
 def ask(made: Explorer, type: str, /, **content: object) -> dict[str, Any]:

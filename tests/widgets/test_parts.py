@@ -14,14 +14,15 @@ import pytest
 
 import widgets
 from explorer.automata.constraint import regex
-from explorer.decoding.load import load_model
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
-from widgets import bundle
-from widgets.controller import Controller
+from explorer.decoding.models.load import load_model
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
 from widgets.cursor import Cursor
-from widgets.explorer import Explorer
-from widgets.parts import (
+from widgets.dialogue.controller import Controller
+from widgets.toy import ToyModel, toy_constraint
+from widgets.views import bundle
+from widgets.views.explorer import Explorer
+from widgets.views.parts import (
     ConstraintEditor,
     Distribution,
     Machines,
@@ -32,8 +33,7 @@ from widgets.parts import (
     Stepper,
     TokenStrip,
 )
-from widgets.toy import ToyModel, toy_constraint
-from widgets.view import View
+from widgets.views.view import View
 
 PARTS = (
     ConstraintEditor, Distribution, Machines, Mask, OverTime, Reasons, SamplerControls, Stepper,

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from widgets.export.still import bundle
 from widgets.figures.snapshot import Snapshot
-from widgets.still import bundle
 
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")

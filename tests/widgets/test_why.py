@@ -12,15 +12,15 @@ import pytest
 
 import explorer
 from explorer.analysis import explain_trace
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
 from tests.widgets.test_explorer import Page
 from widgets.cursor import Cursor
-from widgets.editing import Later
-from widgets.explorer import Explorer
+from widgets.dialogue.editing import Later
+from widgets.dialogue.why import groups_at, packed
 from widgets.figures.packets import decompress
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
-from widgets.why import groups_at, packed
+from widgets.views.explorer import Explorer
 
 F, OO, FOO, FOR, FOOD = range(5)
 WORDS = [

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.decoding.sampler import Sampler
-from explorer.decoding.session import Session
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
 from tests.browser.wide import wide
 from widgets.cursor import Cursor
-from widgets.explorer import Explorer
+from widgets.dialogue.page import PageData
 from widgets.figures.changes import changed
-from widgets.page import PageData
 from widgets.toy import PATTERN, ToyModel, toy_constraint
+from widgets.views.explorer import Explorer
 
 applied = changed
 

@@ -24,8 +24,8 @@ from explorer.errors import (
     RegexError,
 )
 from widgets import kinds
+from widgets.compiling.worker import CalledOff, CallOff, CompileWorker
 from widgets.kinds import register_kind
-from widgets.worker import CalledOff, CallOff, CompileWorker
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
@@ -154,7 +154,7 @@ def test_errors_arrive_whole(worker: CompileWorker) -> None:
 def test_an_error_of_ours_brings_its_traceback(worker: CompileWorker) -> None:
     with pytest.raises(AttributeError) as broken:
         worker.compile(("choices", 7), TOY, BUDGET)  # type: ignore[arg-type]
-    assert "widgets/worker_process.py" in "".join(broken.value.__notes__)
+    assert "widgets/compiling/worker_process.py" in "".join(broken.value.__notes__)
 
 
 def test_calling_off_kills_and_the_next_one_works(worker: CompileWorker) -> None:
@@ -302,7 +302,7 @@ PARENT = """
 import sys, threading
 sys.path.insert(0, {root!r})
 from explorer import Budget, Vocabulary
-from widgets.worker import CompileWorker
+from widgets.compiling.worker import CompileWorker
 toy = Vocabulary.from_bytes([b"f", b"oo"], eos_ids=[2])
 worker = CompileWorker()
 worker.warm(toy).join()
@@ -358,8 +358,8 @@ def test_a_fork_of_the_kernel_leaves_the_process_alone(worker: CompileWorker) ->
 
 LOADED = """
 import sys
-import widgets.worker_process
-widgets.worker_process._warm()
+import widgets.compiling.worker_process
+widgets.compiling.worker_process._warm()
 print(*sorted({name.split('.')[0] for name in sys.modules}))
 """
 

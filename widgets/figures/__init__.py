@@ -17,15 +17,15 @@ In reading order:
 
 from __future__ import annotations
 
-from widgets.figures.character_fsa import character_figure
-from widgets.figures.detokenizing_figure import detokenizing_figure, relevant_tokens
-from widgets.figures.layout import lay_out
-from widgets.figures.machine_figure import MachineFigure
+from widgets.figures.drawing.layout import lay_out
+from widgets.figures.machines.character_fsa import character_figure
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.machines.machine_figure import MachineFigure
+from widgets.figures.machines.token_dfa import token_figure
+from widgets.figures.machines.walk import walk_packet
 from widgets.figures.packets import machine_packet, trace_packet, vocabulary_packet
+from widgets.figures.panels.strip import strip_packet
 from widgets.figures.position import position_packet
-from widgets.figures.strip import strip_packet
-from widgets.figures.token_dfa import token_figure
-from widgets.figures.walk import walk_packet
 
 __all__ = [
     "MachineFigure",

@@ -21,19 +21,19 @@ from typing import cast
 import numpy as np
 
 from explorer.automata.source import Regex
-from explorer.decoding.trace import Trace
+from explorer.decoding.trace.trace import Trace
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
-from widgets.figures.character_fsa import Form, character_figure
-from widgets.figures.detokenizing_figure import detokenizing_figure
-from widgets.figures.drawn import draw_whole, drawn_states
-from widgets.figures.labels import token_text
-from widgets.figures.layout import Layout, lay_out
-from widgets.figures.machine_figure import MachineFigure, check_size
+from widgets.figures.drawing.labels import token_text
+from widgets.figures.drawing.layout import Layout, lay_out
+from widgets.figures.machines.character_fsa import Form, character_figure
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure
+from widgets.figures.machines.drawn import draw_whole, drawn_states
+from widgets.figures.machines.machine_figure import MachineFigure, check_size
+from widgets.figures.machines.present import missing_arcs
+from widgets.figures.machines.token_dfa import token_figure
+from widgets.figures.panels.strip import strip_packet
 from widgets.figures.position import position_packet
-from widgets.figures.present import missing_arcs
-from widgets.figures.strip import strip_packet
-from widgets.figures.token_dfa import token_figure
 
 
 def compress(value: object) -> str:
@@ -120,7 +120,7 @@ def machine_figures(
 
     Returns:
         Without ``character_fsa`` and ``token_dfa`` where they are too large: then
-        `widgets.figures.ahead` draws what is near.
+        `widgets.figures.machines.ahead` draws what is near.
 
     Raises:
         ExplorerError: The whole was asked for and has more than 2,000 states.

@@ -13,19 +13,19 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from explorer.analysis.characters import split_tail
-from explorer.analysis.positions import Position as Place
-from explorer.analysis.positions import positions_of
+from explorer.analysis.characters.display import split_tail
+from explorer.analysis.places.positions import Position as Place
+from explorer.analysis.places.positions import positions_of
 from explorer.automata.machine import NO_ARC
 from explorer.automata.source import Regex
-from explorer.decoding.rule import unpack_row
-from explorer.decoding.trace import Trace
+from explorer.decoding.stepping.rule import unpack_row
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
 from explorer.tokens.failing import run
 from explorer.tokens.token_dfa import TokenDFA
-from widgets.figures.character_fsa import expects
-from widgets.figures.distribution import BARS, bars, table_text
-from widgets.figures.mask import pack_bits
+from widgets.figures.machines.character_fsa import expects
+from widgets.figures.panels.distribution import BARS, bars, table_text
+from widgets.figures.panels.mask import pack_bits
 
 PATH_BYTES: Final = 256
 """How many character states of the path a packet holds at most."""

@@ -13,23 +13,15 @@ from typing import Final
 
 import numpy as np
 
-from explorer.analysis.explanation import explain
+from explorer.analysis.explaining.explanation import explain
 from explorer.automata.source import Regex
-from explorer.decoding.trace import Trace
+from explorer.decoding.trace.trace import Trace
 from explorer.tokens.failing import run
 from explorer.tokens.token_dfa import TokenDFA
-from widgets.figures.ahead import ahead
-from widgets.figures.character_fsa import character_view
-from widgets.figures.detokenizing_figure import relevant_tokens
-from widgets.figures.distribution import TINY_Z, Bar, bars, table_text
-from widgets.figures.geometry import Placed
-from widgets.figures.labels import byte_text, shorten
-from widgets.figures.layout import Layout
-from widgets.figures.lit import Lit, lit
-from widgets.figures.machine_figure import MachineFigure
-from widgets.figures.mask import summary, token_order
-from widgets.figures.packets import drawn_figures
-from widgets.figures.palette import (
+from widgets.figures.drawing.geometry import Placed
+from widgets.figures.drawing.labels import byte_text, shorten
+from widgets.figures.drawing.layout import Layout
+from widgets.figures.drawing.palette import (
     INK,
     LINE,
     NO,
@@ -43,9 +35,17 @@ from widgets.figures.palette import (
     SURPRISAL,
     SURPRISAL_PAPER,
 )
+from widgets.figures.drawing.svg import MONO_WIDTH, box, chip, document, hatched, line, text, window
+from widgets.figures.machines.ahead import ahead
+from widgets.figures.machines.character_fsa import character_view
+from widgets.figures.machines.detokenizing_figure import relevant_tokens
+from widgets.figures.machines.lit import Lit, lit
+from widgets.figures.machines.machine_figure import MachineFigure
+from widgets.figures.packets import drawn_figures
+from widgets.figures.panels.distribution import TINY_Z, Bar, bars, table_text
+from widgets.figures.panels.mask import summary, token_order
+from widgets.figures.panels.strip import shade, surprisal
 from widgets.figures.position import live_spans, position_packet
-from widgets.figures.strip import shade, surprisal
-from widgets.figures.svg import MONO_WIDTH, box, chip, document, hatched, line, text, window
 
 WIDTH: Final = 1040.0
 LEFT: Final = 620.0

@@ -10,9 +10,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, GenerationConfig
 
-from explorer.decoding.tiny import FOLDER, facts
-from explorer.decoding.tiny.corpus import DOCUMENTS, fingerprint, stream
-from explorer.decoding.tiny.evaluate import (
+from explorer.decoding.models.tiny import FOLDER
+from tools.tiny import facts
+from tools.tiny.corpus import DOCUMENTS, fingerprint, stream
+from tools.tiny.evaluate import (
     CAPITALISED,
     CARD,
     CHATTER_PROMPT,
@@ -30,8 +31,8 @@ from explorer.decoding.tiny.evaluate import (
     json_shares,
     wilson,
 )
-from explorer.decoding.tiny.probe import ENDS, Probe
-from explorer.decoding.tiny.train import (
+from tools.tiny.probe import ENDS, Probe
+from tools.tiny.train import (
     IGNORED,
     ROW,
     Recipe,

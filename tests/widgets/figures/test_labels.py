@@ -8,15 +8,15 @@ from functools import cache
 import pytest
 
 import explorer
-from explorer.decoding.load import load_model
+from explorer.decoding.models.load import load_model
 from widgets import kinds
-from widgets.figures.detokenizing_figure import detokenizing_figure
-from widgets.figures.drawn import draw_whole
-from widgets.figures.geometry import Placed, Routed, label_width
-from widgets.figures.labels import tokens_label
-from widgets.figures.layout import Layout, lay_out
-from widgets.figures.machine_figure import MachineFigure
-from widgets.figures.stages import stage_figures
+from widgets.figures.drawing.geometry import Placed, Routed, label_width
+from widgets.figures.drawing.labels import tokens_label
+from widgets.figures.drawing.layout import Layout, lay_out
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure
+from widgets.figures.machines.drawn import draw_whole
+from widgets.figures.machines.machine_figure import MachineFigure
+from widgets.figures.machines.stages import stage_figures
 
 MOST_TUCKED = 4
 """Labels of all presets' drawings together that are shown only while their arc is lit: of 316 + 4

@@ -12,15 +12,15 @@ import explorer
 from explorer.errors import ExplorerError
 from explorer.tokens.failing import run
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
-from widgets.figures.ahead import STEP, ahead
-from widgets.figures.character_fsa import character_figure
-from widgets.figures.detokenizing_figure import detokenizing_figure
-from widgets.figures.dot import Engine, engines, to_dot
-from widgets.figures.layout import Layout, lay_out
-from widgets.figures.machine_figure import MachineFigure
+from widgets.figures.drawing.dot import Engine, engines, to_dot
+from widgets.figures.drawing.layout import Layout, lay_out
+from widgets.figures.machines.ahead import STEP, ahead
+from widgets.figures.machines.character_fsa import character_figure
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure
+from widgets.figures.machines.machine_figure import MachineFigure
+from widgets.figures.machines.stages import stage_figures
+from widgets.figures.machines.token_dfa import token_figure
 from widgets.figures.packets import machine_figures
-from widgets.figures.stages import stage_figures
-from widgets.figures.token_dfa import token_figure
 
 PATTERNS = [
     "(foo)+d",

@@ -15,12 +15,12 @@ from explorer.errors import ExplorerError
 from explorer.tokens.failing import run
 from explorer.tokens.states import DONE
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
-from widgets.figures.character_fsa import character_figure, character_view
-from widgets.figures.detokenizing_figure import detokenizing_figure
-from widgets.figures.machine_figure import Edge, MachineFigure, Node, check_size
+from widgets.figures.machines.character_fsa import character_figure, character_view
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure
+from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node, check_size
+from widgets.figures.machines.stages import stage_figures
+from widgets.figures.machines.token_dfa import state_edges, token_figure
 from widgets.figures.packets import machine_figures
-from widgets.figures.stages import stage_figures
-from widgets.figures.token_dfa import state_edges, token_figure
 
 BYTES = [bytes([b]) for b in range(256)]
 

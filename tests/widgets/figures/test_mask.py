@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import explorer
-from explorer.decoding.session import Session
+from explorer.decoding.stepping.session import Session
 from tests.widgets.figures.cases import hash_session, toy_session
-from widgets.figures.mask import (
+from widgets.figures.packets import trace_packet
+from widgets.figures.panels.mask import (
     default_order,
     order_packet,
     rows_packet,
@@ -21,7 +22,6 @@ from widgets.figures.mask import (
     unpack_bits,
     unpack_order,
 )
-from widgets.figures.packets import trace_packet
 from widgets.toy import ToyModel
 
 LOGITS = arrays.arrays(

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 import explorer
 from tests.widgets.figures.cases import TOY_PROBABILITIES, hash_session, toy_dfa, toy_session
-from widgets.figures.character_fsa import character_figure
-from widgets.figures.detokenizing_figure import detokenizing_figure, relevant_tokens
-from widgets.figures.labels import markup, ranges_label
-from widgets.figures.layout import lay_out
-from widgets.figures.lit import lit
-from widgets.figures.mask import pack_bits, token_order, unpack_bits
-from widgets.figures.over_time import over_time
+from widgets.figures.drawing.labels import markup, ranges_label
+from widgets.figures.drawing.layout import lay_out
+from widgets.figures.drawing.svg import machine_svg
+from widgets.figures.machines.character_fsa import character_figure
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.machines.lit import lit
+from widgets.figures.machines.token_dfa import token_figure
+from widgets.figures.machines.walk import walk_packet
 from widgets.figures.packets import (
     class_packet,
     decompress,
@@ -29,12 +30,11 @@ from widgets.figures.packets import (
     trace_packet,
     vocabulary_packet,
 )
+from widgets.figures.panels.mask import pack_bits, token_order, unpack_bits
+from widgets.figures.panels.over_time import over_time
+from widgets.figures.panels.strip import strip_packet
 from widgets.figures.position import position_packet
 from widgets.figures.snapshot import snapshot
-from widgets.figures.strip import strip_packet
-from widgets.figures.svg import machine_svg
-from widgets.figures.token_dfa import token_figure
-from widgets.figures.walk import walk_packet
 
 HOSTILE = [
     b"<img src=x onerror=alert(1)>",
@@ -254,7 +254,7 @@ def test_over_time_has_a_value_per_position() -> None:
 
 def test_the_plotly_figure_holds_the_same_values_and_escapes() -> None:
     pytest.importorskip("plotly")
-    from widgets.figures.plotly_figure import trace_figure
+    from widgets.figures.panels.plotly_figure import trace_figure
 
     vocabulary = explorer.Vocabulary.from_bytes(HOSTILE, eos_ids=[len(HOSTILE)])
     trace = hash_session(vocabulary, r"(?s:.)*", 4).trace

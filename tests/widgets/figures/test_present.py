@@ -9,10 +9,10 @@ import pytest
 
 import explorer
 from explorer.tokens.states import DONE
-from widgets.figures.character_fsa import character_figure, character_view
-from widgets.figures.drawn import Drawn, draw_whole
-from widgets.figures.present import missing_arcs
-from widgets.figures.token_dfa import EDGES_SHOWN, Arcs, token_figure
+from widgets.figures.machines.character_fsa import character_figure, character_view
+from widgets.figures.machines.drawn import Drawn, draw_whole
+from widgets.figures.machines.present import missing_arcs
+from widgets.figures.machines.token_dfa import EDGES_SHOWN, Arcs, token_figure
 
 BYTES = [bytes([b]) for b in range(256)]
 

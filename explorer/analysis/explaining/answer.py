@@ -1,0 +1,166 @@
+"""What every answer has: the verdict under its own names, the words, the forms to show it in.
+
+With a vocabulary the answer is an `explorer.analysis.explaining.explanation.Explanation`, which
+also searches; without one it is an `explorer.analysis.explaining.text.TextExplanation`. Both say
+the same things in the same way, and that way is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from explorer.analysis.characters.display import show_characters, show_text
+from explorer.analysis.places.spans import Part
+from explorer.analysis.verdict.verdict import Stage, Verdict
+from explorer.analysis.wording.markup import answer_html
+from explorer.analysis.wording.message import message
+from explorer.analysis.wording.prose import prose
+from explorer.analysis.wording.words import Names, title, underlined
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A verdict with the parts of the source that decide, and its words.
+
+    Args:
+        verdict: The stage and the evidence.
+        parts: What of the constraint's source decides.
+    """
+
+    verdict: Verdict
+    parts: tuple[Part, ...]
+
+    # What the verdict says.
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the constraint allows the token, or accepts the text."""
+        return self.verdict.allowed
+
+    @property
+    def stage(self) -> Stage:
+        """What decided; see `explorer.analysis.verdict.verdict.STAGES`."""
+        return self.verdict.stage
+
+    @property
+    def byte_offset(self) -> int | None:
+        """The failing offset in the bytes; ``None`` where no byte fails."""
+        return self.verdict.byte_offset
+
+    @property
+    def char_offset(self) -> int | None:
+        """How many whole characters stand before the one that fails."""
+        return self.verdict.char_offset
+
+    @property
+    def expected(self) -> bytes:
+        """The bytes that may stand where it fails, or after it."""
+        return self.verdict.expected
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """The live spans where the constraint is one pattern; see `parts` for the others."""
+        return tuple(span for part in self.parts if not part.path for span in part.spans)
+
+    # In words. What an answer knows beyond the verdict comes from these three.
+
+    @property
+    def names(self) -> Names | None:
+        """The vocabulary that names the token; ``None`` for a text."""
+        return None
+
+    @property
+    def assumed_prefix(self) -> bool:
+        """Whether the text before the token is only an example."""
+        return False
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What else stands in the way, one sentence each: a sampler, a token budget."""
+        return ()
+
+    @cached_property
+    def hints(self) -> tuple[str, ...]:
+        """What else there is to say, one sentence each."""
+        return ()
+
+    @cached_property
+    def message(self) -> str:
+        """One line for a log: what was asked, why, and where in the source."""
+        line = message(self.verdict, self.parts, self.names, assumed=self.assumed_prefix)
+        return " ".join([line, *self.limits])
+
+    @cached_property
+    def prose(self) -> str:
+        """Why, in plain sentences for a person, without the token's name at the start."""
+        return " ".join([prose(self.verdict, self.parts, self.names), *self.limits])
+
+    @cached_property
+    def title(self) -> str:
+        """What was asked and how it was decided, without a full stop."""
+        return title(self.verdict, self.names, assumed=self.assumed_prefix)
+
+    @cached_property
+    def paragraph(self) -> str:
+        """Some lines for a person: the title, the prose, the pattern, what could be done."""
+        return "\n".join([f"{self.title}.", self.prose, *self._patterns, *self.hints])
+
+    @property
+    def _patterns(self) -> Sequence[str]:
+        # Several parts of one pattern may be live in the same places.
+        return list(dict.fromkeys(text for part in self.parts if (text := underlined(part))))
+
+    def __str__(self) -> str:
+        return self.paragraph
+
+    def to_dict(self) -> dict[str, object]:
+        """The verdict, the parts and the words as plain values for JSON."""
+        return verdict_dict(self.verdict, self.parts) | {
+            "message": self.message, "prose": self.prose,
+        }  # fmt: skip
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        lines = [f"{self.title}.", self.prose]
+        shown = answer_html(self.verdict, lines, self.parts, self.hints)
+        return {"text/plain": self.paragraph, "text/html": shown}
+
+
+def verdict_dict(verdict: Verdict, found: Sequence[Part]) -> dict[str, object]:
+    """A verdict and its parts as plain values."""
+    return {
+        "stage": verdict.stage,
+        "allowed": verdict.allowed,
+        "token": verdict.token,
+        "data": None if verdict.data is None else verdict.data.hex(),
+        "prefix": verdict.prefix.hex(),
+        "text": verdict.prefix.decode(errors="replace"),
+        "state": verdict.state,
+        "ended_by": verdict.ended_by,
+        "char_state": verdict.char_state,
+        "byte_offset": verdict.byte_offset,
+        "char_offset": verdict.char_offset,
+        "expected": list(verdict.expected),
+        "writable": None if verdict.writable is None else list(verdict.writable),
+        "expected_characters": show_characters(verdict.expected_chars),
+        "mid_character": verdict.mid_character,
+        "walk": [[move.byte, move.before, move.after] for move in verdict.walk],
+        "dead_end": None if verdict.dead_end is None else {
+            "witness": show_text(verdict.dead_end.witness), "offset": verdict.dead_end.offset,
+        },
+        "parts": [
+            {
+                "role": part.role,
+                "source": str(part.source),
+                "path": list(part.path),
+                "positions": [
+                    {"start": p.start, "end": p.end, "text": p.text} for p in part.positions
+                ],
+                "words": [show_text(word) for word in part.words],
+                "state": part.state,
+                "assertion": part.assertion,
+            }
+            for part in found
+        ],
+    }  # fmt: skip

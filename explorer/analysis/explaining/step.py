@@ -1,0 +1,295 @@
+"""Explanations at a position of a session or a saved trace.
+
+A session knows more than its machine: the path to the position, what the model thinks, what the
+sampler's filters and the token budget remove. All of it goes into the same `Explanation`; the
+verdict itself stays that of the constraint, and `sampled_out` and `over_budget` stand beside it.
+
+Everything here is a pure function: nothing is stepped, and logits come from the caller's session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.analysis.explaining.explanation import (
+    Explanation,
+    History,
+    OverBudget,
+    TextExplanation,
+    explain,
+    with_limits,
+)
+from explorer.analysis.explaining.groups import Reasons, explain_all
+from explorer.analysis.places.spans import parts_of
+from explorer.analysis.verdict.verdict import judge_recorded
+from explorer.arguments import whole_number
+from explorer.errors import ExplorerError
+from explorer.tokens.token_dfa import TokenDFA
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from explorer.decoding.sampling.sampler import SampledOut
+    from explorer.decoding.trace.trace import Trace
+
+
+class SteppedSession(Protocol):
+    """The part of `explorer.Session` that an explanation reads."""
+
+    @property
+    def dfa(self) -> TokenDFA | None:
+        """The machine; ``None`` without a constraint."""
+        ...
+
+    @property
+    def lm(self) -> object | None:
+        """The model; ``None`` for a run from elsewhere."""
+        ...
+
+    @property
+    def trace(self) -> Trace:
+        """The path to the cursor."""
+        ...
+
+    def logits(self, k: int | None = None) -> Tensor:
+        """The model's logits at a position."""
+        ...
+
+
+def explain_step(
+    session: SteppedSession, token: int | str, position: int | None = None
+) -> Explanation:
+    """Why a token may come next at a position of a session, or may not.
+
+    Args:
+        session: The session.
+        token: An id, or a text that the tokenizer splits.
+        position: How many tokens stand before it; default the cursor's.
+
+    Raises:
+        ExplorerError: The session has no constraint, or no such position.
+    """
+    dfa = _machine(session)
+    trace = session.trace
+    k = _position(trace, position)
+    # Without a distribution the text has ended, or fills all that the model can read.
+    unread = trace.positions[k].distribution is None
+    logits = None if session.lm is None or unread else session.logits(k)
+    return explain_trace(dfa, trace, token, k, logits=logits)
+
+
+def explain_trace(
+    dfa: TokenDFA,
+    trace: Trace,
+    token: int | str,
+    position: int | None = None,
+    *,
+    logits: Tensor | None = None,
+) -> Explanation:
+    """As `explain_step`, for a trace and the machine it was made with.
+
+    Args:
+        dfa: The constraint of the trace, compiled for its vocabulary.
+        trace: The trace.
+        token: An id, or a text that the tokenizer splits.
+        position: How many tokens stand before it; default the last.
+        logits: float[W], the model's at that position, for what the sampler removes; without
+            them the trace's own candidates serve for `Explanation.nearest`.
+
+    Raises:
+        ExplorerError: There is no such position, or the machine is for another vocabulary.
+    """
+    if dfa.vocabulary.fingerprint != trace.tokens.fingerprint:
+        raise ExplorerError(
+            "The trace was made with another vocabulary: its ids mean other text.",
+            remedy="Give the tokenizer of the model that the trace was made with.",
+            evidence={"trace": trace.tokens.fingerprint, "given": dfa.vocabulary.fingerprint},
+        )
+    k = _position(trace, position)
+    here = trace.positions[k]
+    states = tuple(p.state for p in trace.positions[: k + 1])
+    found = explain(
+        dfa, here.state, token, text=here.data,
+        probabilities=_probabilities(trace, k, len(dfa.vocabulary), logits),
+        history=History(states, trace.ids[:k]),
+    )  # fmt: skip
+    # The first token of a text that the session refuses may come before the first masked one.
+    for index in range(found.index + 1):
+        one = _at(found, index, here.data, k)
+        over = _over_budget(dfa, trace, k + index, one)
+        out = None
+        if over is None and index == 0 and logits is not None:
+            # What the model gives is known before the first token only.
+            out = _sampled_out(dfa, trace, k, one, logits)
+        if over is not None or out is not None:
+            return with_limits(one, out, over)
+    return found
+
+
+def _at(found: Explanation, index: int, text: bytes, k: int) -> Explanation:
+    """The explanation of an earlier token of the same text."""
+    history = found.history
+    if index == found.index or history is None:
+        return found
+    before = found.asked[:index]
+    data = b"".join(found.dfa.vocabulary.tokens[token] or b"" for token in before)
+    one = explain(
+        found.dfa, history.states[k + index], found.asked[index], text=text + data,
+        history=History(history.states[: k + index + 1], history.tokens[: k + index]),
+    )  # fmt: skip
+    return replace(one, asked=found.asked, index=index, note=found.note)
+
+
+def reasons_at(session: SteppedSession, position: int | None = None) -> Reasons:
+    """Every id at a position of a session, with the model's probabilities where there is a model.
+
+    Args:
+        session: The session.
+        position: How many tokens stand before; default the cursor's.
+
+    Raises:
+        ExplorerError: The session has no constraint, or no such position.
+    """
+    dfa = _machine(session)
+    trace = session.trace
+    k = _position(trace, position)
+    here = trace.positions[k]
+    probabilities = None
+    if session.lm is not None and here.distribution is not None:
+        probabilities = _softmax(session.logits(k))
+    return explain_all(dfa, here.state, probabilities, text=here.data)
+
+
+def explain_recorded(trace: Trace, token: int, position: int | None = None) -> TextExplanation:
+    """Why a token was masked, from a saved trace alone: no tokenizer, no compilation for it.
+
+    It knows the constraint, the masks and the tokens that the trace mentions. The stage, the
+    failing offset and what was expected are exact. What the vocabulary could write instead, a dead
+    end's witness, `Explanation.after` and all else that needs the other tokens is not known.
+
+    Args:
+        trace: The trace.
+        token: An id that it mentions.
+        position: How many tokens stand before it; default the last.
+
+    Raises:
+        ExplorerError: There is no constraint, no such position, or the token's bytes are not
+            recorded.
+    """
+    constraint = trace.constraint
+    if constraint is None:
+        raise _unconstrained()
+    k = _position(trace, position)
+    here = trace.positions[k]
+    inside = 0 <= token < trace.tokens.size
+    if inside and token not in trace.tokens.data and token not in trace.tokens.eos_ids:
+        raise ExplorerError(
+            f"The trace does not say what token {token} writes.",
+            remedy="Give its tokenizer too (--tokenizer, --model), or ask for a token it mentions.",
+            evidence={"token": token},
+        )
+    over_budget = False
+    allowed = inside and bool(trace.allowed(k)[token])
+    if inside and not allowed:
+        # The mask that was used also holds the token budget; the verdict is the constraint's.
+        over_budget = bool(trace.row(k, with_budget=False)[trace.token_class[token]])
+        allowed = over_budget
+    verdict = judge_recorded(
+        constraint.dfa, here.data, here.state, token, trace.tokens.data.get(token),
+        inside=inside, ends=token in trace.tokens.eos_ids, allowed=allowed,
+        ended_by=trace.ids[k - 1] if k and here.finished else None,
+    )  # fmt: skip
+    names = _Recorded(trace.tokens.size, trace.tokens.eos_ids, trace.tokens.special)
+    found = parts_of(constraint.source, constraint.dfa, verdict)
+    return TextExplanation(verdict, found, constraint, names, over_budget)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """What a record knows of its vocabulary."""
+
+    size: int
+    eos_ids: tuple[int, ...]
+    special: Mapping[int, str]
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def _machine(session: SteppedSession) -> TokenDFA:
+    if session.dfa is None:
+        raise _unconstrained()
+    return session.dfa
+
+
+def _unconstrained() -> ExplorerError:
+    return ExplorerError(
+        "There is no constraint here, so nothing is masked.",
+        remedy="Make the session with a constraint.",
+    )
+
+
+def _position(trace: Trace, position: int | None) -> int:
+    last = len(trace.positions) - 1
+    k = last if position is None else whole_number("position", position, None)
+    if not 0 <= k <= last:
+        raise ExplorerError(
+            f"The trace has no position {k}; it has the positions 0 to {last}.",
+            remedy="Position k is after k tokens.",
+            evidence={"position": k, "last": last},
+        )
+    return k
+
+
+def _softmax(logits: Tensor) -> NDArray[np.float64]:
+    return logits.detach().double().softmax(-1).cpu().numpy()
+
+
+def _probabilities(
+    trace: Trace, k: int, size: int, logits: Tensor | None
+) -> NDArray[np.float64] | None:
+    if logits is not None:
+        return _softmax(logits)
+    distribution = trace.positions[k].distribution
+    if distribution is None:
+        return None
+    known = np.zeros(size)
+    for candidate in distribution.candidates:
+        if candidate.token < size:
+            known[candidate.token] = np.exp(candidate.model)
+    return known
+
+
+def _over_budget(dfa: TokenDFA, trace: Trace, k: int, found: Explanation) -> OverBudget | None:
+    """What the token needs to the end, where that is more than remains."""
+    if trace.max_tokens is None or not trace.masking_budget or not found.allowed:
+        return None
+    target = dfa.step(found.state, found.token)
+    if found.state < 0 or target is None:
+        return None
+    needs = 1 + (int(dfa.distance[target]) if target >= 0 else 0)
+    remain = trace.max_tokens - k
+    return OverBudget(needs, remain) if needs > remain else None
+
+
+def _sampled_out(
+    dfa: TokenDFA, trace: Trace, k: int, found: Explanation, logits: Tensor
+) -> SampledOut | None:
+    """What the sampler's filters do to an allowed token."""
+    if not found.allowed or not 0 <= found.token < logits.shape[-1]:
+        return None
+    import torch
+
+    from explorer.decoding.sampling.sampler import sampled_out
+
+    kept = np.zeros(logits.shape[-1], np.bool_)
+    allowed = trace.allowed(k)[: len(kept)]
+    kept[: len(allowed)] = allowed
+    mask = torch.from_numpy(kept)  # pyright: ignore[reportUnknownMemberType]  # torch's stub.
+    mask = mask.to(logits.device)
+    return sampled_out(trace.sampler, logits.masked_fill(~mask, -torch.inf), found.token)

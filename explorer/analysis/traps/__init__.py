@@ -1,0 +1,12 @@
+"""Traps: what makes constrained decoding go wrong although every mask is right.
+
+A mask says which tokens are possible, not which make sense. Two places to look: `machine_traps`
+looks at a token DFA alone, `session_traps` at a run, and `prompt_traps` at what stands before one.
+Every trap has its evidence and a remedy. None is an error: a loop may be what is wanted.
+"""
+
+from explorer.analysis.traps.of_machine import machine_traps
+from explorer.analysis.traps.of_run import prompt_traps, session_traps
+from explorer.analysis.traps.trap import Kind, Trap
+
+__all__ = ["Kind", "Trap", "machine_traps", "prompt_traps", "session_traps"]

@@ -1,0 +1,226 @@
+"""The traps of a run: a feasible mass that stays tiny, a token that was likely for the sake of a
+continuation that is masked, a prompt that ends where a token should have gone on, complete texts
+where the model never means to stop.
+
+Cost: a pass over the trace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.analysis.characters.display import show_text
+from explorer.analysis.traps.trap import Trap
+from explorer.automata.machine import Bool, Dfa
+from explorer.tokens.token_dfa import TokenDFA
+from explorer.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from explorer.decoding.trace.trace import Trace
+
+TINY_MASS: Final = 0.01
+"""Below this feasible mass the model is made to say what it does not mean."""
+
+TINY_STEPS: Final = 3
+"""For how many steps in a row."""
+
+LIKED: Final = 0.25
+"""A token of at least this model probability was the model's own wish."""
+
+LET_DOWN: Final = 0.05
+"""A feasible mass below this, right after such a token: what the model wished for is masked."""
+
+UNLIKELY_END: Final = 0.01
+"""A probability of EOS below this, under the constraint, in every complete text."""
+
+ENDS_SEEN: Final = 4
+"""In how many complete texts at least."""
+
+
+def session_traps(dfa: TokenDFA, trace: Trace) -> tuple[Trap, ...]:
+    """The traps that a run fell into, or stands before.
+
+    Args:
+        dfa: The machine of the run.
+        trace: The run. Without a model's probabilities only the prompt can be looked at.
+    """
+    prompt = trace.prompt if isinstance(trace.prompt, str) else None
+    return (
+        *prompt_traps(dfa.vocabulary, prompt, dfa.allowed(dfa.start)),
+        *_tiny_mass(trace),
+        *_greedy_traps(dfa, trace),
+        *_unlikely_ends(dfa, trace),
+    )
+
+
+@lru_cache(maxsize=4)
+def _joined(vocabulary: Vocabulary) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The tokens that hold a space and a word's begin, and pairs with the ids that write the rest.
+
+    Worked out once per vocabulary, because it is asked for at every step.
+    """
+    joined: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    for token, data in enumerate(vocabulary.tokens):
+        if data is not None and data[:1] == b" " and data[1:2].isalnum():
+            joined.append(token)
+            pairs += [(token, rest) for rest in vocabulary.ids_of(data[1:])]
+    return np.array(joined, np.int64), np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def prompt_traps(
+    vocabulary: Vocabulary, prompt: str | None, allowed: Bool | None = None
+) -> tuple[Trap, ...]:
+    """Whether a prompt ends where a token should have gone on, as before a space.
+
+    Args:
+        vocabulary: The tokens.
+        prompt: The prompt; ``None`` for none.
+        allowed: bool[ids], the first mask: only tokens that it makes impossible to join count.
+
+    Example:
+        >>> vocab = Vocabulary.from_bytes([b"The", b" ", b" cat", b"cat"], eos_ids=[4])
+        >>> [trap.kind for trap in prompt_traps(vocab, "The ")]
+        ['prompt_boundary']
+    """
+    if not prompt:
+        return ()
+    stripped = prompt.rstrip(" ")
+    tail = prompt[len(stripped) :]
+    if not tail:
+        return ()
+    # One token would have held the space and what comes after it.
+    joined, pairs = _joined(vocabulary)
+    found = joined if allowed is None else np.unique(pairs[allowed[pairs[:, 1]], 0])
+    lost: list[int] = found.tolist()
+    if not lost:
+        return ()
+    shown = ", ".join(show_text(vocabulary.tokens[token] or b"") for token in lost[:3])
+    return (
+        Trap(
+            "prompt_boundary",
+            f"The prompt ends in white space, but this tokenizer writes a space together "
+            f"with the word after it ({shown}, {len(lost):,} such tokens). The model has hardly "
+            f"ever seen a word begin after a lone space.",
+            "End the prompt before the space, and let the constraint begin with it.",
+            position=0,
+            evidence={"tail": tail, "tokens": tuple(lost[:8]), "count": len(lost)},
+        ),
+    )
+
+
+def _tiny_mass(trace: Trace) -> Iterator[Trap]:
+    run: list[int] = []
+    # A last position without a distribution closes a run that reaches the end.
+    masses = [
+        None if position.distribution is None else position.distribution.z
+        for position in trace.positions
+    ]
+    for k, z in enumerate([*masses, None]):
+        if z is not None and z < TINY_MASS:
+            run.append(k)
+            continue
+        if len(run) >= TINY_STEPS:
+            values = [masses[i] or 0.0 for i in run]
+            yield Trap(
+                "tiny_mass",
+                f"For {len(run)} steps the model gives the allowed tokens less than "
+                f"{100 * TINY_MASS:.0f}% of its probability (least {min(values):.1e}): it is made "
+                f"to write what it does not mean.",
+                "Ask for this form in the prompt, or allow the form that the model prefers.",
+                position=run[0],
+                evidence={"positions": tuple(run), "z": tuple(values)},
+            )
+        run = []
+
+
+def _greedy_traps(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
+    """A token that the model liked, and right after it nothing of what it liked it for.
+
+    Only where something was lost: if every text goes on through the state that the token led to,
+    as within a fixed piece of JSON, another token would have come to the same place. And only where
+    the model wished for text: that it wants to end is no reason for the token before.
+    """
+    for step, after in zip(trace.steps, trace.positions[1:], strict=True):
+        liked = step.log_prob_model is not None and math.exp(step.log_prob_model) >= LIKED
+        found = after.distribution
+        if not liked or found is None or found.z >= LET_DOWN:
+            continue
+        # A complete text is no trap, and what the token budget takes away is not the constraint's.
+        if after.state < 0 or dfa.accepting[after.state] or after.over_budget:
+            continue
+        tokens = dfa.vocabulary.tokens
+        wished = tokens[found.first_choice] if found.first_choice < len(tokens) else None
+        here, there = (int(dfa.char_state[q]) for q in (step.before.state, after.state))
+        if wished is None or not _avoidable(dfa.constraint.dfa, here, there):
+            continue
+        yield Trap(
+            "greedy_trap",
+            f"{show_text(step.data or b'')} was likely for the sake of a continuation that is "
+            f"masked: after it the model wants {show_text(wished)}, and the allowed tokens "
+            f"have {100 * found.z:.2g}% of its probability.",
+            "Compare whole alternatives by their total probability, or choose words for them that "
+            "the model does not begin for another reason.",
+            state=step.before.state,
+            position=step.index,
+            evidence={
+                "token": step.token, "log_prob": step.log_prob_model, "z_after": found.z,
+                "wished": found.first_choice,
+            },
+        )  # fmt: skip
+
+
+def _avoidable(dfa: Dfa, begin: int, state: int) -> bool:
+    """Whether a text can be finished from one character state without passing another."""
+    if begin == state:
+        return False
+    seen = np.zeros(dfa.num_states, np.bool_)
+    seen[[begin, state]] = True
+    waiting = [begin]
+    while waiting:
+        here = waiting.pop()
+        if dfa.accepting[here]:
+            return True
+        targets = np.unique(dfa.table[here])
+        targets = targets[targets >= 0]
+        fresh = targets[~seen[targets]]
+        seen[fresh] = True
+        waiting += fresh.tolist()
+    return False
+
+
+def _unlikely_ends(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
+    """Complete texts, several of them, in which EOS never has a chance."""
+    seen: list[tuple[int, float]] = []
+    for position in trace.positions:
+        found = position.distribution
+        if found is None or position.state < 0 or not dfa.accepting[position.state]:
+            continue
+        if position.over_budget:
+            continue  # The end is near because the tokens run out.
+        if position.num_allowed <= len(dfa.vocabulary.eos_ids):
+            return  # Here the end is forced.
+        known = [found.candidate(token) for token in dfa.vocabulary.eos_ids]
+        # What is not among the candidates is less likely than all of them.
+        best = max((math.exp(c.constrained) for c in known if c is not None), default=0.0)
+        if best >= UNLIKELY_END:
+            return
+        seen.append((position.index, best))
+    if len(seen) >= ENDS_SEEN:
+        yield Trap(
+            "unlikely_end",
+            f"The text was complete at {len(seen)} positions, and the end of text never had "
+            f"{100 * UNLIKELY_END:.0f}% of the probability: the model does not know that it should "
+            f"stop here.",
+            "Bound the repeat, give max_tokens, or show in the prompt how an answer ends.",
+            position=seen[0][0],
+            evidence={
+                "positions": tuple(k for k, _ in seen), "probability": tuple(p for _, p in seen),
+            },
+        )  # fmt: skip

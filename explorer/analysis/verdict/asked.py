@@ -1,0 +1,107 @@
+"""What is asked about: a state, a token, a text, each checked; and a text as ids.
+
+A text becomes the tokenizer's own ids, else the fewest that write it. A tokenizer that adds a space
+in front of a text would answer another question than the one asked, so its ids count only where
+they write just this text.
+"""
+
+from __future__ import annotations
+
+from explorer.analysis.characters.display import show_text
+from explorer.analysis.verdict.machine import machine_of
+from explorer.arguments import whole_number, wrong
+from explorer.errors import ExplorerError
+from explorer.tokens.token_dfa import TokenDFA
+
+
+def token_or_text(token: object) -> int | str:
+    """An id or a text, as it was given.
+
+    Raises:
+        ExplorerError: It is neither.
+    """
+    if isinstance(token, str):
+        return token
+    try:
+        return whole_number("token", token, None)
+    except ExplorerError:
+        remedy = "Give a token id, or text as a str."
+        if isinstance(token, bytes):
+            remedy = "Give the id: Vocabulary.ids_of has those that write some bytes."
+        raise wrong("token", token, "a token", remedy=remedy) from None
+
+
+def as_bytes(text: object) -> bytes:
+    """A text as UTF-8; half of a surrogate pair becomes bytes that no constraint accepts.
+
+    Raises:
+        ExplorerError: It is neither str nor bytes.
+    """
+    if isinstance(text, str):
+        return text.encode(errors="surrogatepass")
+    if isinstance(text, bytes):
+        return text
+    raise wrong("text", text, "a text", remedy="Give a str, or bytes.")
+
+
+def ids_of_text(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
+    """The ids that a text is asked about with, and a note on how it became them.
+
+    The tokenizer's own, where it writes just this text. Where it adds to it (a leading space, say),
+    or where there is no tokenizer, the id with just these bytes, else the fewest tokens.
+
+    Raises:
+        ExplorerError: The text is empty, or no tokens write it.
+    """
+    ids, note = _ids_and_note(dfa, text)
+    named = [token for token, name in dfa.vocabulary.special.items() if name == text]
+    if named and named[0] not in ids:
+        # The text of a special token's name is plain text to a constraint.
+        hint = f"Id {named[0]} is a special token of this name: ask with --token-id {named[0]}."
+        note = f"{hint} {note}".rstrip()
+    return ids, note
+
+
+def _ids_and_note(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
+    vocabulary = dfa.vocabulary
+    if not text:
+        raise ExplorerError("An empty text is no token.", remedy="Give at least one character.")
+    data = as_bytes(text)
+    ids = vocabulary.encode(text)
+    written = None
+    if ids is not None:
+        written = b"".join(vocabulary.tokens[token] or b"" for token in ids)
+        if ids and written == data:
+            return ids, ""
+    why = (
+        "No tokenizer is at hand to split the text"
+        if ids is None
+        else f"For {show_text(data)} the tokenizer itself would write {show_text(written or b'')}"
+    )
+    if same := vocabulary.ids_of(data):
+        return same[:1], "" if ids is None else f"{why}, so the id with just these bytes is meant."
+    fewest = _fewest(dfa, data)
+    if fewest is None:
+        raise ExplorerError(
+            f"No tokens of this vocabulary write {text!r}.",
+            remedy="Ask about a text that the tokenizer can write, or about an id.",
+            evidence={"text": text},
+        )
+    return fewest, f"{why}, so the fewest tokens that write just this text are meant."
+
+
+def _fewest(dfa: TokenDFA, data: bytes) -> tuple[int, ...] | None:
+    """The fewest tokens that write some bytes; longer ones first where there is a choice."""
+    longest = machine_of(dfa).trie.max_depth
+    best: list[tuple[int, tuple[int, ...]] | None] = [None] * (len(data) + 1)
+    best[len(data)] = (0, ())
+    for begin in range(len(data) - 1, -1, -1):
+        for end in range(min(len(data), begin + longest), begin, -1):
+            rest = best[end]
+            known = best[begin]
+            if rest is None or (known is not None and known[0] <= rest[0] + 1):
+                continue
+            if ids := dfa.vocabulary.ids_of(data[begin:end]):
+                best[begin] = (rest[0] + 1, (ids[0], *rest[1]))
+    found = best[0]
+    return None if found is None else found[1]

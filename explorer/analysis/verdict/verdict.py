@@ -1,0 +1,321 @@
+"""The verdict on one token at one place: its stage, and where and why its bytes fail.
+
+With p the bytes read so far, t the token's bytes and L the constraint's language as UTF-8:
+
+*failing offset*  the least i such that no word of L starts with ``p + t[:i+1]``;
+*expected*        the bytes b for which ``p + t[:i] + b`` starts a word of L;
+*writable*        those of them that this vocabulary can write and still finish;
+*dead end*        ``p + t`` starts a word of L, but no tokens of this vocabulary complete it.
+
+Where no byte fails, i is the length of t: `Verdict.expected` then says what may follow.
+
+The character FSA is trimmed, so "starts a word" is "has a state". The token DFA is trimmed by what
+the vocabulary can write, so "can finish" is "is a token state". Nothing is searched.
+
+Cost: microseconds, and the length of the text once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from explorer.analysis.characters.display import character_start, split_tail
+from explorer.analysis.characters.view import Characters
+from explorer.analysis.verdict.machine import Machine, expected_bytes
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.regex.charset import CharSet
+from explorer.automata.words import shortest_word
+from explorer.tokens.failing import run, writable_bytes
+from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.token_dfa import TokenDFA
+
+Stage = Literal[
+    "beyond_vocabulary",
+    "not_text",
+    "empty_token",
+    "end_of_text",
+    "constraint",
+    "dead_end",
+    "allowed",
+]
+
+STAGES: Final[tuple[Stage, ...]] = (
+    "beyond_vocabulary",
+    "not_text",
+    "empty_token",
+    "end_of_text",
+    "constraint",
+    "dead_end",
+    "allowed",
+)
+"""In the order in which they are decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One byte of a token, read by the character FSA.
+
+    Args:
+        byte: The byte.
+        before: The character state before it.
+        after: The character state after it; -1 where there is none, and reading stops.
+    """
+
+    byte: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadEnd:
+    """A word that a dead end leads to, and how far tokens can write it.
+
+    Args:
+        witness: A shortest word of the language through the token.
+        offset: How many of its bytes can be written, the text and the token included.
+    """
+
+    witness: bytes
+    offset: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a token may come next, and the evidence.
+
+    Args:
+        stage: What decided; see `STAGES`.
+        token: The id; ``None`` for text without a tokenizer.
+        data: The token's bytes; ``None`` if it writes none.
+        prefix: The text read so far.
+        state: The token state, or a sentinel; -1 without a tokenizer.
+        char_state: The character state after the text; -1 if there is none.
+        byte_offset: The failing offset; ``None`` where no byte fails.
+        char_offset: How many whole characters of the token stand before the one that fails; a
+            character that began before the token counts once the token ends it.
+        expected: The bytes that may stand at the failing offset, or after the token, ascending.
+        writable: Those that the vocabulary can write and still finish; ``None`` without one.
+        may_end: Whether the text before the token is complete.
+        char_begin: Where the failing character begins, as an offset into ``prefix + data``.
+        expected_chars: The characters that may stand there; ``None`` where no byte fails and the
+            text is in the middle of no character, see ``expected``.
+        mid_character: Whether the text before the token ends within a character.
+        walk: The token's bytes up to the failing one, through the character FSA.
+        dead_end: For that stage: the evidence.
+        ended_by: The id that ended the text before the token, where it has ended and that is known.
+    """
+
+    stage: Stage
+    token: int | None
+    data: bytes | None
+    prefix: bytes
+    state: int
+    char_state: int
+    byte_offset: int | None
+    char_offset: int | None
+    expected: bytes
+    writable: bytes | None
+    may_end: bool
+    char_begin: int
+    expected_chars: CharSet
+    mid_character: bool
+    walk: tuple[Move, ...]
+    dead_end: DeadEnd | None = None
+    ended_by: int | None = None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the token may come next."""
+        return self.stage == "allowed"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the text had ended before the token."""
+        return self.token is not None and self.state == DONE
+
+    @property
+    def left(self) -> bool:
+        """Whether the text before the token has left the constraint: there is no state."""
+        return self.token is not None and self.state == DEAD
+
+    @property
+    def read(self) -> bytes:
+        """The text and the bytes of the token that were read."""
+        return self.prefix + (self.data or b"")[: self.byte_offset]
+
+    @property
+    def failing_byte(self) -> int | None:
+        """The byte that fails."""
+        return None if self.byte_offset is None or not self.data else self.data[self.byte_offset]
+
+
+def judge(
+    dfa: TokenDFA, machine: Machine, state: int, token: int, prefix: bytes,
+    ended_by: int | None = None,
+) -> Verdict:  # fmt: skip
+    """The verdict on an id.
+
+    Args:
+        dfa: The token DFA.
+        machine: Its shared part.
+        state: A state or a sentinel.
+        token: Any int; ids outside the vocabulary have a stage of their own.
+        prefix: The text read so far, which leads to the state.
+        ended_by: The id that ended it, where it has ended and that is known.
+    """
+    vocabulary = dfa.vocabulary
+    inside = 0 <= token < len(vocabulary)
+    data = vocabulary.tokens[token] if inside else None
+    ends = token in vocabulary.eos_ids
+    char_state = int(dfa.char_state[state]) if state >= 0 else NO_ARC
+    stage: Stage | None = None
+    if not inside:
+        stage = "beyond_vocabulary"
+    elif state == FREE:
+        stage = "allowed"
+    elif data is None and not ends:
+        stage = "empty_token" if token in vocabulary.empty_ids else "not_text"
+    elif ends:
+        stage = "allowed" if dfa.is_final(state) else "end_of_text"
+    # Free text is read by no machine: nothing can fail.
+    written = b"" if data is None or state == FREE else data
+    found = _read(machine.char_dfa, machine.characters, prefix, char_state, written, state == DONE)
+    if stage is None:
+        after = found.walk[-1].after if found.walk else char_state
+        if found.byte_offset is not None or after == NO_ARC:
+            stage = "constraint"
+        else:
+            stage = "allowed" if machine.kept[after] else "dead_end"
+    writable = b""
+    if state >= 0:
+        read = (data or b"")[: found.byte_offset]
+        writable = writable_bytes(machine.trie, machine.char_dfa, machine.kept, char_state, read)
+    dead_end = None
+    if stage == "dead_end":
+        dead_end = _dead_end(machine, found.walk[-1].after, prefix + (data or b""))
+    return Verdict(
+        stage, token, data, prefix, state, char_state, found.byte_offset, found.char_offset,
+        found.expected, writable, found.may_end, found.begin, found.chars, found.mid_character,
+        found.walk, dead_end, ended_by,
+    )  # fmt: skip
+
+
+def judge_text(dfa: Dfa, text: bytes) -> Verdict:
+    """The verdict on a text without a tokenizer.
+
+    Its stage is `allowed` for a word, `end_of_text` for the beginning of one, else `constraint`.
+
+    Args:
+        dfa: The character FSA.
+        text: The text.
+    """
+    found = _read(dfa, Characters(dfa), b"", dfa.start, text, False)
+    stage: Stage = "constraint"
+    if found.byte_offset is None and dfa.start != NO_ARC:
+        stage = "allowed" if dfa.accepts(text) else "end_of_text"
+    return Verdict(
+        stage, None, text, b"", -1, dfa.start, found.byte_offset, found.char_offset,
+        found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
+        found.walk,
+    )  # fmt: skip
+
+
+def judge_recorded(
+    dfa: Dfa, prefix: bytes, state: int, token: int, data: bytes | None, *,
+    inside: bool, ends: bool, allowed: bool, ended_by: int | None = None,
+) -> Verdict:  # fmt: skip
+    """The verdict on an id from a record of a run, without its vocabulary.
+
+    Args:
+        dfa: The character FSA.
+        prefix: The text read so far.
+        state: The token state that was recorded, or a sentinel.
+        token: The id.
+        data: Its bytes; ``b""`` for an empty token, ``None`` for an id that is not text.
+        inside: Whether the id is in the vocabulary.
+        ends: Whether it ends a text.
+        allowed: Whether the recorded mask allows it.
+        ended_by: The id that ended the text, where it has ended.
+    """
+    reached = int(run(dfa, dfa.start, prefix)[-1]) if dfa.start != NO_ARC else NO_ARC
+    char_state = NO_ARC if state == DONE else reached
+    found = _read(dfa, Characters(dfa), prefix, char_state, data or b"", state == DONE)
+    stage: Stage
+    if not inside:
+        stage = "beyond_vocabulary"
+    elif allowed:
+        stage = "allowed"
+    elif ends:
+        stage = "end_of_text"
+    elif not data:
+        stage = "not_text" if data is None else "empty_token"
+    else:
+        stage = "dead_end" if found.byte_offset is None else "constraint"
+    return Verdict(
+        stage, token, data or None, prefix, state, char_state, found.byte_offset, found.char_offset,
+        found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
+        found.walk, ended_by=ended_by,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    walk: tuple[Move, ...]
+    byte_offset: int | None
+    char_offset: int | None
+    expected: bytes
+    may_end: bool
+    begin: int
+    chars: CharSet
+    mid_character: bool
+
+
+def _read(
+    dfa: Dfa, characters: Characters, prefix: bytes, state: int, data: bytes, ended: bool
+) -> _Reading:
+    """Read a token's bytes after a text; everything that does not depend on the vocabulary."""
+    states = run(dfa, state, data).tolist()
+    failed = next((k for k, after in enumerate(states[1:]) if after == NO_ARC), None)
+    if state == NO_ARC:
+        failed = 0 if data else None
+    count = len(data) if failed is None else failed
+    moves = min(count + 1, len(data))
+    walk = tuple(Move(data[k], states[k], states[k + 1]) for k in range(moves))
+    here = states[count]
+    whole = prefix + data
+    at = len(prefix) + count
+    begin = character_start(whole, at)
+    if begin < len(prefix):
+        # The character began in the text: its first state lies on the text's own path.
+        origin = int(run(dfa, dfa.start, prefix[:begin])[-1]) if state != NO_ARC else NO_ARC
+        tail = prefix[begin:]
+    else:
+        origin, tail = states[begin - len(prefix)], b""
+    chars = characters.expected(origin, tail)
+    ends = sum(
+        1
+        for k in range(len(prefix) + 1, min(begin, at) + 1)
+        if k == len(whole) or not 0x80 <= whole[k] < 0xC0 or k == begin
+    )
+    accepting = state != NO_ARC and bool(dfa.accepting[state])
+    return _Reading(
+        walk,
+        failed,
+        None if failed is None else ends,
+        expected_bytes(dfa, here),
+        accepting or ended,
+        begin,
+        chars,
+        bool(split_tail(prefix)[1]),
+    )
+
+
+def _dead_end(machine: Machine, state: int, text: bytes) -> DeadEnd:
+    """A shortest word through a character state, and the furthest byte that tokens can write."""
+    rest = shortest_word(machine.char_dfa, state)
+    written = {0}
+    for begin in range(len(rest)):
+        if begin in written:
+            written.update(begin + length for length in machine.word_ends(rest[begin:]))
+    return DeadEnd(text + rest, len(text) + max(written))

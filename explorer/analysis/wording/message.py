@@ -1,0 +1,134 @@
+"""A verdict in one line for a log: what was asked, why, and which part of the source decides.
+
+Short, without a line break, and with the words that one would search a log for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer.analysis.characters.display import show_characters, show_text
+from explorer.analysis.places.spans import Part
+from explorer.analysis.verdict.verdict import Verdict
+from explorer.analysis.wording.words import (
+    Names,
+    begun,
+    inline,
+    show_begun,
+    show_expected,
+    show_offered,
+    show_sentinel,
+    title,
+)
+from explorer.automata.source import Choice, Regex
+
+MOST_PLACES = 4
+"""How many places of a source are named."""
+
+
+def message(
+    verdict: Verdict, parts: Sequence[Part], names: Names | None, *, assumed: bool = False
+) -> str:
+    """The verdict in one line, without a line break.
+
+    Args:
+        verdict: The verdict.
+        parts: What of the source decides.
+        names: The vocabulary; ``None`` for text without a tokenizer.
+        assumed: Whether the text before the token is only an example.
+    """
+    line = title(verdict, names, assumed=assumed)
+    if why := reason(verdict, names):
+        line += f": {why}"
+    where = source_clause(verdict, parts)
+    return f"{line}. {where}." if where else f"{line}."
+
+
+def reason(verdict: Verdict, names: Names | None) -> str:
+    """Why, without where; empty for an allowed token."""
+    match verdict.stage:
+        case "beyond_vocabulary":
+            return f"the vocabulary has the ids 0 to {0 if names is None else len(names) - 1:,}"
+        case "not_text":
+            named = names is not None and verdict.token in names.special
+            return f"{'a special or control token' if named else 'an unused id'} writes no text"
+        case "empty_token":
+            return "an empty token writes no bytes, and could be repeated for ever"
+        case "end_of_text":
+            if said := show_sentinel(verdict, names):
+                return said
+            if not verdict.expected:
+                return "the text is not complete, and nothing may follow"
+            return f"the text still needs {show_characters(verdict.expected_chars)}"
+        case "constraint":
+            return show_sentinel(verdict, names) or _constraint(verdict)
+        case "dead_end":
+            return _dead_end(verdict)
+        case "allowed":
+            return ""
+
+
+def _constraint(verdict: Verdict) -> str:
+    if not verdict.expected and not verdict.byte_offset:
+        if not verdict.may_end:
+            return "no text of the constraint begins like this"
+        return "the text is complete, and only the end of text may follow"
+    data = verdict.data or b""
+    read = data[: max(verdict.char_begin - len(verdict.prefix), 0)]
+    clause = f"reads {show_text(read)}, then " if read else ""
+    expected = show_expected(verdict)
+    subject = "the text" if verdict.token is None else "this token"
+    if not verdict.expected:
+        return f"{clause}expects only the end of text; {subject} writes {show_offered(verdict)}"
+    if begun(verdict):
+        expected += f" in the middle of a character ({show_begun(verdict)})"
+    return f"{clause}expects {expected}; {subject} writes {show_offered(verdict)}"
+
+
+def _dead_end(verdict: Verdict) -> str:
+    found = verdict.dead_end
+    if found is None:
+        return "no tokens of this vocabulary can finish after it"
+    return (
+        f"no tokens of this vocabulary can finish after it; of {show_text(found.witness)} they "
+        f"write only {show_text(found.witness[: found.offset])}"
+    )
+
+
+# The source
+
+
+def source_clause(verdict: Verdict, parts: Sequence[Part]) -> str:
+    """Which part of the source decides, without a full stop; empty if none is to be named."""
+    if verdict.stage not in ("constraint", "end_of_text"):
+        return ""
+    clauses = dict.fromkeys(clause for part in parts if (clause := _part(part)))
+    return ". ".join(clauses)
+
+
+def _part(part: Part) -> str:
+    match part.role:
+        case "expects":
+            if isinstance(part.source, Regex):
+                places = [f"{inline(p.text)} at {p.start}" for p in part.positions[:MOST_PLACES]]
+                more = len(part.positions) - len(places)
+                shown = ", ".join(places) + (f" and {more} more" if more else "")
+                return f"Expected by {shown}"
+            if isinstance(part.source, Choice):
+                return f"Still open: {', '.join(p.text for p in part.positions[:MOST_PLACES])}"
+            texts = dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES])
+            return f"Expected by {', '.join(texts)}"
+        case "excludes":
+            if part.assertion:
+                where = part.positions[0]
+                return f"Excluded by the {part.assertion} {inline(where.text)} at {where.start}"
+            return f"Excluded by {inline(str(part.source))}"
+        case "combination":
+            if part.words:
+                return f"Excluded by the combination {inline(str(part.source))}"
+            texts = ", ".join(inline(p.text) for p in part.positions)
+            return f"Excluded by the combination of {texts}"
+        case "state":
+            return f"State {part.state} of {inline(str(part.source))}"
+        case "too_large":
+            return "The source is too large to say which part of it"

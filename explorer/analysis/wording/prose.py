@@ -1,0 +1,232 @@
+"""A verdict in plain sentences for a person, without the token's name at the start.
+
+It is read below a title that says which token, or after one
+(`explorer.analysis.wording.words.title`). What a picture says better is left to the picture: the
+pattern with the live part underlined stands beside these sentences, so a part of a pattern is named
+here only if it forbids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from explorer.analysis.characters.display import (
+    characters_of,
+    is_continuation,
+    show_bytes,
+    show_character,
+    show_text,
+)
+from explorer.analysis.places.spans import Part, operands_of
+from explorer.analysis.verdict.verdict import Verdict
+from explorer.analysis.wording.message import MOST_PLACES
+from explorer.analysis.wording.words import (
+    Names,
+    begun,
+    inline,
+    show_begun,
+    show_expected,
+    show_offered,
+    show_sentinel,
+    show_writable,
+)
+from explorer.automata.source import Choice, Intersection, Regex
+
+
+def prose(verdict: Verdict, parts: Sequence[Part], names: Names | None) -> str:
+    """Why, in plain sentences.
+
+    Args:
+        verdict: The verdict.
+        parts: What of the source decides.
+        names: The vocabulary; ``None`` for text without a tokenizer.
+    """
+    if verdict.stage == "end_of_text" and any(part.role == "excludes" for part in parts):
+        # Something takes this very text away: that it could go on is only what else is possible.
+        rest = f" It may go on with {_needed(verdict)}." if verdict.expected else ""
+        return " ".join([f"The text may not end here.{rest}", *_sources(verdict, parts)])
+    return " ".join([*_verdict(verdict, names), *_sources(verdict, parts)])
+
+
+def _verdict(verdict: Verdict, names: Names | None) -> Iterator[str]:
+    match verdict.stage:
+        case "beyond_vocabulary":
+            last = 0 if names is None else len(names) - 1
+            yield f"The vocabulary has only the ids 0 to {last:,}."
+            if names is not None and verdict.token is not None and verdict.token > last:
+                yield "Logits past them are padding and mean nothing."
+        case "not_text":
+            what = "a special or control token" if _named(verdict, names) else "an unused id"
+            yield f"It is {what} and writes no text, so no constraint on text can ask for it."
+        case "empty_token":
+            yield (
+                "It writes no bytes at all. A text could take any number of such tokens and get "
+                "no further, so they are never allowed."
+            )
+        case "end_of_text":
+            if verdict.left:
+                yield _sentinel(verdict, names)
+            elif verdict.expected:
+                begin = "The text is not complete yet. " if verdict.token is not None else ""
+                yield f"{begin}It still needs {_needed(verdict)}."
+            else:
+                yield "The text is not complete, and nothing may follow."
+            yield from _writable(verdict)
+        case "constraint":
+            if verdict.ended or verdict.left:
+                yield _sentinel(verdict, names)
+            else:
+                yield from _constraint(verdict)
+        case "dead_end":
+            yield from _dead_end(verdict)
+        case "allowed":
+            yield _allowed(verdict, names)
+
+
+def _sentinel(verdict: Verdict, names: Names | None) -> str:
+    said = show_sentinel(verdict, names)
+    rest = "only the end of text may come again" if verdict.ended else "no text of it begins so"
+    begin = f"{said[0].upper()}{said[1:]}" if verdict.ended else f"There is no state: {said}"
+    return f"{begin}, and {rest}."
+
+
+def _named(verdict: Verdict, names: Names | None) -> bool:
+    return names is not None and verdict.token in names.special
+
+
+def _allowed(verdict: Verdict, names: Names | None) -> str:
+    if verdict.token is None:
+        return "The constraint reads all of it, and the text is complete."
+    if verdict.ended:
+        return "The text has already ended, and only the end of text may come again."
+    if names is not None and verdict.token in names.eos_ids:
+        return "The text is complete, so it may end here."
+    return "The constraint reads all of it, and the text can still be completed."
+
+
+def _needed(verdict: Verdict) -> str:
+    if begun(verdict):
+        return f"the rest of a character: {show_begun(verdict)}, and it must be " + (
+            show_expected(verdict)
+        )
+    return show_expected(verdict)
+
+
+def _constraint(verdict: Verdict) -> Iterator[str]:
+    subject = "the text" if verdict.token is None else "this token"
+    if not verdict.expected and not verdict.byte_offset:
+        if verdict.may_end:
+            yield "The text is complete here, and only the end of text may follow."
+        else:
+            yield "No text of the constraint begins like this."
+        return
+    data = verdict.data or b""
+    read = data[: max(verdict.char_begin - len(verdict.prefix), 0)]
+    if read:
+        yield f"It starts well: {show_text(read)}."
+    if not verdict.expected:
+        yield f"After that the text must end, but {subject} goes on with {show_offered(verdict)}."
+        return
+    offered = f"{subject} writes {show_offered(verdict)}"
+    if begun(verdict):
+        yield f"The text ends in the middle of a character: {show_begun(verdict)}."
+        yield f"The constraint expects {show_expected(verdict)}; {offered}."
+    elif read:
+        yield f"Then the constraint expects {show_expected(verdict)}; {offered}."
+    else:
+        yield f"Here the constraint expects {show_expected(verdict)}; {offered}."
+    yield from _shared(verdict)
+    yield from _writable(verdict)
+
+
+def _shared(verdict: Verdict) -> Iterator[str]:
+    """A word on bytes that the failing character shares with one that was expected."""
+    whole = verdict.prefix + (verdict.data or b"")
+    at = len(verdict.prefix) + (verdict.byte_offset or 0)
+    lead = whole[verdict.char_begin : at]
+    if not lead or not is_continuation(whole[at]):
+        return
+    (low, high) = characters_of(lead).ranges[0]
+    fitting = [
+        (max(low, first), min(high, last))
+        for first, last in verdict.expected_chars.ranges
+        if first <= high and last >= low
+    ]
+    bytes_ = f"{'byte' if len(lead) == 1 else 'bytes'} {show_bytes(lead)[1:-1]}"
+    if fitting:
+        single = len(fitting) == 1 and fitting[0][0] == fitting[0][1]
+        others = show_character(fitting[0][0]) if single else "some of what is expected"
+        yield (
+            f"The {bytes_} {'begins' if len(lead) == 1 else 'begin'} {others} too, so it fails "
+            f"only at the next one, {whole[at]:02X}."
+        )
+
+
+def _writable(verdict: Verdict) -> Iterator[str]:
+    if written := show_writable(verdict):
+        yield f"Of these, this vocabulary can write {written} and still finish."
+
+
+def _dead_end(verdict: Verdict) -> Iterator[str]:
+    found = verdict.dead_end
+    if found is None:
+        yield "The constraint reads it, but no tokens of this vocabulary can finish after it."
+        return
+    yield (
+        f"The constraint reads it and could go on, for example to {show_text(found.witness)}. "
+        f"But no tokens of this vocabulary can finish after it: of that text they write "
+        f"{show_text(found.witness[: found.offset])}, and no further."
+    )
+
+
+# The source
+
+
+def _sources(verdict: Verdict, parts: Sequence[Part]) -> Iterator[str]:
+    if verdict.stage in ("constraint", "end_of_text"):
+        yield from dict.fromkeys(sentence for part in parts if (sentence := _part(part)))
+
+
+def _part(part: Part) -> str:
+    match part.role:
+        case "expects":
+            if isinstance(part.source, Regex):
+                return ""  # The underlined pattern says it.
+            shown = ", ".join(dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES]))
+            return f"Still open: {shown}." if isinstance(part.source, Choice) else (
+                f"Expected by {shown}."
+            )  # fmt: skip
+        case "excludes":
+            word = show_text(part.words[0])
+            if part.assertion:
+                where = part.positions[0]
+                return (
+                    f"The {part.assertion} {inline(where.text)} at {where.start} forbids it; "
+                    f"without that, {word} would be accepted."
+                )
+            source = inline(str(part.source))
+            return f"It is excluded by {source}, without which {word} would be accepted."
+        case "combination":
+            return _combination(part)
+        case "state":
+            return (
+                f"The constraint was given as a machine, here in its state {part.state}: it has "
+                f"no source to point at."
+            )
+        case "too_large":
+            return "The source is too large to say which part of it decides."
+
+
+def _combination(part: Part) -> str:
+    if isinstance(part.source, Intersection) and part.words:
+        alone = [
+            f"{inline(str(operand))} has {show_text(word)}"
+            for operand, word in zip(operands_of(part.source), part.words, strict=True)
+        ]
+        return (
+            f"No single part forbids it, only their combination: {', '.join(alone[:-1])} and "
+            f"{alone[-1]}, but no text that begins so is in "
+            f"{'both' if len(alone) == 2 else 'all of them'}."
+        )
+    texts = [inline(p.text) for p in part.positions]
+    return f"No single assertion forbids it, only their combination: {', '.join(texts)}."

@@ -1,0 +1,249 @@
+"""The words that every form of an answer is made of: names of tokens, places, characters.
+
+Pure functions of a verdict and the parts that decided. Characters come before bytes; bytes are
+shown where there is no character. Text is always quoted or escaped, because tokens can hold
+anything. `explorer.analysis.wording.message` makes a line for a log of them,
+`explorer.analysis.wording.prose` a paragraph for a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from explorer.analysis.characters.display import (
+    characters_of,
+    is_continuation,
+    show_bytes,
+    show_character,
+    show_characters,
+    show_span,
+    show_text,
+    split_tail,
+)
+from explorer.analysis.places.spans import Part
+from explorer.analysis.verdict.verdict import Verdict
+from explorer.automata.regex.charset import char_set
+from explorer.automata.source import Regex
+
+LONGEST_PIECE = 48
+"""How many characters of a piece of a pattern a sentence holds."""
+
+TAIL = 24
+"""How many characters of the text before a token are shown."""
+
+FAMILIAR = 0x250
+"""Up to here characters are Latin; what comes later is told by its code point too, because many
+look like others."""
+
+
+class Names(Protocol):
+    """What is known of a vocabulary beside its bytes; `Vocabulary` is one."""
+
+    @property
+    def special(self) -> Mapping[int, str]:
+        """Names of ids that are not text."""
+        ...
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        """The ids that end a text."""
+        ...
+
+    def __len__(self) -> int:
+        """The number of ids."""
+        ...
+
+
+def show_token(names: Names | None, token: int | None, data: bytes | None) -> str:
+    """A token as one would write it, with its id.
+
+    Args:
+        names: For names of ids that are not text.
+        token: The id; ``None`` for text without a tokenizer.
+        data: Its bytes.
+    """
+    if token is None:
+        return show_text(data or b"")
+    if data is not None:
+        return f"{show_text(data)} (id {token})"
+    if names is None or not 0 <= token < len(names):
+        return f"id {token}"
+    name = inline(names.special.get(token, ""))
+    return f"{name} (id {token})" if name else f"id {token}"
+
+
+def inline(text: str) -> str:
+    """A piece of source for the middle of a sentence: on one line, and not too long.
+
+    Example:
+        >>> print(inline("a\\nb"))
+        a\\nb
+    """
+    if text.isspace():
+        return repr(text)
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return shown if len(shown) <= LONGEST_PIECE else f"{shown[: LONGEST_PIECE - 1]}…"
+
+
+def show_place(verdict: Verdict, assumed: bool) -> str:
+    """Where in the text this is: `` at the start``, or `` after …``."""
+    if verdict.ended:
+        return " after the end of the text"
+    if verdict.left:
+        return " where there is no state"
+    if not verdict.prefix:
+        return " at the start"
+    text = verdict.prefix
+    cut = ""
+    if len(text) > 4 * TAIL:
+        text = text[-4 * TAIL :]
+        while text and is_continuation(text[0]):
+            text = text[1:]
+    words, rest = split_tail(text)
+    shown = words.decode(errors="replace")
+    if len(shown) > TAIL or len(text) < len(verdict.prefix):
+        shown, cut = shown[-TAIL:], "…"
+    quoted = repr(cut + shown) if cut or shown else ""
+    quoted += show_bytes(rest) if rest else ""
+    return f"{', for example' if assumed else ''} after {quoted}"
+
+
+def title(verdict: Verdict, names: Names | None, *, assumed: bool = False) -> str:
+    """What was asked and how it was decided, without the reason and without a full stop.
+
+    Args:
+        verdict: The verdict.
+        names: The vocabulary; ``None`` for text without a tokenizer.
+        assumed: Whether the text before the token is only an example.
+    """
+    name = show_token(names, verdict.token, verdict.data)
+    if verdict.token is None:
+        match verdict.stage:
+            case "allowed":
+                return f"{name} is accepted"
+            case "end_of_text":
+                return f"{name} is accepted so far, but not complete"
+            case _:
+                return f"{name} is not accepted"
+    if names is not None and verdict.token in names.eos_ids:
+        name = f"the end of text {name}"
+    judged = "is allowed" if verdict.allowed else "is masked"
+    line = f"{name} {judged}{show_place(verdict, assumed)}"
+    return line[0].upper() + line[1:]
+
+
+def show_sentinel(verdict: Verdict, names: Names | None) -> str:
+    """What is the matter with the text before the token; empty where it is in a state."""
+    if verdict.ended:
+        by = verdict.ended_by
+        return "the text has already ended" + (
+            f", with {show_token(names, by, None)}" if by is not None else ""
+        )
+    return "the text has left the constraint" if verdict.left else ""
+
+
+# What was expected, and what was offered
+
+
+def begun(verdict: Verdict) -> bytes:
+    """The bytes of a character that the text before the token has begun, where it is this one."""
+    return verdict.prefix[verdict.char_begin :]
+
+
+def show_begun(verdict: Verdict) -> str:
+    """Those bytes, and the characters that they can become."""
+    half = begun(verdict)
+    return f"{show_bytes(half)} begins one of {show_span(characters_of(half))}"
+
+
+def show_expected(verdict: Verdict) -> str:
+    """The characters that may stand at the place that was reached."""
+    words = show_characters(verdict.expected_chars)
+    may_end = verdict.may_end and verdict.token is not None
+    # Within a character nothing can end, and past its first one a token has left the place.
+    at_place = verdict.char_begin == len(verdict.prefix)
+    return f"{words}, or the end of text" if may_end and at_place else words
+
+
+def show_writable(verdict: Verdict) -> str:
+    """What this vocabulary can write of what is expected; empty where it can write all of it."""
+    writable = verdict.writable
+    if writable is None or writable == verdict.expected:
+        return ""
+    if not writable:
+        return "nothing"
+    if all(byte < 0x80 for byte in writable):
+        return show_characters(char_set((byte, byte) for byte in writable))
+    missing = bytes(sorted(set(verdict.expected) - set(writable)))
+    if len(missing) <= 4:
+        return f"all but {_first_bytes(missing)}"
+    return f"{_first_bytes(writable[:12])}{' and others' if writable[12:] else ''}"
+
+
+def _first_bytes(data: bytes) -> str:
+    """Characters that begin with some bytes: ASCII as it is, the rest by its first byte."""
+    plain = [show_character(byte) for byte in data if byte < 0x80]
+    leads = bytes(byte for byte in data if byte >= 0x80)
+    return ", ".join([*plain, f"what has the byte {show_bytes(leads)}"] if leads else plain)
+
+
+def show_offered(verdict: Verdict) -> str:
+    """The character that fails, as far as the token writes it."""
+    data = verdict.data or b""
+    whole = verdict.prefix + data
+    begin = verdict.char_begin
+    at = len(verdict.prefix) + (verdict.byte_offset or 0)
+    end = at + 1
+    while end < len(whole) and is_continuation(whole[end]) and end - begin < 4:
+        end += 1
+    if not is_continuation(whole[at]):
+        begin = at  # It begins a character where another should have gone on.
+    try:
+        (character,) = whole[begin:end].decode()
+    except (UnicodeDecodeError, ValueError):
+        offset = verdict.byte_offset or 0
+        return _half(data[max(begin - len(verdict.prefix), 0) :], data[offset : offset + 1])
+    if character in " \n":
+        return "a space" if character == " " else "a newline"
+    shown = show_character(ord(character))
+    code = f"U+{ord(character):04X}"
+    return shown if ord(character) < FAMILIAR or shown == code else f"{shown} ({code})"
+
+
+def _half(rest: bytes, failing: bytes) -> str:
+    """Bytes that are no whole character, and what they can be."""
+    half, _ = _first_piece(rest or failing)
+    if is_continuation(half[0]):
+        return f"{show_bytes(half)}, which can only end a character that begins before it"
+    chars = characters_of(half)
+    if not chars.ranges:
+        return f"{show_bytes(half)}, which begins no character"
+    return f"{show_bytes(half)}, which begins one of {show_span(chars)}"
+
+
+def _first_piece(data: bytes) -> tuple[bytes, bytes]:
+    """A byte with the continuation bytes that follow it, and the rest."""
+    end = 1
+    while end < min(4, len(data)) and is_continuation(data[end]):
+        end += 1
+    return data[:end], data[end:]
+
+
+# The source
+
+
+def underlined(part: Part) -> str:
+    """The pattern of a part with marks under its live positions; empty without spans.
+
+    Returns:
+        Two lines.
+    """
+    if not part.spans or not isinstance(part.source, Regex):
+        return ""
+    pattern = "".join(c if c.isprintable() else "·" for c in part.source.pattern)
+    marks = [" "] * len(pattern)
+    for start, end in part.spans:
+        marks[start:end] = "^" * (end - start)
+    said = " forbids it" if part.role == "excludes" else ""
+    return f"{pattern}\n{''.join(marks).rstrip()}{said}"

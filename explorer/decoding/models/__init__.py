@@ -1,0 +1,6 @@
+"""Language models: what the toolkit asks of one, and where one comes from.
+
+Read in this order: `model` (the protocol), `arguments` (prompts, ids and logits, checked),
+`huggingface` and `key_values` (a transformer and its cache), `row_by_row` (a batch over any model),
+`load` (find one and open it), `tiny` (the model that travels with the package).
+"""

@@ -1,0 +1,391 @@
+"""A causal language model of transformers as a `LanguageModel`.
+
+The model stays as it is: this wraps it, reads with its own forward pass, and keeps key-values in
+`explorer.decoding.models.key_values`. A model whose forward pass takes no such cache reads every
+text from its beginning, and says so with each reading.
+
+Logits come out in float32, whatever the weights are in, because probabilities are compared in
+the fourth digit and beyond.
+
+Prompts: a text gets the special tokens that the tokenizer puts before a text, once; those it
+would put *after* (some close every text with an end) are taken away, because the text goes on.
+Messages go through the chat template, which writes its own special tokens, so none are added.
+"""
+
+# transformers is typed loosely: its models and tokenizers are `Any` for a checker.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.cache_utils import Cache, DynamicCache
+from transformers.utils import logging
+
+from explorer.decoding.models.key_values import KeyValues
+from explorer.decoding.models.model import Prompt, Reading
+from explorer.errors import ContextFull, ExplorerError
+from explorer.vocabulary import Vocabulary
+
+
+class HuggingFaceModel:
+    """A causal language model of transformers.
+
+    Args:
+        model: A model with a language-modelling head, on its device, in evaluation mode.
+        tokenizer: Its fast tokenizer.
+        name: What to call it; default the tokenizer's name or path.
+        vocabulary: Default: read from the tokenizer. It ends a text with the union of the
+            tokenizer's and the generation config's ends.
+
+    Raises:
+        UnsupportedTokenizer: The bytes of the tokens cannot be known exactly.
+        VocabularyError: No end of text is known, or the logits hold none of them.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, name: str = "", vocabulary: Vocabulary | None = None
+    ) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._name = name or str(tokenizer.name_or_path) or type(model).__name__
+        self._config: Any = model.config.get_text_config(decoder=True)
+        head = model.get_output_embeddings()
+        self._width = int(self._config.vocab_size if head is None else head.weight.shape[0])
+        if vocabulary is None:
+            ends = end_ids(tokenizer, model)
+            vocabulary = Vocabulary.from_tokenizer(tokenizer, eos_ids=ends or None)
+        self._vocabulary = vocabulary.with_width(self._width)
+        parameters = inspect.signature(model.forward).parameters
+        self._takes_cache = "past_key_values" in parameters
+        self._takes_positions = "position_ids" in parameters
+        self._last_only: dict[str, Any] = (
+            {"logits_to_keep": 1} if "logits_to_keep" in parameters else {}
+        )
+        self._key_values = KeyValues(self._empty_cache)
+        self._lock = threading.RLock()
+
+    @property
+    def name(self) -> str:
+        """What to call it in a trace."""
+        return self._name
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Its tokens, as far as the logits reach."""
+        return self._vocabulary
+
+    @property
+    def width(self) -> int:
+        """How many logits there are; often more than tokens."""
+        return self._width
+
+    @property
+    def device(self) -> torch.device:
+        """Where the logits come out."""
+        return torch.device(self._model.device)
+
+    @property
+    def model(self) -> Any:
+        """The model of transformers itself, for `generate` and the like."""
+        return self._model
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of transformers itself."""
+        return self._tokenizer
+
+    @property
+    def max_length(self) -> int | None:
+        """The longest text it can read, in tokens, prompt included; ``None`` if it says none."""
+        length = getattr(self._config, "max_position_embeddings", None)
+        return int(length) if isinstance(length, int) and length > 0 else None
+
+    def __repr__(self) -> str:
+        kind = type(self._model).__name__
+        return f"HuggingFaceModel({self._name!r}, {kind}, {self._width:,} logits, {self.device})"
+
+    def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:
+        """The ids to read before the first token; see `LanguageModel.encode_prompt`.
+
+        Args:
+            prompt: A text, or messages for the chat template.
+
+        Raises:
+            ExplorerError: The tokenizer has no chat template, its template refuses the messages,
+                or an empty prompt leaves the model nothing to read.
+        """
+        if isinstance(prompt, str):
+            ids = self._encode_text(prompt)
+        else:
+            ids = self._encode_messages(prompt)
+        outside = [token for token in ids if not 0 <= token < self._width]
+        if outside:
+            raise ExplorerError(
+                f"The prompt holds the token {outside[0]}, but the model reads {self._width:,}.",
+                remedy="Check that the tokenizer belongs to the model.",
+                evidence={"token": outside[0], "width": self._width},
+            )
+        return ids
+
+    def read(self, tokens: Sequence[int]) -> Reading:
+        """The next-token logits after exactly these ids; see `LanguageModel.read`.
+
+        Args:
+            tokens: At least one id.
+
+        Raises:
+            ExplorerError: There is no id, or there are more than the model can read.
+        """
+        self._check_length([tokens])
+        with self._lock, torch.no_grad():
+            if not self._takes_cache:
+                ids = self._tensor([tokens])
+                logits = self._model(input_ids=ids, use_cache=False, **self._last_only).logits
+                note = f"This model keeps no key-values: {len(tokens)} tokens read again."
+                return Reading(logits[0, -1].float(), len(tokens), note)
+            start = self._key_values.start(tokens)
+            rest = self._tensor([tokens[start.length :]])
+            output = self._model(
+                input_ids=rest, past_key_values=start.cache, use_cache=True, **self._last_only
+            )
+            self._key_values.keep(tokens, start.cache, start.floor)
+            # A copy: the last row would keep the whole output alive.
+            logits = output.logits[0, -1].to(torch.float32, copy=True)
+        return Reading(logits, len(tokens) - start.length, start.note)
+
+    def batch(self, prompts: Sequence[Sequence[int]]) -> HuggingFaceBatch:
+        """Read several prompts abreast; see `BatchedLanguageModel.batch`.
+
+        Args:
+            prompts: Ids of each row; shorter ones are padded at the left and masked there.
+
+        Raises:
+            ExplorerError: There is no row, or one is empty or too long.
+        """
+        if not prompts:
+            raise ExplorerError("A batch of no prompts has no logits.", remedy="Give one or more.")
+        self._check_length(prompts)
+        return HuggingFaceBatch(
+            self._model,
+            prompts,
+            self._empty_cache() if self._takes_cache else None,
+            takes_positions=self._takes_positions,
+            last_only=self._last_only,
+            check=self._check_longest,
+        )
+
+    def _empty_cache(self) -> Cache:
+        return DynamicCache(config=self._model.config)
+
+    def _tensor(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        return torch.tensor([list(row) for row in rows], dtype=torch.int64, device=self.device)
+
+    def _check_length(self, rows: Sequence[Sequence[int]]) -> None:
+        shortest, longest = min(map(len, rows)), max(map(len, rows))
+        if not shortest:
+            raise ExplorerError(
+                "The model cannot say what comes first in an empty text.",
+                remedy="Give a prompt of at least one token.",
+            )
+        self._check_longest(longest)
+
+    def _check_longest(self, longest: int) -> None:
+        if self.max_length is not None and longest > self.max_length:
+            raise ContextFull(
+                f"The text has {longest:,} tokens; {self._name} reads at most {self.max_length:,}.",
+                remedy="Shorten the prompt, or set max_tokens so that the text ends before.",
+                evidence={"tokens": longest, "limit": self.max_length},
+            )
+
+    def _encode_text(self, text: str) -> tuple[int, ...]:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ExplorerError(
+                f"The character {error.start} of the prompt is half of a surrogate pair.",
+                remedy="Remove it, or put the whole character there.",
+                evidence={"offset": error.start},
+            ) from error
+        plain: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
+        dressed: list[int] = self._tokenizer.encode(text, add_special_tokens=True)
+        before = _before(plain, dressed)
+        if before is None:
+            return tuple(dressed)  # What is added also changes the text's own tokens.
+        if before and plain[: len(before)] == before:
+            before = []  # The text itself begins with them.
+        ids = (*before, *plain)
+        if ids:
+            return ids
+        # An empty prompt for a tokenizer that marks no beginning: what ends a text also divides
+        # texts, so it is what stands before a new one.
+        for name in ("bos_token_id", "eos_token_id"):
+            token = getattr(self._tokenizer, name, None)
+            if isinstance(token, int):
+                return (token,)
+        raise ExplorerError(
+            "The prompt is empty, and this tokenizer has no token that begins a text.",
+            remedy="Give a prompt of at least one character.",
+        )
+
+    def _encode_messages(self, messages: Sequence[Any]) -> tuple[int, ...]:
+        if not self._tokenizer.chat_template:
+            raise ExplorerError(
+                f"The tokenizer of {self._name} has no chat template.",
+                remedy="Give the prompt as one text, in the form that the model was trained on.",
+            )
+        try:
+            ids = self._tokenizer.apply_chat_template(
+                [dict(message) for message in messages],
+                add_generation_prompt=True,
+                tokenize=True,
+                return_dict=False,
+            )
+        except Exception as error:  # Templates are programs: they raise what they like.
+            raise ExplorerError(
+                f"The chat template of {self._name} refuses these messages: {error}.",
+                remedy='Give messages such as [{"role": "user", "content": "..."}].',
+                evidence={"messages": [dict(message) for message in messages]},
+            ) from error
+        return tuple(int(token) for token in ids)
+
+
+class HuggingFaceBatch:
+    """Several texts that grow by one token each; made by `HuggingFaceModel.batch`.
+
+    Args:
+        model: The model of transformers.
+        prompts: Ids of each row.
+        cache: An empty dynamic cache; ``None`` for a model that takes none.
+        takes_positions: Whether the model is told the place of each id, which padding shifts.
+        last_only: How to ask for the last logits only.
+        check: Refuses a text of too many tokens.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        prompts: Sequence[Sequence[int]],
+        cache: Cache | None,
+        *,
+        takes_positions: bool,
+        last_only: dict[str, Any],
+        check: Callable[[int], None],
+    ) -> None:
+        self._check = check
+        self._model = model
+        self._cache = cache
+        self._takes_positions = takes_positions
+        self._last_only = last_only
+        width = max(map(len, prompts))
+        device = model.device
+        padded = [[0] * (width - len(row)) + list(row) for row in prompts]
+        seen = [[0] * (width - len(row)) + [1] * len(row) for row in prompts]
+        self._ids = torch.tensor(padded, dtype=torch.int64, device=device)
+        self._seen = torch.tensor(seen, dtype=torch.int64, device=device)
+        self._positions = (self._seen.cumsum(-1) - 1).clamp(min=0)
+        self._logits = self._read(self._ids)
+
+    @property
+    def logits(self) -> Tensor:
+        """float32[B, W], the next-token logits of each row."""
+        return self._logits
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Read one more token in each row; see `Batch.step`. Does not wait for the device."""
+        self._check(self._seen.shape[1] + 1)
+        column = tokens.reshape(-1, 1)
+        self._seen = torch.cat([self._seen, torch.ones_like(column)], dim=-1)
+        self._positions = torch.cat([self._positions, self._positions[:, -1:] + 1], dim=-1)
+        if self._cache is None:
+            self._ids = torch.cat([self._ids, column], dim=-1)
+            column = self._ids
+        self._logits = self._read(column)
+        return self._logits
+
+    def _read(self, ids: Tensor) -> Tensor:
+        more: dict[str, Any] = dict(self._last_only)
+        if self._takes_positions:
+            more["position_ids"] = self._positions[:, -ids.shape[1] :]
+        if self._cache is not None:
+            more["past_key_values"] = self._cache
+        with torch.no_grad():
+            output = self._model(
+                input_ids=ids,
+                attention_mask=self._seen,
+                use_cache=self._cache is not None,
+                **more,
+            )
+        return output.logits[:, -1].float()
+
+
+def end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:
+    """Every id that ends a text: the tokenizer's, and those of the generation config.
+
+    Args:
+        tokenizer: A fast tokenizer.
+        model: The model, with its generation config.
+    """
+    declared = [tokenizer.eos_token_id]
+    if model.generation_config is not None:
+        declared.append(model.generation_config.eos_token_id)
+    found: set[int] = set()
+    for entry in declared:
+        listed: Iterable[Any] = entry if isinstance(entry, list | tuple) else [entry]
+        found.update(int(token) for token in listed if token is not None)
+    return tuple(sorted(found))
+
+
+def open_folder(
+    folder: Path,
+    name: str,
+    device: torch.device,
+    dtype: torch.dtype | None,
+    trust_remote_code: bool,
+) -> HuggingFaceModel:
+    """Load the model and the tokenizer of a folder. Weights are read from safetensors only.
+
+    Args:
+        folder: Where ``config.json``, the weights and the tokenizer are.
+        name: What to call the model.
+        device: Where to put it.
+        dtype: Of the weights; ``None`` for that of the file.
+        trust_remote_code: Whether code in the folder may be run.
+    """
+    common: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder, **common)
+    with _no_progress_bar():
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, use_safetensors=True, dtype=dtype or "auto", **common
+        )
+    return HuggingFaceModel(model.to(device).eval(), tokenizer, name)
+
+
+@contextmanager
+def _no_progress_bar() -> Generator[None]:
+    """Keep the library from drawing in the reader's notebook; its own setting comes back after."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _before(plain: list[int], dressed: list[int]) -> list[int] | None:
+    """The special tokens that a tokenizer puts before a text; ``None`` if that cannot be told."""
+    for start in range(len(dressed) - len(plain) + 1):
+        if dressed[start : start + len(plain)] == plain:
+            # An empty text has no place of its own; what opens it is then all there is, and
+            # what would close it is not asked for.
+            return dressed[:start] if plain else dressed[:1]
+    return None

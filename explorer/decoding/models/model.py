@@ -1,0 +1,128 @@
+"""What the toolkit asks of a language model: its tokens, a prompt as ids, the logits after ids.
+
+A model here is a pure function: the same ids give the same next-token logits, whatever was asked
+before. That is why a session can go back, fork and jump without telling the model. A model that
+keeps key-values of what it has read does so out of sight, and reports what it had to read again.
+
+Any object with these four members will do; it need not be a transformer. This one predicts as a
+compressor does: the logit of a token is how many bits it costs, negated, after what was written.
+
+    >>> import zlib
+    >>> import numpy as np, torch
+    >>> from explorer.vocabulary import Vocabulary
+    >>> class Compressor:
+    ...     name = "zlib"
+    ...     vocabulary = Vocabulary.from_bytes([b"ab", b"ba", b"zq"], eos_ids=[3])
+    ...     def encode_prompt(self, prompt):
+    ...         return tuple(self.vocabulary.tokens.index(prompt[i : i + 2].encode())
+    ...                      for i in range(0, len(prompt), 2))
+    ...     def bits(self, tokens):
+    ...         text = b"".join(self.vocabulary.tokens[t] or b"" for t in tokens)
+    ...         return 8 * len(zlib.compress(text))
+    ...     def read(self, tokens):
+    ...         cost = [self.bits([*tokens, t]) - self.bits(tokens) for t in range(4)]
+    ...         return Reading(-torch.tensor(cost, dtype=torch.float32))
+    >>> model = Compressor()
+    >>> isinstance(model, LanguageModel)
+    True
+    >>> int(model.read(model.encode_prompt("abababababab")).logits[:3].argmax())
+    0
+
+It does not sample and knows no constraint; see `explorer.decoding.stepping.session`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from torch import Tensor
+
+from explorer.vocabulary import Vocabulary
+
+Message = Mapping[str, str]
+"""One turn of a conversation: ``{"role": "user", "content": "..."}``."""
+
+Prompt = str | Sequence[Message]
+"""A text to go on with, or a conversation for the model's chat template."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a model says after some ids.
+
+    Args:
+        logits: float[W], the next-token logits, on the model's device; W may exceed the
+            vocabulary. Left as it is by everyone who reads it.
+        computed: How many ids the model had to read for it; the others came from its cache.
+        note: Why it read more than the last ids, as a sentence; empty if it did not.
+    """
+
+    logits: Tensor
+    computed: int = 0
+    note: str = ""
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """A causal language model as a pure function of token ids. May be called from any thread."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in a trace."""
+        ...
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Its tokens; ids at or past the width of its logits are no text (`with_width`)."""
+        ...
+
+    def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:
+        """The ids that the model is to read before the first token, special ones included.
+
+        Args:
+            prompt: A text, or messages.
+        """
+        ...
+
+    def read(self, tokens: Sequence[int]) -> Reading:
+        """The next-token logits after exactly these ids.
+
+        Args:
+            tokens: The prompt's ids and all tokens since.
+        """
+        ...
+
+
+class Batch(Protocol):
+    """Several texts that a model reads abreast, one token each at a time."""
+
+    @property
+    def logits(self) -> Tensor:
+        """float32[B, W], the next-token logits of each row, on the model's device."""
+        ...
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Read one more token in each row.
+
+        Args:
+            tokens: int64[B] on the model's device.
+
+        Returns:
+            float32[B, W], also kept as `logits`.
+        """
+        ...
+
+
+@runtime_checkable
+class BatchedLanguageModel(LanguageModel, Protocol):
+    """A language model that reads several texts in one forward pass."""
+
+    def batch(self, prompts: Sequence[Sequence[int]]) -> Batch:
+        """Read the prompts.
+
+        Args:
+            prompts: Ids of each row; the lengths may differ.
+        """
+        ...

@@ -1,0 +1,6 @@
+"""From logits to one token, and to the numbers that are recorded of it.
+
+Read in this order: `randomness` (one uniform number per step), `sampler` (temperature, filters,
+draw), `measure` (what a trace keeps of a distribution), `reference` (a whole step in plain torch),
+`fused` (the same step as one launch on a GPU).
+"""

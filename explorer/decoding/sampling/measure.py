@@ -1,0 +1,164 @@
+"""From one row of logits and a mask to the numbers of a trace.
+
+The sampler works on the model's device in float32, exactly as it does in batched generation, so
+that the token drawn is the same. The numbers that are recorded about it are then worked out in
+float64 on the host: a sum over 131,072 float32 probabilities has too few digits left for a
+divergence of a thousandth of a bit.
+
+Cost: a few passes over the logits in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.automata.machine import Bool
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.trace.records import Candidate, Distribution
+from explorer.errors import ExplorerError
+
+Float64 = NDArray[np.float64]
+
+_PLAIN: Final = Sampler(1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The three distributions in full, and what is kept of them.
+
+    Args:
+        distribution: What a trace keeps.
+        model, filtered, constrained: float64[W], log-probabilities.
+        drawable: float32[W] on the model's device: what the sampler draws from.
+    """
+
+    distribution: Distribution
+    model: Float64
+    filtered: Float64
+    constrained: Float64
+    drawable: Tensor
+
+    def rank(self, token: int) -> int:
+        """The place of a token in the model's own order, 1 for the likeliest."""
+        own = self.model[token]
+        return 1 + int((self.model > own).sum()) + int((self.model[:token] == own).sum())
+
+
+def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Measured:
+    """Everything about a position that follows from its logits.
+
+    Args:
+        logits: float[W], on any device; left as it is.
+        allowed: bool[len(vocabulary)]; ids from there to W are masked.
+        sampler: Temperature and filters.
+        top_k: How many of the likeliest tokens of each distribution to keep.
+
+    Raises:
+        ExplorerError: The logits hold NaN or +inf, or leave nothing that is allowed.
+    """
+    width = logits.shape[-1]
+    mask = np.zeros(width, np.bool_)
+    mask[: len(allowed)] = allowed[:width]
+    raw = logits.to(torch.float32)
+    on_device = torch.tensor(mask, device=logits.device)
+    masked = raw.masked_fill(~on_device, -math.inf)
+    drawable = sampler.filtered(masked)
+    model = _log_softmax(_host(raw))
+    _check(model, mask)
+    log_z = _log_sum(model[mask])
+    if sampler.greedy or sampler == _PLAIN:
+        # Nothing but the mask: exact, and no further pass of the sampler.
+        filtered = model
+        constrained = np.where(mask, model - log_z, -math.inf)
+    else:
+        filtered = _log_softmax(_host(sampler.filtered(raw)))
+        constrained = _log_softmax(_host(drawable))
+
+    distinct = (model, constrained) if filtered is model else (model, filtered, constrained)
+    picked = np.unique(np.concatenate([_highest(scores, top_k) for scores in distinct]))
+    order = picked[np.lexsort((picked, -model[picked]))]
+    first = int(model.argmax())
+    distribution = Distribution(
+        candidates=tuple(
+            Candidate(
+                token=int(token),
+                allowed=bool(mask[token]),
+                model=_short(float(model[token])),
+                filtered=_short(float(filtered[token])),
+                constrained=_short(float(constrained[token])),
+            )
+            for token in order
+        ),
+        # A rounding above 1 is not a mass.
+        log_z=min(0.0, log_z),
+        entropy_before=_bits(model, model),
+        entropy_after=_bits(constrained, constrained),
+        kl=max(0.0, _bits(constrained, model) - _bits(constrained, constrained)),
+        num_drawable=int((constrained > -math.inf).sum()),
+        first_choice=first,
+        first_choice_log_prob=float(model[first]),
+        intervention=not bool(mask[first]),
+    )
+    return Measured(distribution, model, filtered, constrained, drawable)
+
+
+def _host(scores: Tensor) -> Float64:
+    return scores.to("cpu", torch.float64).numpy()
+
+
+def _log_sum(scores: Float64) -> float:
+    highest = float(scores.max())
+    return highest + math.log(float(np.exp(scores - highest).sum()))
+
+
+def _log_softmax(scores: Float64) -> Float64:
+    highest = scores.max()
+    if not math.isfinite(highest):
+        return scores  # Told from a usable row by `_check`.
+    return scores - _log_sum(scores)
+
+
+def _bits(weights: Float64, scores: Float64) -> float:
+    """The mean of -log2 of one distribution, under another; both as log-probabilities."""
+    kept = weights > -math.inf
+    return float(-(np.exp(weights[kept]) * scores[kept]).sum() / math.log(2)) + 0.0
+
+
+def _highest(scores: Float64, k: int) -> NDArray[np.int64]:
+    """The k highest, of equals the lowest ids; none of -inf."""
+    possible = np.flatnonzero(scores > -math.inf)
+    k = min(k, len(possible))
+    if k == 0:
+        return possible
+    among = scores[possible]
+    least = np.partition(among, -k)[-k]
+    above = possible[among > least]
+    level = possible[among == least][: k - len(above)]
+    return np.concatenate([above, level])
+
+
+def _short(value: float) -> float:
+    """Seven digits: what float32 logits are worth, at half the length in a file."""
+    return float(f"{value:.7g}")
+
+
+def _check(model: Float64, mask: Bool) -> None:
+    if np.isnan(model).any() or math.isinf(float(model.max())):
+        raise ExplorerError(
+            "The model's logits hold NaN or infinity, so they give no probabilities.",
+            remedy="Check the weights and the dtype; float16 overflows where bfloat16 does not.",
+            evidence={"width": len(model)},
+        )
+    if not (model[mask] > -math.inf).any():
+        raise ExplorerError(
+            "The model gives probability 0 to every token that is allowed here.",
+            remedy="Check that the vocabulary is the model's, and where -inf logits come from.",
+            evidence={"allowed": int(mask.sum())},
+        )

@@ -1,0 +1,6 @@
+"""A run, one token at a time: forwards, backwards, sideways.
+
+Read in this order: `token_id` (what a user means by a token), `rule` (what the constraint says at
+one place), `tree` and `logits_store` (everything a run has been through), `session` (the cursor in
+that tree), `trace_of` and `recorder` (the record of a run, also of one that somebody else drives).
+"""

@@ -1,0 +1,307 @@
+"""The tree of everything a session has been through: positions as nodes, steps as edges.
+
+A node is a token path. What is known there (mask, distribution, draws) follows from the path and
+from the `Setting` alone, so it is worked out once, kept, and shared by all forks. Nothing in a node
+is ever changed to something else; it is only filled in. A draw is kept too: logits that are
+computed again through another cache may differ in the last bit, and a revisited position must
+still give the same token.
+
+Not safe to use from several threads at once: sessions hold a lock around it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import torch
+
+from explorer.decoding.models.model import LanguageModel, Message
+from explorer.decoding.sampling.measure import Measured, measure
+from explorer.decoding.sampling.randomness import uniform
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.logits_store import LogitsStore
+from explorer.decoding.stepping.rule import Mask, Rule
+from explorer.decoding.trace.records import ChosenBy, Position, Step, Timing, added
+from explorer.errors import ContextFull, ExplorerError
+from explorer.tokens.states import DONE
+
+_MEASURED_KEPT: Final = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Everything that decides what is at a position, besides the tokens before it.
+
+    Args:
+        model: ``None`` for a run from elsewhere.
+        rule: The constraint over the model's vocabulary.
+        prompt, prompt_ids: What was read before the first token.
+        sampler: How a token is chosen.
+        max_tokens: The token budget, EOS included; ``None`` for none.
+        masking_budget: Whether the budget takes part in the mask.
+        top_k: How many candidates of each distribution to keep.
+    """
+
+    model: LanguageModel | None
+    rule: Rule
+    prompt: str | tuple[Message, ...] | None
+    prompt_ids: tuple[int, ...]
+    sampler: Sampler
+    max_tokens: int | None
+    masking_budget: bool
+    top_k: int
+
+    def remaining(self, index: int) -> int | None:
+        """The tokens that the mask may still plan with, after ``index`` tokens."""
+        if self.max_tokens is None or not self.masking_budget:
+            return None
+        return self.max_tokens - index
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A token path.
+
+    Args:
+        parent: One token before; ``None`` at the start.
+        step: The token that leads here; ``None`` at the start.
+        index: How many tokens there are.
+        state: Of the constraint.
+        data: The bytes of the tokens.
+        log_prob_model, log_prob_constrained: Sums over the steps.
+    """
+
+    parent: Node | None
+    step: Step | None
+    index: int
+    state: int
+    data: bytes = b""
+    log_prob_model: float | None = 0.0
+    log_prob_constrained: float | None = 0.0
+    position: Position | None = None
+    children: dict[tuple[int, ChosenBy], Node] = field(
+        default_factory=lambda: dict[tuple[int, ChosenBy], Node]()
+    )
+    drawn: dict[tuple[int, int], tuple[int, float | None]] = field(
+        default_factory=lambda: dict[tuple[int, int], tuple[int, float | None]]()
+    )
+
+    def line(self) -> list[Node]:
+        """The nodes from the start to here."""
+        return list(self._upwards())[::-1]
+
+    def _upwards(self) -> Iterator[Node]:
+        node: Node | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
+
+class Tree:
+    """All paths of a session and its forks under one setting.
+
+    Args:
+        setting: What decides the positions.
+        logits: Where logits come from; ``None`` without a model.
+    """
+
+    def __init__(self, setting: Setting, logits: LogitsStore | None) -> None:
+        self.setting = setting
+        self.logits = logits
+        self.root = Node(None, None, 0, setting.rule.start)
+        self._measured: OrderedDict[int, tuple[Node, Measured]] = OrderedDict()
+        self._rows: dict[bytes, bytes] = {}
+
+    def ids(self, node: Node) -> tuple[int, ...]:
+        """The prompt's ids and those of the path."""
+        own = [step.token for step in (entry.step for entry in node.line()) if step is not None]
+        return (*self.setting.prompt_ids, *own)
+
+    def mask(self, node: Node) -> Mask:
+        """What may come next."""
+        mask = self.setting.rule.mask(node.state, self.setting.remaining(node.index))
+        row, kept_row = (
+            None if packed is None else self._rows.setdefault(packed, packed)
+            for packed in (mask.row, mask.kept_row)
+        )
+        return replace(mask, row=row, kept_row=kept_row)
+
+    def position(self, node: Node) -> Position:
+        """Everything about a node, measured now if it was not before."""
+        if node.position is None:
+            began = time.perf_counter()
+            mask = self.mask(node)
+            spent = _milliseconds(began)
+            distribution = None
+            if self.logits is not None and node.state != DONE:
+                try:
+                    distribution = self._measure(node, mask, spent).distribution
+                except ContextFull:
+                    # The text stands; only what would come next cannot be said.
+                    if node.parent is None:
+                        raise
+            node.position = Position(
+                index=node.index,
+                state=node.state,
+                char_state=self.setting.rule.char_state(node.state),
+                data=node.data,
+                row=mask.row,
+                kept_row=mask.kept_row,
+                num_allowed=int(mask.allowed.sum()),
+                over_budget=mask.over_budget,
+                log_prob_model=node.log_prob_model,
+                log_prob_constrained=node.log_prob_constrained,
+                distribution=distribution,
+            )
+        return node.position
+
+    def measured(self, node: Node) -> Measured | None:
+        """The distributions in full, computed again if they are no longer at hand."""
+        if self.logits is None or node.state == DONE:
+            return None
+        self.position(node)
+        kept = self._measured.get(id(node))
+        return kept[1] if kept is not None else self._measure(node, self.mask(node), 0.0)
+
+    def draw(self, node: Node, seed: int, stream: int) -> tuple[int, float | None]:
+        """The token that the sampler takes here, and the random number that decided.
+
+        Args:
+            node: A node that goes on.
+            seed, stream: Which random numbers; the place among them is the node's index.
+
+        Raises:
+            ExplorerError: There is no model.
+        """
+        key = (seed, stream)
+        if key not in node.drawn:
+            measured = self.measured(node)
+            if measured is None:
+                raise ExplorerError(
+                    "This run has no model to choose a token.",
+                    remedy="Choose one with step(token=...), or make a Session with a model.",
+                )
+            greedy = self.setting.sampler.greedy
+            number = 0.0 if greedy else uniform(seed, stream, node.index)
+            place = torch.tensor(number, dtype=torch.float64, device=measured.drawable.device)
+            token = int(self.setting.sampler.draw(measured.drawable, place))
+            if token < 0:
+                raise ExplorerError(
+                    "The sampler leaves nothing to draw.",
+                    remedy="Look at the logits of this position: Session.logits().",
+                    evidence={"position": node.index, "state": node.state},
+                )
+            node.drawn[key] = (token, None if greedy else number)
+        return node.drawn[key]
+
+    def choose(
+        self,
+        node: Node,
+        token: int,
+        chosen_by: ChosenBy,
+        number: float | None = None,
+        known_log_prob: float | None = None,
+    ) -> Node:
+        """The node after one more token; the one that is there already, if it is.
+
+        Args:
+            node: Where.
+            token: An id that is allowed there.
+            chosen_by: Who chose it.
+            number: The random number that decided.
+            known_log_prob: Of the token under the model, in a run without one.
+        """
+        child = node.children.get((token, chosen_by))
+        if child is not None:
+            return child
+        state = self.setting.rule.step(node.state, token)
+        if state is None:
+            raise ExplorerError(
+                f"Token {token} is not allowed in state {node.state}.",
+                remedy="Choose one of those that Session.allowed() has.",
+                evidence={"token": token, "state": node.state},
+            )
+        measured = self.measured(node)
+        model, filtered, constrained, rank = known_log_prob, None, None, None
+        if measured is not None:
+            model = float(measured.model[token])
+            filtered = float(measured.filtered[token])
+            constrained = float(measured.constrained[token])
+            rank = measured.rank(token)
+        data = self.setting.rule.vocabulary.tokens[token]
+        step = Step(
+            token=token,
+            data=data,
+            chosen_by=chosen_by,
+            before=self.position(node),
+            log_prob_model=model,
+            log_prob_filtered=filtered,
+            log_prob_constrained=constrained,
+            rank=rank,
+            uniform=number,
+        )
+        child = Node(
+            parent=node,
+            step=step,
+            index=node.index + 1,
+            state=state,
+            data=node.data + (data or b""),
+            log_prob_model=added(node.log_prob_model, model),
+            log_prob_constrained=added(node.log_prob_constrained, constrained),
+        )
+        node.children[token, chosen_by] = child
+        return child
+
+    def follow(
+        self,
+        tokens: Sequence[int],
+        log_probs: Sequence[float | None],
+        chosen_by: ChosenBy,
+    ) -> list[Node]:
+        """The nodes along some tokens from the root on, as far as the mask allows them.
+
+        Args:
+            tokens: Ids, which may be none of the vocabulary's.
+            log_probs: What is known of each under the model, in a run without one.
+            chosen_by: Who chose them.
+        """
+        line = [self.root]
+        for token, log_prob in zip(tokens, log_probs, strict=True):
+            node = line[-1]
+            allowed = self.mask(node).allowed
+            if node.state == DONE or not 0 <= token < len(allowed) or not allowed[token]:
+                break
+            line.append(self.choose(node, token, chosen_by, None, log_prob))
+        return line
+
+    def _measure(self, node: Node, mask: Mask, mask_milliseconds: float) -> Measured:
+        if self.logits is None:
+            raise ExplorerError("This run has no model.", remedy="Make a Session with a model.")
+        began = time.perf_counter()
+        reading = self.logits.read(self.ids(node))
+        read = _milliseconds(began)
+        began = time.perf_counter()
+        measured = measure(reading.logits, mask.allowed, self.setting.sampler, self.setting.top_k)
+        timing = Timing(read, mask_milliseconds, _milliseconds(began))
+        measured = replace(
+            measured,
+            distribution=replace(
+                measured.distribution,
+                timing=timing,
+                computed=reading.computed,
+                note=reading.note,
+            ),
+        )
+        # The node is kept with it, so that its id stays its own.
+        self._measured[id(node)] = (node, measured)
+        while len(self._measured) > _MEASURED_KEPT:
+            self._measured.popitem(last=False)
+        return measured
+
+
+def _milliseconds(began: float) -> float:
+    return round(1000 * (time.perf_counter() - began), 4)

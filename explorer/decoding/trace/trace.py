@@ -1,0 +1,289 @@
+"""The record of a session: everything that is shown of it, and nothing that needs a model.
+
+A trace is a value. The views, the command line and the exports read traces and nothing else, so a
+saved run shows exactly as a live one. It is made of positions and the steps between them
+(`explorer.decoding.trace.records`), with what they share: the constraint's source, the class of
+each token, and the bytes of each token that is mentioned.
+
+Not all of a vocabulary is in it, only its fingerprint and the tokens that occur: those chosen, the
+candidates, and a few of each token class, so that an edge or a mask can say what it allows. Full
+logits are not in it either; ask the session (`Session.logits`).
+
+Cost: about a kilobyte per step, in memory and as JSON, and the token classes once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from explorer.arguments import file_path, whole_number
+from explorer.automata.constraint import Constraint
+from explorer.automata.machine import Bool, Int32
+from explorer.automata.serial import source_from_dict
+from explorer.decoding.models.model import Message
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.rule import unpack_row
+from explorer.decoding.trace.records import Position, Step
+from explorer.errors import ExplorerError
+from explorer.vocabulary import Vocabulary
+
+EXAMPLES_PER_CLASS: Final = 6
+"""How many tokens of each token class have their bytes in a trace."""
+
+MAX_CLASSES_SHOWN: Final = 2_000
+"""In how many classes at most: more than these nobody looks at."""
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """What a trace knows of the vocabulary.
+
+    Args:
+        fingerprint: Of the whole vocabulary (`Vocabulary.fingerprint`).
+        size: How many ids it has.
+        eos_ids: The ids that end a text.
+        data: Bytes of each id that is mentioned; ``None`` for one that is not text, ``b""`` for an
+            empty one.
+        special: Names of ids that are not text, where they are mentioned and have one.
+    """
+
+    fingerprint: str
+    size: int
+    eos_ids: tuple[int, ...]
+    data: Mapping[int, bytes | None]
+    special: Mapping[int, str] = field(default_factory=dict[int, str])
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, mentioned: Iterable[int] | None = None) -> TokenTable:
+        """What a vocabulary says of some tokens.
+
+        Args:
+            vocabulary: The model's tokens.
+            mentioned: Ids, also past the vocabulary; default all of it.
+        """
+        size = len(vocabulary)
+        ids = range(size) if mentioned is None else sorted(set(mentioned))
+        data = {token: vocabulary.tokens[token] if token < size else None for token in ids}
+        data |= {token: b"" for token in vocabulary.empty_ids if token in data}
+        return cls(
+            fingerprint=vocabulary.fingerprint,
+            size=size,
+            eos_ids=vocabulary.eos_ids,
+            data=data,
+            special={t: vocabulary.special[t] for t in ids if t in vocabulary.special},
+        )
+
+    def show(self, token: int) -> str:
+        """A token as one would write it: text in quotes, odd bytes in hexadecimal, or its name.
+
+        Args:
+            token: An id.
+
+        Example:
+            >>> known = {0: b" the", 1: b"\\xf0\\x9f", 3: None}
+            >>> table = TokenTable("", 4, (3,), known, {3: "</s>"})
+            >>> [table.show(token) for token in range(4)]
+            ["' the'", '<F0 9F>', '<2>', '</s>']
+        """
+        data = self.data.get(token)
+        if not data:
+            return self.special.get(token) or f"<{token}>"
+        try:
+            return repr(data.decode())
+        except UnicodeDecodeError:
+            return f"<{data.hex(' ').upper()}>"
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A token that a run from elsewhere wrote, and that the constraint does not allow.
+
+    Args:
+        index: How many tokens stand before it.
+        token: Its id.
+        state: The state that does not allow it.
+    """
+
+    index: int
+    token: int
+    state: int
+
+
+@dataclass(frozen=True, repr=False)
+class Trace:
+    """The path from the start of a session to its cursor.
+
+    Made by `Session.trace` and `Trace.load`.
+
+    Attributes:
+        model: The model's name; ``None`` for a run without one.
+        prompt: As it was given: a text, messages, or ``None``.
+        prompt_ids: What the model read before the first token.
+        tokens: What is known of the vocabulary.
+        sampler, seed, stream: What decides the draws.
+        max_tokens: The token budget, EOS included; ``None`` for none.
+        masking_budget: Whether the budget takes part in the mask.
+        source: The constraint's source as a plain mapping; ``None`` without a constraint.
+        num_states: How many states the token DFA has; 0 without a constraint.
+        num_char_states: How many states the character FSA has; 0 without a constraint.
+        num_classes: How many token classes there are; 0 without a constraint.
+        class_bytes: The class of each id, packed (`token_class` unpacks it).
+        positions: n + 1 positions; position k is after k tokens.
+        steps: n steps; step k leads from position k to position k + 1.
+        rejection: The first token of a run from elsewhere that is not allowed.
+        unread: The ids after it, which no state has an opinion on.
+    """
+
+    model: str | None
+    prompt: str | tuple[Message, ...] | None
+    prompt_ids: tuple[int, ...]
+    tokens: TokenTable
+    sampler: Sampler
+    seed: int
+    stream: int
+    max_tokens: int | None
+    masking_budget: bool
+    source: Mapping[str, object] | None
+    num_states: int
+    num_char_states: int
+    num_classes: int
+    class_bytes: bytes
+    positions: tuple[Position, ...]
+    steps: tuple[Step, ...]
+    rejection: Rejection | None = None
+    unread: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.positions) != len(self.steps) + 1:
+            raise ExplorerError(
+                f"A trace of {len(self.steps)} steps has {len(self.steps) + 1} positions, not "
+                f"{len(self.positions)}.",
+                remedy="Take traces from `Session.trace` or `Trace.load`.",
+            )
+
+    def __len__(self) -> int:
+        """How many tokens there are."""
+        return len(self.steps)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of all tokens, the prompt's not included."""
+        return self.positions[-1].data
+
+    @property
+    def text(self) -> str:
+        """The text that the tokens write. Half a character at its end shows as U+FFFD."""
+        return self.positions[-1].text
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The token ids, the prompt's not included."""
+        return tuple(step.token for step in self.steps)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the text has ended, and so is a word of the constraint."""
+        return self.positions[-1].finished
+
+    @cached_property
+    def constraint(self) -> Constraint | None:
+        """The constraint, from its source; ``None`` if the run was free."""
+        return None if self.source is None else Constraint(source_from_dict(self.source))
+
+    @cached_property
+    def token_class(self) -> Int32:
+        """int32[size of the vocabulary], the class of each id; empty without a constraint."""
+        narrow = self.num_classes <= 2**16
+        return np.frombuffer(self.class_bytes, "<u2" if narrow else "<i4").astype(np.int32)
+
+    def row(self, k: int, *, with_budget: bool = True) -> Bool:
+        """Which token classes position k allows.
+
+        Args:
+            k: A position.
+            with_budget: After the token budget, as it was; or by the constraint alone.
+
+        Returns:
+            bool[num_classes]; empty without a constraint.
+        """
+        position = self.positions[self._checked(k)]
+        row = position.kept_row if with_budget else position.row
+        return np.empty(0, np.bool_) if row is None else unpack_row(row, self.num_classes)
+
+    def _checked(self, k: int) -> int:
+        if not 0 <= whole_number("k", k, None) < len(self.positions):
+            raise ExplorerError(
+                f"The trace has no position {k}; it has the positions 0 to {len(self.steps)}.",
+                remedy="Position k is after k tokens.",
+                evidence={"k": k, "positions": len(self.positions)},
+            )
+        return k
+
+    def allowed(self, k: int) -> Bool:
+        """Which ids position k allows, as the mask was.
+
+        Args:
+            k: A position.
+
+        Returns:
+            bool[size of the vocabulary].
+        """
+        row = self.row(k)
+        if len(row):
+            return row[self.token_class]
+        allowed = np.full(self.tokens.size, not self.positions[k].finished)
+        allowed[list(self.tokens.eos_ids)] = True
+        return allowed
+
+    def to_records(self) -> list[dict[str, object]]:
+        """One flat mapping per position, for a data frame.
+
+        The last one is where the cursor is: its token is ``None``.
+        """
+        from explorer.decoding.trace.text import record
+
+        return [record(self, k) for k in range(len(self.positions))]
+
+    def summary(self) -> str:
+        """The run as a table for a terminal, one line per step."""
+        from explorer.decoding.trace.text import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"Trace({self.model!r}, {len(self.steps)} steps: {self.text!r})"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as versioned JSON.
+
+        Args:
+            path: The file; replaced if it is there.
+        """
+        from explorer.decoding.trace.writing import to_json
+
+        file_path("path", path).write_bytes(to_json(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Trace:
+        """Read a saved trace. Needs no model and no tokenizer, and runs nothing.
+
+        Args:
+            path: A file that `save` wrote.
+
+        Raises:
+            DamagedFile: It is of another kind or version, too long, or damaged; the place is named.
+        """
+        from explorer.decoding.trace.reading import MOST_BYTES, from_json
+
+        given = file_path("path", path)
+        with open(given, "rb") as file:
+            return from_json(file.read(MOST_BYTES + 1), str(given))

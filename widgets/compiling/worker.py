@@ -1,0 +1,459 @@
+"""Compiling in a process of its own, which a cancel or a wall limit can kill.
+
+A budget is asked between pieces of work, reading a pattern is under no budget at all, and a C++
+call cannot be interrupted from a thread. Only the end of a process stops everything. So one warm
+process per kernel, shared by all explorers, compiles what is typed; it is killed when nobody wants
+its answer any more, and the next one starts in the background at once.
+
+The process is started with ``python -c``, so no ``__main__`` of a notebook is imported and no
+thread is forked. The vocabulary goes over once per process, as its bytes; the token DFA
+comes back as the file that `TokenDFA.save` writes; constraints, budgets and errors are pickled,
+because both ends of the pipe are ours.
+
+A kind that a notebook registered does not exist over there: its constraint is built here, in the
+waiting thread, where nothing can kill it, and travels as a value. A constraint that cannot travel,
+because its class is the notebook's own, is compiled here within its budget; so is everything on a
+host that starts no processes. A cancel then only drops the answer.
+
+On Linux each job may take twice its budget's bytes of addresses on top of what the process has;
+past that allocations fail in the child, not in the kernel that holds the model.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from functools import cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final
+from weakref import WeakSet
+
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.tokens.compile import compile
+from explorer.tokens.token_dfa import TokenDFA
+from explorer.vocabulary import Vocabulary
+from widgets import kinds
+from widgets.compiling.worker_process import Answer, Job, Question, Words
+
+MARGIN: Final = 3.0
+"""Seconds past the budget's at which a job is killed: for reading the constraint and answering."""
+
+START: Final = 60.0
+"""Seconds that a process may take until it is warm; half a second is usual."""
+
+_POLL: Final = 0.05
+
+# An interrupt of the kernel goes to its whole process group, and is not meant for the child.
+_PROGRAM: Final = (
+    "import json, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "sys.path[:] = json.loads(sys.argv[1]); "
+    "from widgets.compiling.worker_process import main; main()"
+)
+
+
+class CalledOff(ExplorerError):
+    """A compilation whose answer nobody wants any more."""
+
+
+class CallOff:
+    """Calls one compilation off, from any thread.
+
+    Example:
+        >>> off = CallOff()
+        >>> off.call()
+        >>> off.called
+        True
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kill: Callable[[], None] | None = None
+        self.called = False
+
+    def call(self, grace: float = 0.0) -> None:
+        """Drop the answer, and kill the process if it is at this compilation.
+
+        Args:
+            grace: Seconds that it may still take: a process that is done soon need not be
+                started anew.
+        """
+        self.called = True
+        if grace > 0:
+            timer = threading.Timer(grace, self.stop)
+            timer.daemon = True
+            timer.start()
+        else:
+            self.stop()
+
+    def stop(self) -> None:
+        """Kill the process if it is at this compilation."""
+        with self._lock:
+            if self._kill is not None:
+                self._kill()
+
+    def check(self) -> None:
+        """Raise `CalledOff` if it was called off."""
+        if self.called:
+            raise CalledOff("The compilation was called off.")
+
+    @contextmanager
+    def over(self, kill: Callable[[], None]) -> Generator[None]:
+        """While this lasts, calling off kills.
+
+        Args:
+            kill: What kills.
+        """
+        with self._lock:
+            self._kill = kill
+        try:
+            if self.called:
+                self.stop()
+            yield
+        finally:
+            with self._lock:
+                self._kill = None
+
+
+class _Gone(Exception):
+    """The process ended instead of answering."""
+
+
+class _Child:
+    """A running process, and the pipes to it."""
+
+    def __init__(self) -> None:
+        self.killed = False
+        # What it says when it breaks; a file without a name, closed with the rest.
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115
+        read, answers = os.pipe()
+        questions, write = os.pipe()
+        try:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-c",
+                    _PROGRAM,
+                    json.dumps([str(place) for place in sys.path]),
+                    json.dumps([questions, answers]),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=self.log,
+                stderr=self.log,
+                pass_fds=(questions, answers),
+            )
+        except BaseException:
+            os.close(read)
+            os.close(write)
+            self.log.close()
+            raise
+        finally:
+            os.close(questions)
+            os.close(answers)
+        self.inbox = Connection(read, writable=False)
+        self.outbox = Connection(write, readable=False)
+
+    @property
+    def ended(self) -> bool:
+        return self.killed or self.process.poll() is not None
+
+    def kill(self) -> None:
+        self.killed = True
+        self.process.kill()
+
+    def receive(self) -> Answer:
+        try:
+            answer: Answer = pickle.loads(self.inbox.recv_bytes())
+        except (EOFError, OSError) as error:
+            raise _Gone from error
+        return answer
+
+    def ask(self, message: Words | Job) -> Answer:
+        try:
+            self.outbox.send_bytes(pickle.dumps(message))
+        except OSError as error:
+            raise _Gone from error
+        return self.receive()
+
+    def close(self) -> str:
+        """End it; the last lines that it wrote."""
+        self.kill()
+        self.process.wait()
+        self.release()
+        if self.log.closed:
+            return ""
+        with self.log:
+            self.log.seek(0)
+            return self.log.read().decode(errors="replace")[-2000:].strip()
+
+    def release(self) -> None:
+        """Close our ends of the pipes."""
+        for connection in (self.inbox, self.outbox):
+            connection.close()
+
+
+class CompileWorker:
+    """Compiles constraints in one warm process at a time; see the module.
+
+    Jobs wait for each other, and a job's wall limit begins with its turn.
+
+    Args:
+        margin: Seconds past the budget's at which a job is killed.
+
+    Example:
+        >>> from explorer import Budget, Vocabulary
+        >>> worker = CompileWorker()
+        >>> toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
+        >>> worker.compile(("regex", "(foo)+d"), toy, Budget(seconds=10)).num_states
+        4
+        >>> worker.close()
+    """
+
+    def __init__(self, *, margin: float = MARGIN) -> None:
+        self._margin = margin
+        self._turn = threading.Lock()
+        self._child: _Child | None = None
+        self._closed = False
+        self.unavailable = ""
+        atexit.register(self.close)
+        _WORKERS.add(self)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that is running; ``None`` if none is."""
+        child = self._child
+        return None if child is None else child.process.pid
+
+    def warm(self, vocabulary: Vocabulary | None = None) -> threading.Thread:
+        """Start the process in the background, if none is running.
+
+        Args:
+            vocabulary: Send this one ahead, so that the first compilation finds it.
+
+        Returns:
+            The thread that does it.
+        """
+        thread = threading.Thread(target=self._warm, args=(vocabulary,), daemon=True)
+        thread.start()
+        return thread
+
+    def compile(
+        self,
+        question: Question,
+        vocabulary: Vocabulary,
+        budget: Budget,
+        call_off: CallOff | None = None,
+    ) -> TokenDFA:
+        """Compile, and wait for it.
+
+        Args:
+            question: A constraint, or its kind and text.
+            vocabulary: The tokens.
+            budget: Limits of the compilation. The wall limit is its seconds and the margin.
+            call_off: What can stop it.
+
+        Returns:
+            The token DFA over this very vocabulary object, with its constraint and report.
+
+        Raises:
+            CalledOff: It was called off.
+            BudgetExceeded: A limit was reached, the wall limit included.
+            ExplorerError: What the constraint or the compilation says; the process broke down.
+        """
+        off = call_off or CallOff()
+        if isinstance(question, tuple) and not kinds.is_built_in(question[0]):
+            question = kinds.build(*question)
+        with self._my_turn(off):
+            dfa = self._there(question, vocabulary, budget, off)
+        if dfa is None:
+            made = question if isinstance(question, Constraint) else kinds.build(*question)
+            dfa = compile(made, vocabulary, budget)
+        off.check()
+        return dfa
+
+    def close(self) -> None:
+        """End the process. What is compiled afterwards is compiled here."""
+        self._closed = True
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            # Who waited for it is told, and cleans up; at the end of the kernel threads just stop.
+            told = self._turn.acquire(timeout=1)
+            child.close()
+            if told:
+                self._turn.release()
+        atexit.unregister(self.close)
+
+    # --- one turn -----------------------------------------------------------------------------
+
+    @contextmanager
+    def _my_turn(self, off: CallOff) -> Generator[None]:
+        while not self._turn.acquire(timeout=_POLL):
+            off.check()
+        try:
+            off.check()
+            yield
+        finally:
+            self._turn.release()
+
+    def _there(
+        self, question: Question, vocabulary: Vocabulary, budget: Budget, off: CallOff
+    ) -> TokenDFA | None:
+        """The token DFA from the process; ``None`` if it cannot be made there."""
+        try:
+            packed = pickle.dumps(question)
+        except Exception:  # What a notebook's own class raises is not known.
+            return None
+        child = self._started()
+        if child is None:
+            return None
+        try:
+            handle, name = tempfile.mkstemp(prefix="explorer-", suffix=".dfa")
+        except OSError:  # Nowhere to write an answer to.
+            return None
+        os.close(handle)
+        path = Path(name)
+        try:
+            return self._ask(child, packed, vocabulary, budget, path, off)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _ask(
+        self,
+        child: _Child,
+        packed: bytes,
+        vocabulary: Vocabulary,
+        budget: Budget,
+        path: Path,
+        off: CallOff,
+    ) -> TokenDFA | None:
+        seconds = budget.seconds + self._margin
+        job = Job(packed, vocabulary.fingerprint, budget, seconds, str(path))
+        began = time.perf_counter()
+        late = threading.Event()
+
+        def expire() -> None:
+            late.set()
+            child.kill()
+
+        try:
+            with off.over(child.kill), _timer(seconds, expire):
+                answer = child.ask(job)
+                if answer.outcome == "unknown vocabulary":
+                    child.ask(_words(vocabulary))
+                    answer = child.ask(job)
+        except _Gone:
+            said = self._lose(child)
+            if not self._closed:
+                self.warm(vocabulary)
+            off.check()
+            if late.is_set():
+                raise BudgetExceeded(
+                    "seconds",
+                    limit=budget.seconds,
+                    reached=time.perf_counter() - began,
+                    stage="Reading and compiling the constraint",
+                ) from None
+            raise _broke_down(child.process.returncode, said) from None
+        if answer.error is not None:
+            raise answer.error
+        if answer.outcome != "done":
+            return None
+        return TokenDFA.load(path, vocabulary)
+
+    def _started(self) -> _Child | None:
+        """The process, started and warm; ``None`` where it cannot be. In one's turn only."""
+        if self._child is not None and self._child.ended:
+            self._lose(self._child)
+        if self._child is None and not self._closed and not self.unavailable:
+            child = None
+            try:
+                child = _Child()
+                with _timer(START, child.kill):
+                    child.receive()
+                self._child = child
+            except (OSError, ValueError, _Gone) as error:
+                # Not tried again: each edit would wait for it in vain.
+                self.unavailable = child.close() if child is not None else str(error)
+                self.unavailable = self.unavailable or "it ended at once"
+            if self._closed and self._child is not None:
+                self._lose(self._child)  # Closed meanwhile.
+        return self._child
+
+    def _lose(self, child: _Child) -> str:
+        self._child = None
+        return child.close()
+
+    def _warm(self, vocabulary: Vocabulary | None) -> None:
+        with self._turn:
+            child = self._started()
+            if child is not None and vocabulary is not None:
+                with suppress(_Gone):  # Then the next compilation starts another.
+                    child.ask(_words(vocabulary))
+
+    def forget(self) -> None:
+        """In a fork of the kernel, which holds the pipe open too: leave the process alone."""
+        self._turn = threading.Lock()
+        child, self._child = self._child, None
+        if child is not None:
+            child.release()
+            child.process.returncode = 0  # Not a child of the fork: nothing to wait for.
+
+
+_WORKERS: Final[WeakSet[CompileWorker]] = WeakSet()
+
+
+def _forget_all() -> None:
+    for worker in tuple(_WORKERS):
+        worker.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
+def _words(vocabulary: Vocabulary) -> Words:
+    return Words(vocabulary.fingerprint, vocabulary.tokens, vocabulary.eos_ids)
+
+
+@contextmanager
+def _timer(seconds: float, function: Callable[[], None]) -> Generator[None]:
+    timer = threading.Timer(seconds, function)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # Afterwards it has fired, or never will.
+
+
+def _broke_down(code: int | None, said: str) -> ExplorerError:
+    ended = f"with status {code}"
+    if code is not None and code < 0:
+        ended = f"by signal {signal.Signals(-code).name}"
+    return ExplorerError(
+        f"The process that compiles was ended {ended}. {said}".strip(),
+        remedy="Make the constraint smaller; too little memory is the usual cause.",
+        evidence={"returncode": code, "said": said},
+    )
+
+
+@cache
+def shared_worker() -> CompileWorker:
+    """The worker of this kernel; all explorers share it."""
+    return CompileWorker()
+
+
+__all__ = ["CallOff", "CalledOff", "CompileWorker", "shared_worker"]

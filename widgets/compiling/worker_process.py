@@ -1,0 +1,208 @@
+"""The process that compiles constraints for `widgets.compiling.worker`, and does nothing else.
+
+It is started by a short ``-c`` program, not by forking, so that no thread and no lock of the kernel
+is copied into it, and it imports neither torch nor a notebook library. It never outlives its
+kernel: a thread of its own waits for the closed pipe and ends the process, also in the middle of a
+compile; where C++ holds the interpreter's lock, a watchdog that needs no lock ends it soon after
+the wall limit.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import pickle
+import sys
+import threading
+import traceback
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final, NoReturn
+
+from explorer.automata.constraint import Constraint, regex
+from explorer.budget import Budget
+from explorer.errors import ExplorerError
+from explorer.tokens.compile import compile
+from explorer.tokens.trie import trie_of
+from explorer.vocabulary import Vocabulary
+from widgets import kinds
+
+VOCABULARIES_KEPT: Final = 3
+"""With its trie one of 131,072 tokens takes some 30 MB."""
+
+WATCHDOG: Final = 5.0
+"""Seconds after the wall limit at which the process ends itself, if nobody killed it."""
+
+Question = Constraint | tuple[str, str]
+"""A constraint, or the kind and the text of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A vocabulary on its way: what a compilation needs of it.
+
+    Args:
+        fingerprint: Its name in a `Job`.
+        tokens: Bytes by id.
+        eos_ids: The ids that end a text.
+    """
+
+    fingerprint: str
+    tokens: tuple[bytes | None, ...]
+    eos_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One compilation.
+
+    Args:
+        question: A pickled `Question`; by itself, because its class may not exist over there.
+        fingerprint: The vocabulary's.
+        budget: Limits of the compilation.
+        seconds: The wall limit, reading the constraint included.
+        path: The file to write the token DFA to.
+    """
+
+    question: bytes
+    fingerprint: str
+    budget: Budget
+    seconds: float
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a message.
+
+    Args:
+        outcome: ``"ready"``, ``"done"``, ``"failed"``, ``"unknown vocabulary"`` or ``"foreign"``,
+            when the question cannot be read here.
+        error: What was raised, if it failed.
+    """
+
+    outcome: str
+    error: Exception | None = None
+
+
+def serve(inbox: Connection, outbox: Connection) -> NoReturn:
+    """Answer messages until the pipe is closed.
+
+    Args:
+        inbox: Where `Words` and `Job` come from.
+        outbox: Where an `Answer` to each goes, the first when the process is warm.
+    """
+    messages: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_listen, args=(inbox, messages), daemon=True).start()
+    _warm()
+    vocabularies: OrderedDict[str, Vocabulary] = OrderedDict()
+    answer = Answer("ready")
+    while True:
+        outbox.send_bytes(_dumps(answer))
+        message: Words | Job = pickle.loads(messages.get())
+        if isinstance(message, Words):
+            answer = _keep(message, vocabularies)
+        else:
+            answer = _run(message, vocabularies)
+
+
+def _listen(inbox: Connection, messages: SimpleQueue[bytes]) -> None:
+    last = b""
+    with suppress(EOFError, OSError):
+        while True:
+            last = inbox.recv_bytes()
+            messages.put(last)
+    # The kernel is gone: nobody else removes the file for the answer.
+    with suppress(Exception):
+        message: Words | Job = pickle.loads(last)
+        if isinstance(message, Job):
+            Path(message.path).unlink()
+    os._exit(0)  # The main thread may be deep in a compile.
+
+
+def _warm() -> None:
+    """Load the compiled loops, and with them all that a first compile imports."""
+    toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
+    compile(regex("(foo)+d"), toy)
+
+
+def _keep(words: Words, vocabularies: OrderedDict[str, Vocabulary]) -> Answer:
+    if words.fingerprint in vocabularies:
+        return Answer("done")
+    while len(vocabularies) >= VOCABULARIES_KEPT:
+        vocabularies.popitem(last=False)
+    vocabularies[words.fingerprint] = Vocabulary(words.tokens, words.eos_ids)
+    trie_of(vocabularies[words.fingerprint])
+    return Answer("done")
+
+
+def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Answer:
+    vocabulary = vocabularies.get(job.fingerprint)
+    if vocabulary is None:
+        return Answer("unknown vocabulary")
+    vocabularies.move_to_end(job.fingerprint)
+    try:
+        question: Question = pickle.loads(job.question)
+    except Exception:  # A class of the notebook: there is no knowing what its absence raises.
+        return Answer("foreign")
+    faulthandler.dump_traceback_later(job.seconds + WATCHDOG, exit=True)
+    limit = _limit_memory(2 * job.budget.bytes)
+    try:
+        made = question if isinstance(question, Constraint) else kinds.build(*question)
+        compile(made, vocabulary, job.budget).save(Path(job.path))
+    except MemoryError:
+        return Answer("failed", _out_of_memory(limit))
+    except Exception as error:  # Whatever it is, the kernel shows it.
+        if not isinstance(error, ExplorerError):
+            error.add_note(traceback.format_exc())
+        return Answer("failed", error)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    return Answer("done")
+
+
+def _limit_memory(more: int) -> int:
+    """Let the process take so many bytes of addresses more than it has; how many that makes.
+
+    Linux only, because elsewhere neither the present size nor the limit can be relied on.
+    """
+    if sys.platform != "linux":
+        return 0
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * resource.getpagesize() + more
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
+    return wanted
+
+
+def _out_of_memory(limit: int) -> ExplorerError:
+    return ExplorerError(
+        f"The compilation needed more memory than its process may take ({limit / 1e9:.1f} GB).",
+        remedy="Make the constraint smaller: bounded repeats multiply.",
+        evidence={"limit": limit},
+    )
+
+
+def _dumps(answer: Answer) -> bytes:
+    try:
+        return pickle.dumps(answer)
+    except Exception:  # An error of a library that cannot be pickled: its text can.
+        told = RuntimeError(f"{type(answer.error).__name__}: {answer.error}")
+        for note in getattr(answer.error, "__notes__", ()):
+            told.add_note(note)
+        return pickle.dumps(Answer(answer.outcome, told))
+
+
+def main() -> NoReturn:
+    """Begin, as the program of a started process; its arguments are a JSON list, the last one."""
+    read, write = json.loads(sys.argv[-1])
+    serve(Connection(read, writable=False), Connection(write, readable=False))

@@ -1,0 +1,454 @@
+"""What goes to the page, for one machine and model: the packets of `widgets.figures`.
+
+What is large is worked out when the page asks for it: the vocabulary's text once per page, the
+machines and their layouts once per constraint, the figures around a position after its numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, cast
+
+import numpy as np
+from torch import Tensor
+
+from explorer.analysis.explaining.step import explain_trace
+from explorer.automata.source import Regex
+from explorer.decoding.sampling.measure import measure
+from explorer.decoding.stepping.session import Session
+from explorer.decoding.trace.records import Step
+from explorer.decoding.trace.trace import Trace
+from explorer.tokens.failing import run
+from explorer.tokens.states import DONE
+from widgets.cursor import whole_trace
+from widgets.figures.drawing.labels import token_text
+from widgets.figures.drawing.layout import Layout, lay_out
+from widgets.figures.machines.ahead import ahead
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.machines.machine_figure import MachineFigure
+from widgets.figures.machines.stages import stage_figures
+from widgets.figures.machines.walk import walk_packet
+from widgets.figures.packets import (
+    class_packet,
+    drawn_states,
+    machine_packet,
+    vocabulary_packet,
+)
+from widgets.figures.panels.distribution import reason_at
+from widgets.figures.panels.over_time import over_time
+from widgets.figures.panels.strip import rejected_token, strip_packet, strip_token
+from widgets.figures.panels.why import more_packet, verdict_packet
+from widgets.figures.position import position_packet
+from widgets.toy import ToyModel
+
+MOST_BOXES: Final = 8_192
+"""Of how many steps the token's box is kept."""
+
+FST_BYTES: Final = 72
+"""How many bytes the tokens of the detokenizing FST may have together, which goes out per step."""
+
+FST_TOKENS: Final = 3
+"""So many it shows however long they are."""
+
+MOST_INNER: Final = 64
+"""How many drawings of the detokenizing FST are kept."""
+
+MOST_FOUND: Final = 12
+"""How many tokens a search lists."""
+
+ALL_TOKENS: Final = 16
+"""Up to so many tokens a vocabulary's detokenizing FST is shown whole."""
+
+Packet = dict[str, object]
+
+
+class PageData:
+    """What the page can be told about one machine and model.
+
+    Args:
+        session: Whose machine and model they are.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.dfa = session.dfa
+        self.lm = session.lm
+        self.vocabulary = session.vocabulary
+        self._machine: Packet | None = None
+        self._inner: dict[tuple[int, ...], tuple[MachineFigure, Layout]] = {}
+        self._prompt: tuple[tuple[int, ...], Packet] | None = None
+        self._boxes: dict[int, tuple[Step, Packet]] = {}
+        self._past: tuple[Trace | None, dict[str, list[object]]] = (None, {})
+
+    @property
+    def about(self) -> str:
+        """The model in some words, for the title line."""
+        if isinstance(self.lm, ToyModel):
+            return f"toy preset: {len(self.vocabulary) - 1} tokens + EOS, hand-set probabilities"
+        name = "a run from elsewhere" if self.lm is None else f"model {self.lm.name}"
+        return f"{name}: {len(self.vocabulary):,} tokens"
+
+    def report(self) -> str:
+        """Sizes and milliseconds of the compilation, in one line."""
+        if self.dfa is None:
+            return "no constraint"
+        found = self.dfa.report
+        return (
+            f"{found.character_states:,} → {found.token_states:,} states, "
+            f"{found.token_classes:,} token classes, {found.total_milliseconds:.1f} ms"
+        )
+
+    def vocabulary_name(self) -> Packet:
+        """What names the vocabulary; its text is `vocabulary_packet`."""
+        return {"fingerprint": self.vocabulary.fingerprint, "size": len(self.vocabulary)}
+
+    def words(self) -> Packet:
+        """The readable text of every token."""
+        return vocabulary_packet(self.vocabulary)
+
+    def key(self) -> str:
+        """A name for the machine: the same constraint over the same vocabulary has the same."""
+        if self.dfa is None:
+            return ""
+        text = f"{self.dfa.vocabulary.fingerprint} {self.dfa.constraint.source!r}"
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+    def machine(self) -> Packet:
+        """The classes of the tokens, and the machines where they can be drawn whole."""
+        if self.dfa is None:
+            return {"key": ""}
+        if self._machine is None:
+            self._machine = machine_packet(self.dfa, key=self.key())
+        return self._machine
+
+    def classes(self) -> Packet:
+        """The classes of the tokens alone, for a page that draws no machine."""
+        if self.dfa is None:
+            return {"key": ""}
+        return {"key": self.key(), "pattern": self.pattern(), **class_packet(self.dfa)}
+
+    def pattern(self) -> str:
+        """The constraint as it is written out; empty if there is none."""
+        if self.dfa is None:
+            return ""
+        source = self.dfa.constraint.source
+        return source.pattern if isinstance(source, Regex) else str(source)
+
+    def around(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Packet:
+        """What is drawn anew at a position: T_V for the tokens that matter, and large machines.
+
+        Args:
+            trace: The record.
+            k: A position.
+            also: Tokens that the user wants to see.
+        """
+        tokens = self._shown(trace, k, also)
+        inner, place = self._detokenizing(tuple(tokens))
+        figures, layouts = {"detokenizing_fst": inner}, {"detokenizing_fst": place}
+        if self.dfa is not None and not self.whole:
+            machine = self.dfa.constraint.dfa
+            states = run(machine, machine.start, trace.positions[k].data).tolist()
+            stops = [position.char_state for position in trace.positions[: k + 1]]
+            near, places = ahead(self.dfa, states, stops)
+            figures |= near
+            layouts |= places
+        return {
+            "key": f"{k if len(figures) > 1 else ''}:{','.join(map(str, tokens))}",
+            "machines": {name: _lean(found.to_dict()) for name, found in figures.items()},
+            "layouts": {name: found.to_dict() for name, found in layouts.items()},
+        }
+
+    def _detokenizing(self, tokens: tuple[int, ...]) -> tuple[MachineFigure, Layout]:
+        """T_V of some tokens, laid out; the last ones are kept, for a run comes back to them."""
+        known = self._inner.get(tokens)
+        if known is None:
+            if len(self._inner) >= MOST_INNER:
+                del self._inner[next(iter(self._inner))]
+            figure = detokenizing_figure(self.vocabulary, tokens)
+            known = self._inner[tokens] = (figure, lay_out({"inner": figure})["inner"])
+        return known
+
+    def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:
+        """The construction over the tokens that are shown, stage by stage.
+
+        Args:
+            trace: The record.
+            k: A position.
+            also: Tokens that the user wants to see.
+        """
+        if self.dfa is None:
+            return []
+        found: list[Packet] = []
+        for figure in stage_figures(self.dfa, self._shown(trace, k, also)):
+            layout = lay_out({"stage": figure})["stage"]
+            found.append({"figure": figure.to_dict(), "layout": layout.to_dict()})
+        return found
+
+    def _shown(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Sequence[int]:
+        """The tokens of the detokenizing FST: all of a small vocabulary, else those that matter."""
+        if len(self.vocabulary) <= ALL_TOKENS:
+            return [t for t, data in enumerate(self.vocabulary.tokens) if data]
+        asked = tuple(also)
+        found = relevant_tokens(trace, k, asked)
+        # The first matter most. A byte is a state of the drawing, and some tokens are long.
+        room = FST_BYTES
+        shown: list[int] = []
+        for token in found:
+            room -= len(trace.tokens.data.get(token) or b"")
+            if room >= 0 or token in asked or len(shown) < FST_TOKENS:
+                shown.append(token)
+        return shown
+
+    @property
+    def whole(self) -> bool:
+        """Whether the machines are drawn whole."""
+        return self.dfa is not None and drawn_states(self.dfa) <= 300
+
+    def position(self, trace: Trace, k: int) -> Packet:
+        """Everything the page shows of a position.
+
+        Args:
+            trace: The record.
+            k: A position.
+        """
+        return position_packet(trace, k, self.dfa)
+
+    def line(
+        self,
+        trace: Trace,
+        k: int,
+        generation: int,
+        lines: Sequence[tuple[str, Session]],
+        current: int,
+    ) -> Packet:
+        """The tokens of the current line and of those beside it, and what the charts show.
+
+        Args:
+            trace: The record of the whole line.
+            k: Where the cursor is.
+            generation: Of the session; the page sends it back with its requests.
+            lines: All lines.
+            current: Which of them this is.
+        """
+        strip = self._strip(trace)
+        rows: list[Packet] = []
+        if len(lines) > 1:
+            for number, (name, session) in enumerate(lines):
+                own = trace if number == current else whole_trace(session)
+                rows.append(
+                    {
+                        "name": name,
+                        "current": number == current,
+                        "tokens": self._tokens(own),
+                    }
+                )
+        strip["forks"] = rows
+        return {
+            "index": k,
+            "length": len(trace),
+            "generation": generation,
+            "strip": strip,
+            "model": self.lm is not None,
+            "states": [position.char_state for position in trace.positions],
+            "history": self._history(trace),
+        }
+
+    def _strip(self, trace: Trace) -> Packet:
+        """`strip_packet`, of which only what is new is worked out."""
+        empty = replace(trace, positions=trace.positions[:1], steps=())
+        if self._prompt is None or self._prompt[0] != trace.prompt_ids:
+            prompt = strip_packet(empty, self.vocabulary)
+            self._prompt = (trace.prompt_ids, prompt)
+        return {
+            **self._prompt[1],
+            "tokens": self._tokens(trace),
+            "rejected": rejected_token(trace, self.dfa),
+            "finished": trace.finished,
+        }
+
+    def _tokens(self, trace: Trace) -> list[Packet]:
+        """The output tokens of the strip. A step's is made once, and is the same object after."""
+        found: list[Packet] = []
+        for k, step in enumerate(trace.steps):
+            known = self._boxes.get(id(step))
+            if known is None or known[0] is not step:
+                if len(self._boxes) >= MOST_BOXES:
+                    self._boxes.clear()
+                # The step is kept with it, so that its id stays its own.
+                known = self._boxes[id(step)] = (step, strip_token(trace, k))
+            found.append(known[1])
+        return found
+
+    def _history(self, trace: Trace) -> Packet:
+        """`over_time`, of which only what is new is worked out."""
+        old, known = self._past
+        same = 0
+        for one, other in zip(old.steps if old else (), trace.steps, strict=False):
+            if one is not other:
+                break
+            same += 1
+        # What was taken at a position is known once there is a step, so that place is made anew.
+        tail = replace(trace, positions=trace.positions[same:], steps=trace.steps[same:])
+        made: dict[str, list[object]] = {
+            name: [*known.get(name, [])[:same], *cast("list[object]", values)]
+            for name, values in over_time(tail).to_dict().items()
+        }
+        self._past = (trace, made)
+        return cast(Packet, made)
+
+    def walk(self, trace: Trace, k: int, token: int) -> Packet:
+        """What a token does in all three machines, byte by byte.
+
+        Args:
+            trace: The record.
+            k: A position.
+            token: An id.
+        """
+        if self.dfa is None:
+            data = self.vocabulary.tokens[token] if token < len(self.vocabulary) else None
+            return {"token": token, "bytes": list(data or b""), "path": [], "failed_at": None}
+        position = trace.positions[k]
+        return walk_packet(self.dfa, position.state, token, text=position.data, explanation=False)
+
+    def explanation(
+        self, session: Session, trace: Trace, k: int, token: int, *, hints: bool = False
+    ) -> Packet:
+        """Why a token is allowed or masked at a position.
+
+        Args:
+            session: For the model's logits.
+            trace: The record.
+            k: A position.
+            token: An id.
+            hints: Also what must be searched for, which the page otherwise asks for afterwards.
+        """
+        if self.dfa is None:
+            return _unconstrained()
+        ended = trace.positions[k].distribution is None
+        logits = None if session.lm is None or ended else session.logits(k)
+        found = explain_trace(self.dfa, trace, token, k, logits=logits)
+        packet = verdict_packet(found)
+        return {**packet, "more": more_packet(found)} if hints else packet
+
+    def stored_explanation(
+        self, trace: Trace, k: int, token: int, logits: Tensor | None, *, hints: bool
+    ) -> Packet:
+        """`explanation` for a file of thousands of them: the logits are read where they tell.
+
+        They tell what a filter of the sampler does to an allowed token, and which of the allowed
+        ones that are near to a masked token the model likes best.
+
+        Args:
+            trace: The record.
+            k: A position.
+            token: An id.
+            logits: float[W], the model's at that position, if there is one.
+            hints: Also what must be searched for.
+        """
+        if self.dfa is None:
+            return _unconstrained()
+        sampler = trace.sampler
+        filters = sampler.greedy or (sampler.top_k, sampler.top_p, sampler.min_p) != (None,) * 3
+        allowed = token < len(self.vocabulary) and self.dfa.step(trace.positions[k].state, token)
+        tell = hints or (allowed is not None and filters)
+        found = explain_trace(self.dfa, trace, token, k, logits=logits if tell else None)
+        packet = verdict_packet(found)
+        return {**packet, "more": more_packet(found)} if hints else packet
+
+    def search(self, session: Session, trace: Trace, k: int, query: str) -> Packet:
+        """Tokens by text, bytes or id: those that are what is asked for, then the likeliest.
+
+        Args:
+            session: For the model's logits.
+            trace: The record.
+            k: A position.
+            query: A token's readable text or a part of it, an id, or bytes in hexadecimal
+                (``0x66``).
+
+        Returns:
+            ``rows`` of the first `MOST_FOUND`, and how many there are as ``count``.
+        """
+        same, parts = self._matching(query)
+        rows = self.rows(session, trace, k, [*same, *parts], first=len(same))
+        return {"rows": rows, "count": len(same) + len(parts)}
+
+    def rows(
+        self, session: Session, trace: Trace, k: int, found: Sequence[int], *, first: int = 0
+    ) -> list[Packet]:
+        """The likeliest of some tokens, as the bars show them.
+
+        Args:
+            session: For the model's logits.
+            trace: The record.
+            k: A position.
+            found: Ids.
+            first: So many of them come before the others, however likely they are.
+        """
+        position = trace.positions[k]
+        allowed = trace.allowed(k)
+        weights = np.zeros((3, len(self.vocabulary)))
+        if session.lm is not None and position.state != DONE:
+            measured = measure(session.logits(k), allowed, trace.sampler, 1)
+            for row, logs in enumerate((measured.model, measured.filtered, measured.constrained)):
+                known = np.exp(logs[: weights.shape[1]])
+                weights[row, : len(known)] = known
+        ids = np.asarray(found, np.int64)
+        later = np.arange(len(ids)) >= first
+        best: list[int] = ids[np.lexsort((ids, -weights[0, ids], later))][:MOST_FOUND].tolist()
+        rows: list[Packet] = []
+        for token in best:
+            reason = None
+            if not allowed[token]:
+                reason = reason_at(position, token, self.dfa)
+            rows.append(
+                {
+                    "id": token,
+                    "text": token_text(self.vocabulary, token),
+                    "allowed": bool(allowed[token]),
+                    "reason": reason,
+                    "model": float(weights[0, token]),
+                    "filtered": float(weights[1, token]),
+                    "constrained": float(weights[2, token]),
+                }
+            )
+        return rows
+
+    def _matching(self, query: str) -> tuple[list[int], list[int]]:
+        """The tokens that are what is asked for, and those that hold it."""
+        wanted = query.replace(" ", "␣")
+        named = int(query) if query.isdecimal() else None
+        data = None
+        if query.lower().startswith("0x"):
+            with suppress(ValueError):
+                data = bytes.fromhex(query[2:])
+        same: list[int] = []
+        parts: list[int] = []
+        for token, piece in enumerate(self.vocabulary.tokens):
+            text = token_text(self.vocabulary, token)
+            if token == named or text == wanted or (data is not None and piece == data):
+                same.append(token)
+            elif wanted in text if data is None else piece is not None and data in piece:
+                parts.append(token)
+        return same, parts
+
+
+def _unconstrained() -> Packet:
+    said = "There is no constraint, so every token is allowed."
+    return {"allowed": True, "message": said, "sentence": said}
+
+
+def _lean(figure: Packet) -> Packet:
+    """A figure without what says nothing, because this one travels with a step."""
+
+    def said(part: Packet) -> Packet:
+        return {
+            name: value for name, value in part.items() if value is not None and value is not False
+        }
+
+    return {
+        **figure,
+        "nodes": [said(node) for node in cast("list[Packet]", figure["nodes"])],
+        "edges": [said(edge) for edge in cast("list[Packet]", figure["edges"])],
+    }

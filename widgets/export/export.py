@@ -1,0 +1,199 @@
+"""The stand-alone page: one file that replays a line, with the views of the notebook and no kernel.
+
+The page holds the run as data, and the very script that the widget runs; a small model in the page
+(`static/replay.js`) answers the views in place of a kernel. Stored are the positions, the figures
+around each, and for the bars of each position the walk through the machines and the reason.
+Nothing is fetched.
+
+Data stands in the page as base64 of zlib, so that no token text can end a script element.
+
+Cost: 1 ms a bar, and a little more where hints are searched for, which the first `MOST_HINTS` are.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from explorer.decoding.stepping.session import Session
+from explorer.decoding.trace.trace import Trace
+from widgets.compiling.progress import Progress
+from widgets.cursor import at_end
+from widgets.dialogue.editing import Later
+from widgets.dialogue.page import ALL_TOKENS, Packet, PageData
+from widgets.dialogue.why import groups_at, traps_of
+from widgets.figures.packets import compress, trace_packet
+from widgets.views import bundle
+
+if TYPE_CHECKING:
+    from widgets.views.explorer import Explorer
+
+MOST_HINTS: Final = 200
+MOST_SUMMARIES: Final = 100
+"""For how many positions the groups of reasons are stored."""
+
+_PAGE: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Explorer</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none';
+ script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
+<style>body { margin: 16px; background: Canvas; color-scheme: light dark; }
+%(style)s</style></head>
+<body><div id="explorer"></div>
+<script type="application/octet-stream" id="run">%(data)s</script>
+<script type="module">
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => document.documentElement.classList.toggle("lmx-dark", dark.matches);
+dark.addEventListener("change", paint);
+paint();
+%(script)s
+%(replay)s
+const raw = await unpack(document.getElementById("run").textContent);
+const model = replay(JSON.parse(new TextDecoder().decode(raw)));
+renderExplorer({ model, el: document.getElementById("explorer") });
+</script></body></html>
+"""
+
+
+def exported(explorer: Explorer) -> Later:
+    """The page as an answer that comes later, with its progress.
+
+    Args:
+        explorer: The widget.
+    """
+    progress = Progress()
+    take = taken(explorer)
+    return Later.of(lambda: {"name": "explorer.html", "html": written(take, progress)}, progress)
+
+
+def page(explorer: Explorer) -> str:
+    """The page for an explorer's current line.
+
+    Args:
+        explorer: The widget.
+
+    Returns:
+        HTML, without any reference to elsewhere.
+    """
+    return written(taken(explorer), Progress())
+
+
+def written(take: Taken, progress: Progress) -> str:
+    """The page for what was taken of an explorer.
+
+    Args:
+        take: Of the line.
+        progress: Told how far it is.
+
+    Returns:
+        HTML, without any reference to elsewhere.
+
+    Raises:
+        CalledOff: Nobody waits for it any more.
+    """
+    script = bundle.script("explorer")
+    replay = bundle.source("replay.js")
+    return _PAGE % {
+        "style": bundle.style(),
+        "data": compress(recorded(take, progress)),
+        "script": script,
+        "replay": replay,
+    }
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a page is made of, as it was when it was asked for: the line may go on meanwhile.
+
+    Args:
+        data: Of the machine and the model.
+        session: A copy at the end of the line, for the model's logits.
+        trace: The record of the whole line.
+        traits: What the page knows from the start, by the names of the widget's traits.
+        lock: Held while the model, or what it said, is read.
+    """
+
+    data: PageData
+    session: Session
+    trace: Trace
+    traits: Packet
+    lock: AbstractContextManager[object]
+
+
+def taken(explorer: Explorer) -> Taken:
+    """What a page needs of an explorer, which is free to go on afterwards.
+
+    Args:
+        explorer: The widget.
+    """
+    cursor = explorer.cursor
+    with cursor.lock:
+        data, session = explorer.page_data, cursor.session
+        trace = cursor.full_trace()
+        line = dict(explorer.line)
+        line["strip"] = {**cast("Packet", line["strip"]), "forks": []}
+        traits: Packet = {
+            "about": explorer.about,
+            "machine": {"key": data.key()},
+            "vocabulary": data.vocabulary_name(),
+            "line": line,
+            "editor": {**explorer.editor, "presets": []},
+            "sampler": explorer.sampler,
+        }
+    return Taken(data, at_end(session), trace, traits, cursor.lock)
+
+
+def recorded(take: Taken, progress: Progress) -> Packet:
+    """Everything that the page can be asked for.
+
+    Args:
+        take: Of the line.
+        progress: Told of every position.
+
+    Raises:
+        CalledOff: Nobody waits for it any more.
+    """
+    data, trace = take.data, take.trace
+    run = trace_packet(trace, data.dfa)
+    positions = cast("list[Packet]", run["positions"])
+    found: Packet = {
+        "traits": take.traits,
+        "machine": data.machine(),
+        "words": data.words(),
+        "rows": run["rows"],
+        "positions": positions,
+        "traps": traps_of(take.session, trace),
+    }
+    walks: list[Packet] = []
+    reasons: list[Packet] = []
+    around: list[Packet] = []
+    summaries: list[Packet] = []
+    hints = 0
+    for k, position in enumerate(positions):
+        progress.at(f"{k} of {len(positions)} positions")
+        tokens = {cast("int", bar["id"]) for bar in cast("list[Packet]", position["top"])}
+        if k < len(trace.steps):
+            tokens.add(trace.steps[k].token)
+        if len(data.vocabulary) <= ALL_TOKENS:
+            tokens |= set(range(len(data.vocabulary)))
+        walks.append({str(t): data.walk(trace, k, t) for t in sorted(tokens)})
+        logits = None
+        if take.session.lm is not None and trace.positions[k].distribution is not None:
+            with take.lock:
+                logits = take.session.logits(k)
+        told: Packet = {}
+        for token in sorted(tokens):
+            told[str(token)] = data.stored_explanation(
+                trace, k, token, logits, hints=hints < MOST_HINTS
+            )
+            hints += 1
+        reasons.append(told)
+        around.append(data.around(trace, k))
+        if data.dfa is not None and k < MOST_SUMMARIES:
+            with take.lock:
+                summaries.append(groups_at(take.session, trace, k).packet)
+    progress.at("packing")
+    return {
+        **found, "walks": walks, "reasons": reasons, "around": around, "summaries": summaries
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""From a figure to places, curves and SVG."""

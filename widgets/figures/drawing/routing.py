@@ -1,0 +1,346 @@
+"""Edges as curves between placed nodes.
+
+States mostly lie on one line, as text does, so the router thinks in lanes: an arc to the next state
+is straight; an arc that passes other states bows above the line or below it, in the first lane that
+no overlapping arc has; an arc back prefers below; a loop stands on its state. Elsewhere an arc is
+straight, and bows away from what it would cross. Past `STRAIGHT` nodes nothing is searched for:
+arcs between two rows are straight. The same input gives the same curves: nothing is random and
+nothing depends on the order of a set.
+
+Cost: edges × nodes in numpy once, and a search per edge that is not straight; about 0.15 ms for an
+edge, its label's place included.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widgets.figures.drawing.geometry import RADIUS, Box, Placed, Point, Routed, Wire, extent, pair
+from widgets.figures.drawing.placing import LABEL_STEPS, SAMPLES, Asked, Labels
+
+STRAIGHT: Final = 150
+"""Past so many nodes arcs between rows are straight, and labels have fewer places."""
+
+TALLEST: Final = 112.0
+"""How far an arc bows at most: a machine of very many arcs is dense, not tall."""
+
+_WIDE_LANES: Final = 3
+_BOWS: Final = (0.0, 24.0, -24.0, 34.0, -34.0, 60.0, -60.0, 95.0, -95.0)
+_LOOP_PLACES: Final = np.array([(0.0, 0.0), (0.0, -13.0), (24.0, 4.0), (-24.0, 4.0)])
+_LEVELS: Final = 7
+"""How many further lanes are looked at for one that crosses no state."""
+
+Floats = NDArray[np.float64]
+
+
+def lane(level: int) -> float:
+    """How far the middle of an arc in a lane is from its line.
+
+    The first lanes have room for labels; many lanes lie closer, so that a dense machine stays low.
+
+    Example:
+        >>> [lane(level) for level in (0, 1, 2, 8)]
+        [12.0, 31.0, 57.0, 133.0]
+    """
+    if level == 0:
+        return 12.0
+    return 5.0 + 26.0 * min(level, _WIDE_LANES) + 10.0 * max(level - _WIDE_LANES, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """A curve whose label has no place yet."""
+
+    path: str
+    tip: Point
+    samples: Floats
+    reach: Box
+
+
+class Router:
+    """Routes the edges of one drawing.
+
+    Args:
+        nodes: Where the nodes are.
+        ghosts: Nodes that arcs may pass, because nothing ends there.
+        back_below: Arcs to the left prefer the lanes below the line.
+        start: The node that the start arrow points at; labels keep off the arrow.
+    """
+
+    def __init__(
+        self,
+        nodes: Mapping[str, Placed],
+        ghosts: frozenset[str] = frozenset(),
+        *,
+        back_below: bool = True,
+        start: str | None = None,
+    ) -> None:
+        self.nodes = nodes
+        self.back_below = back_below
+        self.fast = len(nodes) > STRAIGHT
+        every = np.array([(n.x, n.y, n.r) for n in nodes.values()], float).reshape(-1, 3)
+        solid = np.array([name not in ghosts and n.r > 0 for name, n in nodes.items()], bool)
+        self._every, self._centres = every, every[solid]
+        names = [name for name, keep in zip(nodes, solid.tolist(), strict=True) if keep]
+        self._row = {name: k for k, name in enumerate(names)}
+        self.labels = Labels(every, fast=self.fast)
+        if start is not None and start in nodes:
+            at = nodes[start]
+            self.labels.keep_free((at.x - at.r - 26, at.y - 5, at.x - at.r, at.y + 5))
+
+    def route(self, wires: Iterable[Wire]) -> dict[str, Routed]:
+        """Curves for edges whose ends are placed; the others are left out.
+
+        All curves first, then the labels, so that a label can keep off every curve.
+        """
+        listed = [w for w in wires if w.source in self.nodes and w.target in self.nodes]
+        bows = self._bows(listed)
+        curves = self._curves(listed, bows)
+        asked: list[Asked] = []
+        for wire in listed:
+            same = self.nodes[wire.source].y == self.nodes[wire.target].y
+            loop = wire.source == wire.target
+            samples = curves[wire.id].samples
+            places = samples[0] + _LOOP_PLACES if loop else samples[LABEL_STEPS]
+            under = bows[wire.id] > 0 and same
+            asked.append(Asked(wire.id, wire.label, places, under, samples))
+        # Straight arcs first: their labels have the fewest places to go.
+        order = sorted(range(len(listed)), key=lambda k: (abs(bows[listed[k].id]), k))
+        stands = self.labels.place(asked, order)
+        return {
+            wire.id: Routed(
+                curves[wire.id].path,
+                stands[wire.id].x,
+                stands[wire.id].y,
+                curves[wire.id].tip,
+                stands[wire.id].box,
+                curves[wire.id].reach,
+                stands[wire.id].tucked,
+            )
+            for wire in listed
+        }
+
+    def stub(self, wire: Wire, length: float = 37.0) -> Routed:
+        """An arc from a state into the open, for the end of the text: right, else downwards."""
+        node = self.nodes[wire.source]
+        begin = tip = (node.x, node.y)
+        dy = 0.0
+        for dx, dy in ((1.0, 0.0), (0.7, 0.72), (0.7, -0.72), (0.0, 1.0)):
+            begin = (node.x + dx * node.r, node.y + dy * node.r)
+            tip = (node.x + dx * (node.r + length), node.y + dy * (node.r + length))
+            ahead = np.hypot(self._every[:, 0] - tip[0], self._every[:, 1] - tip[1])
+            level = (self._every[:, 1] == node.y) & (self._every[:, 0] > node.x)
+            if dy == 0.0 and level.any():
+                continue  # The next state's arc runs there.
+            if not (ahead < self._every[:, 2] + 8).any():
+                break
+        middle = (0.4 * begin[0] + 0.6 * tip[0], 0.4 * begin[1] + 0.6 * tip[1])
+        beside = [(tip[0] + 2, tip[1]), (tip[0] + 20, tip[1]), (tip[0] + 4, tip[1] + 4)]
+        places = np.array([middle, tip, *beside] if dy == 0.0 else beside, float)
+        line = np.linspace(begin, tip, 5)
+        stands = self.labels.place([Asked(wire.id, wire.label, places, dy > 0, line)], [0])[wire.id]
+        return Routed(
+            f"M{pair(begin)} L{pair(tip)}",
+            stands.x,
+            stands.y,
+            tip,
+            stands.box,
+            extent([begin, tip]),
+            stands.tucked,
+        )
+
+    # Which way an arc bows
+
+    def _bows(self, wires: Sequence[Wire]) -> dict[str, float]:
+        """How far each edge bows off the straight line; negative is above."""
+        pairs = {(w.source, w.target) for w in wires}
+        lanes = _Lanes()
+        bows: dict[str, float] = {}
+        for wire in wires:
+            if wire.source == wire.target:
+                node = self.nodes[wire.source]
+                lanes.take(node.y, -1, 1, node.x - 1, node.x + 1)
+                bows[wire.id] = 0.0
+        rest = [w for w in wires if w.source != w.target]
+        blocked = dict(zip((w.id for w in rest), self._blocked(rest), strict=True))
+        spans = {w.id: abs(self.nodes[w.source].x - self.nodes[w.target].x) for w in rest}
+        for wire in sorted(rest, key=lambda w: spans[w.id]):
+            source, target = self.nodes[wire.source], self.nodes[wire.target]
+            crossed, both = blocked[wire.id], (wire.target, wire.source) in pairs
+            if not crossed and not both:
+                bows[wire.id] = 0.0
+            elif source.y != target.y:
+                bows[wire.id] = self._between_rows(wire, source, target, both)
+            else:
+                bows[wire.id] = self._in_lane(wire, source, target, 1 if crossed else 0, lanes)
+        return _lowered(bows)
+
+    def _blocked(self, wires: Sequence[Wire]) -> list[bool]:
+        """Whether the straight line of each edge touches a state that is not its own."""
+        if not wires or not len(self._centres):
+            return [False] * len(wires)
+        a = np.array([(self.nodes[w.source].x, self.nodes[w.source].y) for w in wires], float)
+        b = np.array([(self.nodes[w.target].x, self.nodes[w.target].y) for w in wires], float)
+        along = b - a
+        length = np.maximum((along**2).sum(axis=1), 1e-9)
+        x, y, r = self._centres.T
+        from_x, from_y = x[None, :] - a[:, :1], y[None, :] - a[:, 1:]
+        t = np.clip((from_x * along[:, :1] + from_y * along[:, 1:]) / length[:, None], 0.0, 1.0)
+        away = (from_x - t * along[:, :1]) ** 2 + (from_y - t * along[:, 1:]) ** 2
+        near = away < (r[None, :] + 5.0) ** 2
+        for k, wire in enumerate(wires):
+            for name in (wire.source, wire.target):
+                if name in self._row:
+                    near[k, self._row[name]] = False
+        return cast("list[bool]", near.any(axis=1).tolist())
+
+    def _between_rows(self, wire: Wire, source: Placed, target: Placed, both: bool) -> float:
+        """The smallest bow at which an arc between two rows crosses no state."""
+        if self.fast:
+            return 14.0 if both else 0.0
+        tries = np.array([14.0, -14.0, *_BOWS[3:]] if both else _BOWS)
+        free = np.flatnonzero(~self._crossed(wire, source, target, tries))
+        return float(tries[free[0] if len(free) else 0])
+
+    def _in_lane(
+        self, wire: Wire, source: Placed, target: Placed, least: int, lanes: _Lanes
+    ) -> float:
+        """The first free lane above or below, and the bow of its arcs."""
+        left, right = sorted((source.x, target.x))
+        forward = source.x < target.x
+        sides = (-1, 1) if forward or not self.back_below else (1, -1)
+        free = [
+            (level, preference, side)
+            for preference, side in enumerate(sides)
+            for level in lanes.free(source.y, side, least, left, right, 1 if self.fast else _LEVELS)
+        ]
+        free.sort()
+        best = free[0]
+        if not self.fast:
+            tries = np.array([side * lane(level) for level, _, side in free])
+            clear = np.flatnonzero(~self._crossed(wire, source, target, tries))
+            best = free[int(clear[0])] if len(clear) else best
+        level, _, side = best
+        lanes.take(source.y, side, level, left, right)
+        return side * lane(level)
+
+    def _crossed(
+        self, wire: Wire, source: Placed, target: Placed, bows: Floats
+    ) -> NDArray[np.bool_]:
+        """For each bow whether the curve would touch a state that is not its own."""
+        own = [self._row[name] for name in (wire.source, wire.target) if name in self._row]
+        controls = np.array([_control(source, target, bow) for bow in bows.tolist()])
+        t = np.linspace(0.08, 0.92, 15)[None, :, None]
+        curve = (
+            (1 - t) ** 2 * np.array([source.x, source.y])
+            + 2 * (1 - t) * t * controls[:, None, :]
+            + t**2 * np.array([target.x, target.y])
+        )
+        x, y, r = self._centres.T
+        away = (curve[..., :1] - x) ** 2 + (curve[..., 1:] - y) ** 2
+        near = (away < (r + 5.0) ** 2).any(axis=1)
+        near[:, own] = False
+        return near.any(axis=1)
+
+    # The curves
+
+    def _curves(self, wires: Sequence[Wire], bows: Mapping[str, float]) -> dict[str, _Curve]:
+        arcs = [w for w in wires if w.source != w.target]
+        curves = {w.id: self._loop(w) for w in wires if w.source == w.target}
+        if arcs:
+            ends = [(self.nodes[w.source], self.nodes[w.target]) for w in arcs]
+            controls = [
+                _control(source, target, bows[w.id])
+                for w, (source, target) in zip(arcs, ends, strict=True)
+            ]
+            begins = [_towards(one, c, 0.0) for (one, _), c in zip(ends, controls, strict=True)]
+            tips = [_towards(two, c, 4.5) for (_, two), c in zip(ends, controls, strict=True)]
+            t = (np.arange(SAMPLES + 1) / SAMPLES)[None, :, None]
+            a, b, c = (np.array(points, float)[:, None, :] for points in (begins, controls, tips))
+            samples = (1 - t) ** 2 * a + 2 * (1 - t) * t * b + t**2 * c
+            low, high = samples.min(axis=1).tolist(), samples.max(axis=1).tolist()
+            for k, wire in enumerate(arcs):
+                path = f"M{pair(begins[k])} Q{pair(controls[k])} {pair(tips[k])}"
+                reach = (low[k][0], low[k][1], high[k][0], high[k][1])
+                curves[wire.id] = _Curve(path, tips[k], samples[k], reach)
+        return curves
+
+    def _loop(self, wire: Wire) -> _Curve:
+        node = self.nodes[wire.source]
+        x, y = node.x, node.y
+        small = node.r < RADIUS / 2
+        wide, high, foot = (18.0, 30.0, 3.0) if small else (34.0, 37.0 + node.r, node.r - 2.0)
+        begin, tip = (x - node.r / 2, y - foot), (x + node.r * 0.66, y - foot - 3.5)
+        path = (
+            f"M{pair(begin)} C{pair((x - wide, y - high))} {pair((x + wide, y - high))} {pair(tip)}"
+        )
+        top = y - (foot + 0.75 * (high - foot))
+        side = y - high * 0.6
+        samples = [
+            (x, top),
+            (x - wide / 2, side),
+            (x + wide / 2, side),
+        ]
+        return _Curve(path, tip, np.array(samples), (x - wide / 2 - 2, top, x + wide / 2 + 2, y))
+
+
+class _Lanes:
+    """Which stretches of which lanes are taken; in one lane none overlap."""
+
+    def __init__(self) -> None:
+        self._taken: dict[tuple[float, int, int], list[tuple[float, float]]] = {}
+
+    def free(
+        self, y: float, side: int, least: int, left: float, right: float, most: int
+    ) -> list[int]:
+        """The first lanes of a row that have this stretch free."""
+        found: list[int] = []
+        level = least
+        while len(found) < most:
+            stretches = self._taken.get((y, side, level), [])
+            k = bisect_left(stretches, (right - 1, -math.inf))
+            if k == 0 or stretches[k - 1][1] - 1 <= left:
+                found.append(level)
+            level += 1
+        return found
+
+    def take(self, y: float, side: int, level: int, left: float, right: float) -> None:
+        """Mark a stretch as taken."""
+        stretches = self._taken.setdefault((y, side, level), [])
+        stretches.insert(bisect_left(stretches, (left, right)), (left, right))
+
+
+def _lowered(bows: dict[str, float]) -> dict[str, float]:
+    """The same bows, the outer lanes closer to each other where there are very many."""
+    near, deepest = lane(_WIDE_LANES), max(map(abs, bows.values()), default=0.0)
+    if deepest <= TALLEST:
+        return bows
+    share = (TALLEST - near) / (deepest - near)
+    return {
+        name: math.copysign(near + (abs(bow) - near) * share, bow) if abs(bow) > near else bow
+        for name, bow in bows.items()
+    }
+
+
+def _control(source: Placed, target: Placed, bow: float) -> Point:
+    """The control point of a quadratic curve whose middle is ``bow`` off the straight line."""
+    mx, my = (source.x + target.x) / 2, (source.y + target.y) / 2
+    if source.y == target.y:
+        return mx, my + 2 * bow
+    dx, dy = target.x - source.x, target.y - source.y
+    length = math.hypot(dx, dy) or 1.0
+    return mx - dy / length * 2 * bow, my + dx / length * 2 * bow
+
+
+def _towards(node: Placed, point: Point, gap: float) -> Point:
+    """Where a curve meets a node's circle, seen from its control point."""
+    dx, dy = point[0] - node.x, point[1] - node.y
+    length = math.hypot(dx, dy) or 1.0
+    return node.x + dx / length * (node.r + gap), node.y + dy / length * (node.r + gap)

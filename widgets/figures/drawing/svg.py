@@ -1,0 +1,393 @@
+"""Small pieces of SVG as text: the only place where markup is written.
+
+Whatever is text goes through `markup`; whatever is an attribute is a number or a constant of
+ours. So no token can become markup. There is no style sheet and no id, because a picture inside a
+page shares both with its neighbours; arrow heads are drawn, not referred to.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from widgets.figures.drawing.geometry import RADIUS, Placed, Routed
+from widgets.figures.drawing.labels import markup
+from widgets.figures.drawing.layout import Layout
+from widgets.figures.drawing.palette import (
+    INK,
+    MONO,
+    NOW,
+    NOW_PAPER,
+    OK,
+    OK_PAPER,
+    PAPER,
+    SANS,
+    SOFT,
+)
+from widgets.figures.machines.machine_figure import MachineFigure, Node
+
+MONO_WIDTH: Final = 0.602
+"""The width of a monospaced character, by its size."""
+
+SIZE: Final = 12.0
+"""The size of text where nothing else is said, in pixels."""
+
+Anchor = Literal["start", "middle", "end"]
+Mark = Literal["past", "now", "go"]
+
+
+def number(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def text(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    size: float = SIZE,
+    fill: str = INK,
+    anchor: Anchor = "start",
+    mono: bool = False,
+    bold: bool = False,
+    strike: bool = False,
+    named: bool = True,
+) -> str:
+    """A line of text. Spaces of a token are drawn softly, so that ␣ is seen to be a sign of ours.
+
+    Args:
+        x, y: Where its base line begins, ends or has its middle.
+        words: Any text.
+        size: In pixels.
+        fill: A colour of `palette`.
+        anchor: What x is.
+        mono: In the monospaced face.
+        bold: In bold.
+        strike: Struck through.
+        named: Say which face and what x is; not where what surrounds it has said so.
+
+    Example:
+        >>> text(1, 2, "<b>").split(">", 1)[1]
+        '&lt;b&gt;</text>'
+    """
+    shown = markup(words)
+    if mono:
+        shown = re.sub(r"(?<!\\)␣", f'<tspan fill="{SOFT}">␣</tspan>', shown)
+    # What the document says for all is not said again: a picture travels with its notebook.
+    parts = [f'x="{number(x)}" y="{number(y)}"']
+    if size != SIZE:
+        parts.append(f'font-size="{number(size)}"')
+    if fill != INK:
+        parts.append(f'fill="{fill}"')
+    if mono and named:
+        parts.append(f'font-family="{MONO}"')
+    if anchor != "start" and named:
+        parts.append(f'text-anchor="{anchor}"')
+    if bold:
+        parts.append('font-weight="600"')
+    if strike:
+        parts.append('text-decoration="line-through"')
+    return f"<text {' '.join(parts)}>{shown}</text>"
+
+
+def box(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    *,
+    fill: str = "none",
+    stroke: str = "none",
+    radius: float = 0.0,
+    weight: float = 1.0,
+) -> str:
+    """A rectangle."""
+    parts = [f'x="{number(x)}" y="{number(y)}" width="{number(max(width, 0))}"']
+    parts.append(f'height="{number(height)}" fill="{fill}"')
+    if radius:
+        parts.append(f'rx="{number(radius)}"')
+    if stroke != "none":
+        parts.append(f'stroke="{stroke}"{_weight(weight)}')
+    return f"<rect {' '.join(parts)}/>"
+
+
+def _weight(width: float) -> str:
+    """A line's width, where it is not the one that SVG assumes."""
+    return "" if width == 1 else f' stroke-width="{number(width)}"'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, stroke: str, weight: float = 1.0) -> str:
+    """A straight line."""
+    return (
+        f'<path d="M{number(x1)},{number(y1)} L{number(x2)},{number(y2)}" stroke="{stroke}"'
+        f"{_weight(weight)}/>"
+    )
+
+
+def hatched(x: float, y: float, width: float, height: float, stroke: str) -> str:
+    """A hatched rectangle: short slanted lines, because a pattern would need an id."""
+    parts: list[str] = []
+    at = -height
+    while at < width:
+        left, right = max(at, 0.0), min(at + height, width)
+        parts.append(
+            f"M{number(x + left)},{number(y + height - (left - at))} "
+            f"L{number(x + right)},{number(y + height - (right - at))}"
+        )
+        at += 5.0
+    path = " ".join(parts)
+    return f'<path d="{path}" stroke="{stroke}" stroke-width="2" fill="none"/>'
+
+
+def chip(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    fill: str,
+    stroke: str,
+    ink: str = INK,
+    size: float = 12.0,
+    weight: float = 1.0,
+    strike: str = "",
+) -> tuple[str, float]:
+    """A boxed token, and its width.
+
+    Args:
+        x, y: Left end, and the base line.
+        words: The token, readable.
+        fill, stroke, ink: Colours.
+        size: Of the text.
+        weight: Of the border.
+        strike: A colour to strike it through with.
+    """
+    inner = len(words) * size * MONO_WIDTH
+    width = inner + 10.0
+    parts = [
+        box(x, y - size, width, size + 6, fill=fill, stroke=stroke, radius=4, weight=weight),
+        text(x + 5, y, words, size=size, fill=ink, mono=True),
+    ]
+    if strike:
+        parts.append(line(x + 4, y - size * 0.33, x + 6 + inner, y - size * 0.33, strike, 2))
+    return "".join(parts), width
+
+
+_ZEROS: Final = re.compile(r"\.0(?=\D|$)")
+
+_COLOUR: Final[Mapping[Mark | None, tuple[str, float]]] = {
+    None: (SOFT, 1.2),
+    "past": (OK, 2.0),
+    "now": (NOW, 2.4),
+    "go": (NOW, 2.4),
+}
+
+
+def _head(edge: Routed) -> str:
+    """The arrow head at the end of a curve, as path data."""
+    points = [(float(a), float(b)) for a, b in re.findall(r"(-?[\d.]+),(-?[\d.]+)", edge.path)]
+    (bx, by), (tx, ty) = points[-2], points[-1]
+    length = math.hypot(tx - bx, ty - by) or 1.0
+    ux, uy = (tx - bx) / length, (ty - by) / length
+    corners = [
+        (tx + 4 * ux, ty + 4 * uy),
+        (tx - 4 * ux - 3.5 * uy, ty - 4 * uy + 3.5 * ux),
+        (tx - 4 * ux + 3.5 * uy, ty - 4 * uy - 3.5 * ux),
+    ]
+    return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in corners) + "Z"
+
+
+def _node(node: Node, at: Placed, mark: Mark | None) -> tuple[str, str]:
+    """A state's circles, without what `machine` says for all of them, and its label."""
+    if at.r <= 0:
+        return "", ""
+    ghost = node.kind == "ghost"
+    # It only leads on: drawn faintly unless it is lit.
+    faint = ' opacity="0.45"' if ghost and mark is None else ""
+    dash = ' stroke-dasharray="3 3"' if ghost else ""
+    look = {
+        None: "",
+        "past": f' stroke="{OK}" stroke-width="1.6"',
+    }.get(mark, f' stroke="{NOW}" stroke-width="2.4"')
+    fill = {None: "", "past": f' fill="{OK_PAPER}"'}.get(mark, f' fill="{NOW_PAPER}"')
+    where = f'<circle cx="{number(at.x)}" cy="{number(at.y)}"'
+    drawn = f'{where} r="{number(at.r)}"{fill}{look}{dash}{faint}/>'
+    if node.accepting:
+        drawn += f'{where} r="{number(at.r - 4)}" fill="none"{look}{dash}{faint}/>'
+    if node.title:
+        drawn = f"<g><title>{markup(node.title)}</title>{drawn}</g>"
+    if not node.label:
+        return drawn, ""
+    size = SIZE if len(node.label) <= 2 else 11.0
+    label = text(at.x, at.y + 4, node.label, size=size, anchor="middle", mono=True, named=False)
+    return drawn, f"<g{faint}>{label}</g>" if faint else label
+
+
+def machine(
+    figure: MachineFigure,
+    layout: Layout,
+    nodes: Mapping[str, Mark] | None = None,
+    edges: Mapping[str, Mark] | None = None,
+) -> str:
+    """A machine as SVG elements, in the layout's own coordinates.
+
+    Args:
+        figure: The machine.
+        layout: Its layout.
+        nodes, edges: What is lit.
+
+    Returns:
+        Elements without a surrounding ``<svg>``, in one group that says what their texts share.
+    """
+    lit_nodes, lit_edges = nodes or {}, edges or {}
+    parts: list[str] = []
+    start = next((n.id for n in figure.nodes if n.start and n.id in layout.nodes), None)
+    if start is not None:
+        at = layout.nodes[start]
+        left = at.x - at.r
+        arrow = Routed(
+            f"M{left - 23:.1f},{at.y:.1f} L{left - 4.5:.1f},{at.y:.1f}",
+            0.0,
+            0.0,
+            (left - 4.5, at.y),
+            (0.0, 0.0, 0.0, 0.0),
+            (0.0, 0.0, 0.0, 0.0),
+        )
+        parts.append(line(left - 23, at.y, left - 5, at.y, SOFT, 1.2))
+        parts.append(f'<path d="{_head(arrow)}" fill="{SOFT}"/>')
+    drawn = [edge for edge in figure.edges if edge.id in layout.edges]
+    # What is lit lies on top, where curves cross. Curves of one colour are one path: an element
+    # each would be half of the picture's bytes.
+    for colour, weight in dict.fromkeys(_COLOUR.values()):
+        routes = [layout.edges[e.id] for e in drawn if _COLOUR[lit_edges.get(e.id)][0] == colour]
+        if routes:
+            curves = "".join(_ZEROS.sub("", route.path) for route in routes)
+            heads = "".join(_head(route) for route in routes)
+            parts.append(
+                f'<path d="{curves}" stroke="{colour}" stroke-width="{weight}" fill="none"/>'
+                f'<path d="{heads}" fill="{colour}"/>'
+            )
+    for name, (x, y) in layout.returns:
+        mark = lit_edges.get(name)
+        colour = _COLOUR[mark][0]
+        parts.append(
+            f'<circle cx="{number(x)}" cy="{number(y)}" r="6" fill="{PAPER}" stroke="{colour}"/>'
+            f'<circle cx="{number(x)}" cy="{number(y)}" r="3" fill="none" stroke="{colour}"/>'
+        )
+    labels: list[str] = []
+    for edge in drawn:
+        route = layout.edges[edge.id]
+        if edge.label and (not route.tucked or edge.id in lit_edges):
+            labels.append(
+                text(route.x, route.y, edge.label, anchor="middle", mono=True, named=False)
+            )
+    if labels:
+        # A rim of paper, so that a label on a crossing curve stays readable.
+        rim = f'stroke="{PAPER}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+        parts.append(f"<g {rim}>{''.join(labels)}</g>")
+    nodes_drawn = [
+        _node(node, layout.nodes[node.id], lit_nodes.get(node.id))
+        for node in figure.nodes
+        if node.id in layout.nodes
+    ]
+    circles = "".join(drawn for drawn, _ in nodes_drawn)
+    parts.append(f'<g fill="{PAPER}" stroke="{SOFT}" stroke-width="1.3">{circles}</g>')
+    # The pointer reaches the circle below, whose title it shows.
+    parts.append(f'<g pointer-events="none">{"".join(label for _, label in nodes_drawn)}</g>')
+    return f'<g font-family="{MONO}" text-anchor="middle">{"".join(parts)}</g>'
+
+
+def window(
+    figure: MachineFigure,
+    layout: Layout,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    focus: Placed,
+    nodes: Mapping[str, Mark],
+    edges: Mapping[str, Mark],
+) -> tuple[str, float]:
+    """A drawing, or the part of it around a place where it does not fit.
+
+    Args:
+        figure, layout: The machine.
+        x, y: Where it goes.
+        width, height: The room.
+        focus: What must be in sight.
+        nodes, edges: What is lit.
+
+    Returns:
+        Elements, and the height used: no more than what is in sight needs.
+    """
+    w = min(layout.width, width)
+    left = min(max(focus.x - w * 0.5, 0.0), layout.width - w)
+    tops: list[float] = [focus.y - focus.r]
+    bottoms: list[float] = [focus.y + focus.r]
+    seen: dict[str, Routed] = {}
+    for node in layout.nodes.values():
+        if left - node.r < node.x < left + w + node.r:
+            tops.append(node.y - node.r)
+            bottoms.append(node.y + node.r)
+    for name, edge in layout.edges.items():
+        if edge.reach[2] >= left and edge.reach[0] <= left + w:
+            seen[name] = edge
+            # A long arc leaves the window; what of it is inside decides.
+            whole = edge.reach[0] >= left - 4 and edge.reach[2] <= left + w + 4
+            if whole or name in edges:
+                tops += [edge.reach[1], edge.box[1]]
+                bottoms += [edge.reach[3], edge.box[3]]
+    top, bottom = min(tops) - 6, max(bottoms) + 6
+    if bottom - top > height:
+        middle = min(max(focus.y, top + height / 2), bottom - height / 2)
+        top, bottom = middle - height / 2, middle + height / 2
+    inside = {
+        name: node
+        for name, node in layout.nodes.items()
+        if left - 40 < node.x < left + w + 40 and top - 40 < node.y < bottom + 40
+    }
+    near = {
+        name: edge
+        for name, edge in seen.items()
+        if min(edge.reach[1], edge.box[1]) < bottom and max(edge.reach[3], edge.box[3]) > top
+    }
+    part = Layout(layout.width, layout.height, inside, near, layout.returns, layout.engine)
+    content = machine(figure, part, nodes, edges)
+    view = f"{number(left)} {number(top)} {number(w)} {number(bottom - top)}"
+    used = bottom - top
+    return (
+        f'<svg x="{number(x)}" y="{number(y)}" width="{number(w)}" height="{number(used)}" '
+        f'viewBox="{view}" overflow="hidden">{content}</svg>'
+    ), used
+
+
+def document(width: float, height: float, title: str, parts: Iterable[str]) -> str:
+    """A whole picture.
+
+    Args:
+        width, height: In pixels.
+        title: What it shows, for those who cannot see it.
+        parts: Elements.
+    """
+    size = f"{number(width)} {number(height)}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{number(width)}" '
+        f'height="{number(height)}" font-family="{SANS}" font-size="{number(SIZE)}" fill="{INK}" '
+        f'xml:space="preserve" role="img">'
+        f"<title>{markup(title)}</title>"
+        f"{box(0, 0, width, height, fill=PAPER)}{''.join(parts)}</svg>"
+    )
+
+
+def machine_svg(
+    figure: MachineFigure,
+    layout: Layout,
+    nodes: Mapping[str, Mark] | None = None,
+    edges: Mapping[str, Mark] | None = None,
+) -> str:
+    """One machine as a picture of its own; see `machine`."""
+    title = f"{figure.name.replace('_', ' ')}: {figure.caption}"
+    height = max(layout.height, 2 * RADIUS)
+    return document(layout.width, height, title, [machine(figure, layout, nodes, edges)])

@@ -1,0 +1,152 @@
+"""The detokenizing FST T_V as a figure: token ids in, bytes out, restricted to a few tokens.
+
+Nobody can look at 310,695 arcs. The figure holds the tokens that matter at a step and those that
+the user adds, and says how many of how many; the composition always uses all. A state is a proper
+prefix of a token (Koo, Liu & He 2024, Algorithm 1, with prefixes shared); an arc inside writes a
+byte and reads nothing, the last arc of a token reads its id and goes back to the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from explorer.decoding.trace.trace import Trace
+from explorer.vocabulary import Vocabulary
+from widgets.figures.drawing.labels import byte_text, shorten, token_text
+from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node
+
+TOKENS_SHOWN: Final = 10
+"""How many tokens a step shows, the user's own not counted."""
+
+
+def relevant_tokens(
+    trace: Trace, k: int, also: Iterable[int] = (), most: int = TOKENS_SHOWN
+) -> tuple[int, ...]:
+    """The tokens that matter at a position: what was taken, then the likeliest allowed and masked.
+
+    Args:
+        trace: The record.
+        k: A position.
+        also: Ids that the user asked for; always in it.
+        most: How many others at most.
+
+    Returns:
+        Ids of text tokens, each once.
+    """
+    position = trace.positions[k]
+    taken = [trace.steps[k].token] if k < len(trace.steps) else []
+    found = position.distribution
+    likely = [] if found is None else [entry.token for entry in found.candidates]
+    listed = list(dict.fromkeys(taken + likely))[:most]
+    return tuple(
+        token
+        for token in dict.fromkeys([*also, *listed])
+        if trace.tokens.data.get(token) or token in also
+    )
+
+
+def prefix_node(data: bytes) -> str:
+    """The node of a prefix.
+
+    Example:
+        >>> prefix_node(b""), prefix_node(b"fo")
+        ('t', 't666f')
+    """
+    return f"t{data.hex()}"
+
+
+def _prefix_label(data: bytes) -> str:
+    text = data.decode(errors="replace")
+    if len(text) > 3 or "\ufffd" in text or not text.isprintable():
+        return ""
+    return text.replace(" ", "␣")
+
+
+def detokenizing_figure(vocabulary: Vocabulary, tokens: Iterable[int]) -> MachineFigure:
+    """T_V over some tokens.
+
+    Args:
+        vocabulary: All tokens.
+        tokens: The ids to show; those that are no text are left out.
+
+    Returns:
+        Nodes ``t`` and ``t<prefix in hexadecimal>``. Edges back to the root carry their tokens.
+
+    Example:
+        >>> toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
+        >>> figure = detokenizing_figure(toy, range(5))
+        >>> figure.caption, [edge.label for edge in figure.edges if edge.target == "t"]
+        ('all 5 tokens shown', ['f : f', 'foo : o   for : r', 'food : d', 'oo : o'])
+    """
+    shown: dict[int, bytes] = {}
+    for token in dict.fromkeys(tokens):
+        data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
+        if data is not None:
+            shown[token] = data
+    prefixes = {data[:end] for data in shown.values() for end in range(len(data))}
+    prefixes.add(b"")
+    order = sorted(prefixes)
+    nodes = [
+        Node(
+            prefix_node(prefix),
+            "r" if not prefix else _prefix_label(prefix),
+            "prefix" if prefix else "root",
+            accepting=not prefix,
+            start=not prefix,
+            title=f"after the bytes {prefix.hex(' ').upper()}" if prefix else "between two tokens",
+        )
+        for prefix in order
+    ]
+    edges: list[Edge] = []
+    for prefix in order:
+        ends = [t for t, data in shown.items() if data[:-1] == prefix]
+        if prefix:
+            byte = prefix[-1]
+            edges.append(
+                Edge(
+                    prefix_node(prefix[:-1]),
+                    prefix_node(prefix),
+                    f"ε : {byte_text(byte)}",
+                    f"reads nothing, writes the byte {byte:02X}",
+                    1,
+                    ((byte, byte),),
+                )
+            )
+        if ends:
+            edges.append(_last(vocabulary, prefix, ends))
+    total = _texts(vocabulary)
+    complete = len(shown) == total
+    caption = (
+        f"all {total:,} tokens shown"
+        if complete
+        else f"{len(shown):,} of {total:,} tokens; the composition uses all"
+    )
+    return MachineFigure("detokenizing_fst", caption, complete, tuple(nodes), tuple(edges))
+
+
+@lru_cache(maxsize=8)
+def _texts(vocabulary: Vocabulary) -> int:
+    """How many tokens are text; asked at every step, and counting them takes milliseconds."""
+    return sum(data is not None for data in vocabulary.tokens)
+
+
+def _last(vocabulary: Vocabulary, prefix: bytes, ends: list[int]) -> Edge:
+    """The arc that reads the ids of tokens with one prefix and writes their last bytes."""
+    words = [
+        f"{shorten(token_text(vocabulary, token), 14)} : {byte_text(data[-1])}"
+        for token in ends
+        if (data := vocabulary.tokens[token]) is not None
+    ]
+    label = "   ".join(words[:2]) + (f"   +{len(words) - 2}" if len(words) > 2 else "")
+    read = ", ".join(token_text(vocabulary, token) for token in ends)
+    return Edge(
+        prefix_node(prefix),
+        prefix_node(b""),
+        label,
+        f"reads {read}, writes the last byte",
+        len(ends),
+        None,
+        tuple(ends),
+    )

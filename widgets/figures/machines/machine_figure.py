@@ -1,0 +1,238 @@
+"""A machine as a drawing sees it: nodes and edges with words, before anyone has placed them.
+
+The three machines of the pipeline become three values of one type, so that one renderer, one
+layout, one table for screen readers and one snapshot serve them all. Names tie them together: the
+character state 7 is the node ``c7``; a token state carries the name of the character state that
+it is, ``q7``; a prefix of the detokenizing FST is ``t`` and its bytes in hexadecimal, its root
+``t``. An edge is named by its ends, ``c0-c7``, because arcs between the same two states are one
+edge.
+
+Everything is data; the labels hold token text, which is no markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from explorer.errors import ExplorerError
+
+NodeKind = Literal["state", "dot", "ghost", "prefix", "root", "done"]
+"""A state; a state in the middle of a character; a character state that is no token state; a prefix
+of tokens; the root of the detokenizing FST; the end of the text."""
+
+MachineName = Literal["character_fsa", "detokenizing_fst", "token_dfa", "stage"]
+
+WHOLE: Final = 300
+"""Up to so many nodes a machine is drawn whole without being asked."""
+
+WHOLE_ON_REQUEST: Final = 2_000
+"""Up to so many nodes a machine is drawn whole at all."""
+
+GROUPED: Final = 100
+"""Up to so many edges, each travels with the token classes that it opens into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A state.
+
+    Args:
+        id: Its name, see above.
+        label: What stands in the circle.
+        kind: How it is drawn.
+        accepting: Whether it has a double ring.
+        start: Whether the start arrow points at it.
+        title: What it expects, as a clause.
+    """
+
+    id: str
+    label: str
+    kind: NodeKind = "state"
+    accepting: bool = False
+    start: bool = False
+    title: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values."""
+        return {
+            "id": self.id,
+            "label": self.label,
+            "kind": self.kind,
+            "accepting": self.accepting,
+            "start": self.start,
+            "title": self.title,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TokenGroup:
+    """One token class on an edge.
+
+    Args:
+        token_class: The class.
+        count: How many ids it has.
+        label: Some of them in words.
+        tokens: Some of their ids.
+    """
+
+    token_class: int
+    count: int
+    label: str
+    tokens: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values."""
+        return {
+            "class": self.token_class,
+            "count": self.count,
+            "label": self.label,
+            "tokens": list(self.tokens),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """All arcs between two states.
+
+    Args:
+        source, target: Node ids.
+        label: Short words.
+        title: The same at length.
+        count: How many characters, bytes or tokens.
+        bytes: Intervals of bytes that it reads, in the character FSA in byte form.
+        tokens: Ids that are shown of it.
+        groups: Its token classes, the largest first; cut after some, see ``num_groups``.
+        num_groups: How many token classes it has.
+    """
+
+    source: str
+    target: str
+    label: str
+    title: str
+    count: int
+    bytes: tuple[tuple[int, int], ...] | None = None
+    tokens: tuple[int, ...] | None = None
+    groups: tuple[TokenGroup, ...] = ()
+    num_groups: int = 0
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return f"{self.source}-{self.target}"
+
+    @property
+    def token_class(self) -> int | None:
+        """The token class, where it has exactly one."""
+        return self.groups[0].token_class if self.num_groups == 1 and self.groups else None
+
+    def to_dict(self, *, groups: bool = True) -> dict[str, object]:
+        """As plain values.
+
+        Args:
+            groups: With the token classes that it opens into, where there are several.
+        """
+        found: dict[str, object] = {
+            "id": self.id,
+            "source": self.source,
+            "target": self.target,
+            "label": self.label,
+            "title": self.title,
+            "count": self.count,
+            "bytes": None if self.bytes is None else [list(pair) for pair in self.bytes],
+            "tokens": None if self.tokens is None else list(self.tokens),
+            "class": self.token_class,
+        }
+        if self.num_groups > 1:
+            found["num_groups"] = self.num_groups
+            if groups:
+                found["groups"] = [group.to_dict() for group in self.groups]
+        return found
+
+
+@dataclass(frozen=True)
+class MachineFigure:
+    """A machine to be drawn.
+
+    Args:
+        name: Which machine.
+        caption: What of it is shown, in words.
+        complete: Whether that is all of it.
+        nodes, edges: What is drawn.
+        alias: Nodes that stand for others: a state that is not drawn, and the node that is.
+
+    Raises:
+        ExplorerError: Two nodes or two edges have one name, or an edge leads to no node.
+    """
+
+    name: MachineName
+    caption: str
+    complete: bool
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    alias: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        known = {node.id for node in self.nodes}
+        named = {edge.id for edge in self.edges}
+        loose = [e.id for e in self.edges if e.source not in known or e.target not in known]
+        if len(known) < len(self.nodes) or len(named) < len(self.edges) or loose:
+            raise ExplorerError(
+                f"The figure {self.name} has doubled names, or edges without ends: {loose[:3]}.",
+                remedy="Give every node one name and every pair of nodes one edge.",
+                evidence={"nodes": len(self.nodes), "edges": len(self.edges), "loose": loose[:3]},
+            )
+
+    def node_of(self, name: str) -> str:
+        """The node that stands for a state; itself where it is drawn."""
+        return self.alias.get(name, name)
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values for JSON, as the page reads them.
+
+        With more than `GROUPED` edges they come without their token classes; those of one state are
+        `widgets.figures.machines.token_dfa.state_edges`.
+        """
+        groups = len(self.edges) <= GROUPED
+        return {
+            "name": self.name,
+            "caption": self.caption,
+            "complete": self.complete,
+            "nodes": [node.to_dict() for node in self.nodes],
+            "edges": [edge.to_dict(groups=groups) for edge in self.edges],
+            "alias": dict(self.alias),
+        }
+
+    def to_rows(self) -> list[tuple[str, str, str, int]]:
+        """The machine as a table: source, target, what is on the edge, how many.
+
+        What a keyboard or a screen reader walks in place of the drawing.
+        """
+        labels = {node.id: node.label or node.title for node in self.nodes}
+        return [
+            (labels[edge.source], labels[edge.target], edge.title or edge.label, edge.count)
+            for edge in self.edges
+        ]
+
+
+def check_size(count: int, *, whole: bool = False) -> bool:
+    """Whether a machine of so many states is drawn whole.
+
+    Args:
+        count: How many states.
+        whole: The user asked for the whole.
+
+    Returns:
+        ``False``: draw the path so far and the arcs ahead (`widgets.figures.machines.ahead`).
+
+    Raises:
+        ExplorerError: The whole was asked for and is too large to be read.
+    """
+    if whole and count > WHOLE_ON_REQUEST:
+        raise ExplorerError(
+            f"The machine has {count:,} states; above {WHOLE_ON_REQUEST:,} none is drawn whole.",
+            remedy="Follow the path with the arcs ahead, or walk the machine as a table.",
+            evidence={"states": count, "limit": WHOLE_ON_REQUEST},
+        )
+    return whole or count <= WHOLE

@@ -1,0 +1,147 @@
+"""The token strip: prompt and output as boxed tokens, with marks for how each came about.
+
+Tokens are boxed so that spaces and punctuation can be told from prose. Surprisal, -log2 of the
+model's own probability, has a scale of its own. *Forced* means that one token was allowed, not
+that one was likely; *intervention* means that the model's first choice was masked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from explorer.automata.detokenizing import readable
+from explorer.decoding.stepping.session import Session
+from explorer.decoding.trace.records import Step
+from explorer.decoding.trace.trace import Trace
+from explorer.tokens.token_dfa import TokenDFA
+from explorer.vocabulary import Vocabulary
+from widgets.figures.drawing.labels import token_text
+from widgets.figures.panels.distribution import reason_at, table_text
+
+FULL_SURPRISAL: Final = 8.0
+"""Bits at which the scale is full."""
+
+PROMPT_TOKENS: Final = 400
+"""How many prompt tokens are shown, the last ones; the number of those left out is said."""
+
+
+def surprisal(step: Step) -> float | None:
+    """-log2 of the model's probability of a step, in bits; ``None`` where it is not known."""
+    if step.log_prob_model is None or not math.isfinite(step.log_prob_model):
+        return None
+    return max(0.0, -step.log_prob_model / math.log(2))
+
+
+def shade(bits: float | None) -> float:
+    """A surprisal as a place on the scale, 0 to 1."""
+    return 0.0 if bits is None else min(bits / FULL_SURPRISAL, 1.0)
+
+
+def strip_token(trace: Trace, k: int) -> dict[str, object]:
+    """One output token as the strip shows it; see `strip_packet`.
+
+    A line has hundreds of them and stays in the notebook, so what is usual is left out: ``forced``,
+    ``intervention`` and ``eos`` are there where they are true, ``by`` where it is not the sampler.
+
+    Example:
+        >>> from explorer.decoding.stepping.session import Session
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> session = Session(ToyModel(), toy_constraint())
+        >>> step = session.step(4)
+        >>> token = strip_token(session.trace, 0)
+        >>> token["id"], token["text"], token["by"], "eos" in token
+        (4, 'food', 'user', False)
+    """
+    step = trace.steps[k]
+    bits = surprisal(step)
+    found: dict[str, object] = {
+        "id": step.token,
+        "text": table_text(trace, step.token),
+        "surprisal": None if bits is None else round(bits, 3),
+    }
+    if step.chosen_by != "sampler":
+        found["by"] = step.chosen_by
+    marks = {
+        "forced": step.forced,
+        "intervention": step.intervention,
+        "eos": step.token in trace.tokens.eos_ids,
+    }
+    return found | {name: True for name, there in marks.items() if there}
+
+
+def rejected_token(trace: Trace, dfa: TokenDFA | None = None) -> dict[str, object] | None:
+    """The token of a run from elsewhere that the constraint does not allow; the finding of it.
+
+    Args:
+        trace: The record.
+        dfa: Its token DFA, for the reason.
+
+    Returns:
+        ``id``, ``text``, ``at`` (how many tokens stand before it), ``reason`` in a few words, and
+        ``unread``, how many ids came after it; ``None`` if all was allowed.
+
+    Example:
+        >>> from explorer.decoding.stepping.session import Session
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> run = Session.from_ids(ToyModel().vocabulary, toy_constraint(), [2, 3, 0, 0])
+        >>> rejected_token(run.trace, run.dfa)
+        {'id': 3, 'text': 'for', 'at': 1, 'reason': 'r: expects o', 'unread': 2}
+    """
+    found = trace.rejection
+    if found is None:
+        return None
+    text = table_text(trace, found.token)
+    reason = reason_at(trace.positions[found.index], found.token, dfa)
+    return {
+        "id": found.token,
+        "text": text,
+        "at": found.index,
+        "reason": reason,
+        "unread": len(trace.unread),
+    }
+
+
+def strip_packet(
+    trace: Trace, vocabulary: Vocabulary | None = None, forks: Iterable[Session | Trace] = ()
+) -> dict[str, object]:
+    """Prompt, output and forks.
+
+    Args:
+        trace: The record.
+        vocabulary: All tokens, for the prompt; without it the prompt is one box of text.
+        forks: Other ways that were gone; each is a row of its own.
+
+    Returns:
+        Plain values for JSON. A fork holds ``from``, the position where it leaves this line, and
+        its tokens from there on.
+    """
+    shown = trace.prompt_ids[-PROMPT_TOKENS:]
+    prompt: list[dict[str, object]]
+    if vocabulary is not None:
+        prompt = [{"id": token, "text": token_text(vocabulary, token)} for token in shown]
+    else:
+        given = trace.prompt if isinstance(trace.prompt, str) else ""
+        prompt = [{"id": None, "text": readable(given.encode(errors="replace"))}] if given else []
+    rows: list[dict[str, object]] = []
+    for fork in forks:
+        other = fork.trace if isinstance(fork, Session) else fork
+        common = 0
+        for one, two in zip(trace.ids, other.ids, strict=False):
+            if one != two:
+                break
+            common += 1
+        rows.append(
+            {
+                "from": common,
+                "tokens": [strip_token(other, j) for j in range(common, len(other.steps))],
+            }
+        )
+    return {
+        "prompt": prompt,
+        "prompt_left_out": len(trace.prompt_ids) - len(shown),
+        "tokens": [strip_token(trace, j) for j in range(len(trace.steps))],
+        "forks": rows,
+        "finished": trace.finished,
+    }

@@ -1,0 +1,249 @@
+"""`Compare`: two constraints, or two samplers, or both, side by side on one prompt.
+
+The two lines share their steps: both are at the same position, except that a line which has ended
+stays at its end. Both draw with the same random number at the same position, so what differs
+between them is the constraint or the sampler and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, cast
+
+import traitlets
+
+from explorer.automata.constraint import Constraint
+from explorer.decoding.models.load import load_model
+from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
+from explorer.errors import ExplorerError
+from explorer.tokens.token_dfa import TokenDFA
+from widgets.cursor import Cursor
+from widgets.dialogue.answering import Answer, Answering, Message
+from widgets.dialogue.controller import Controller
+from widgets.dialogue.editing import COMPILE
+from widgets.dialogue.wire import Wire
+from widgets.toy import ToyModel
+from widgets.views import bundle
+from widgets.views.view import SIZES, checked_size, warm
+
+SHOWN: Final = ("place", "machine", "editor", "sampler", "line", "position")
+"""What a column is told, each as a trait of its own that begins with the side's name."""
+
+MOST_TOKENS: Final = 256
+"""How many tokens one request of the page may ask for."""
+
+_WRITTEN: Final = ("text", "pattern", "report")
+
+
+def _packet() -> traitlets.Dict[str, Any]:
+    return traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+
+
+class Compare(Answering):
+    """Two lines side by side.
+
+    Args:
+        lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset.
+        left: What the text on the left must be; ``None`` for anything.
+        right: What the text on the right must be; ``None`` for anything.
+        prompt: A text that both go on with.
+        left_sampler: How a token is chosen on the left; default greedy.
+        right_sampler: How a token is chosen on the right; default greedy.
+        seed: Of the random numbers of both.
+        top_k: How many tokens of each distribution are shown.
+        size: ``"projector"`` for larger text and marks.
+
+    Example:
+        >>> from explorer.automata.constraint import regex
+        >>> both = Compare(None, regex("(foo)+d"), regex("(foo)+"))
+        >>> both.step(3)
+        >>> both.left.session.text, both.right.session.text
+        ('foofoofood', 'foofoofoo')
+        >>> both.jump(1)
+        >>> both.left_position["allowed"], both.right_position["allowed"]
+        (3, 3)
+    """
+
+    _esm = bundle.module("compare")
+    _css = bundle.style()
+
+    about = traitlets.Unicode("").tag(sync=True)
+    vocabulary = _packet()
+    size = traitlets.Enum(SIZES, "normal").tag(sync=True)
+    left_place = traitlets.Unicode("").tag(sync=True)
+    left_machine = _packet()
+    left_editor = _packet()
+    left_sampler = _packet()
+    left_line = _packet()
+    left_position = _packet()
+    right_place = traitlets.Unicode("").tag(sync=True)
+    right_machine = _packet()
+    right_editor = _packet()
+    right_sampler = _packet()
+    right_line = _packet()
+    right_position = _packet()
+
+    _stops: tuple[Callable[[], None], ...] = ()  # What is refused is closed all the same.
+
+    def __init__(
+        self,
+        lm: LanguageModel | str | None = None,
+        left: Constraint | TokenDFA | None = None,
+        right: Constraint | TokenDFA | None = None,
+        prompt: str = "",
+        *,
+        left_sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+        right_sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+        seed: int = 0,
+        top_k: int = 10,
+        size: str = "normal",
+    ) -> None:
+        warm()
+        model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
+
+        def controller(rule: Constraint | TokenDFA | None, sampler: Sampler) -> Controller:
+            session = Session(
+                model, rule, prompt, sampler=sampler, seed=seed, top_k=top_k, budget=COMPILE
+            )
+            return Controller.of(Cursor(session), top_k=top_k)
+
+        self._sides = {
+            "left": controller(left, left_sampler),
+            "right": controller(right, right_sampler),
+        }
+        self._wires = {side: Wire() for side in self._sides}
+        super().__init__(size=checked_size(size))
+        self.on_msg(self._receive)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
+        self._stops = tuple(
+            found.follow(partial(self._show, side)) for side, found in self._sides.items()
+        )
+
+    @property
+    def left(self) -> Cursor:
+        """The place on the left; other views can show it too."""
+        return self._sides["left"].cursor
+
+    @property
+    def right(self) -> Cursor:
+        """The place on the right; other views can show it too."""
+        return self._sides["right"].cursor
+
+    @property
+    def index(self) -> int:
+        """The position: that of the line which is farther."""
+        return max(self.left.session.index, self.right.session.index)
+
+    def close(self) -> None:
+        """End the widget; the cursors no longer tell it."""
+        for stop in self._stops:
+            stop()
+        super().close()
+
+    def step(self, tokens: int = 1) -> None:
+        """Both lines on, each by its own tokens; a line that has ended stays.
+
+        Args:
+            tokens: How many.
+        """
+        with self.left.lock, self.right.lock:
+            self._go(self.index + tokens)
+
+    def take(self, side: str, token: int, *, both: bool = False) -> None:
+        """One token on, with a token of the user's on one side; the other takes its own.
+
+        Args:
+            side: ``"left"`` or ``"right"``.
+            token: The id.
+            both: Take it on the other side too, if it is allowed there.
+
+        Raises:
+            ExplorerError: The token is not allowed on that side.
+        """
+        with self.left.lock, self.right.lock:
+            to = self.index + 1
+            cursor = self._sides[side].cursor
+            other = self.right if cursor is self.left else self.left
+            cursor.step(token)
+            if both and not other.session.finished and bool(other.session.allowed()[token]):
+                other.step(token)
+            self._go(to)
+
+    def jump(self, k: int) -> None:
+        """To a position; a line that ended before it stays at its end.
+
+        Args:
+            k: 0 or more.
+        """
+        if k < 0:
+            raise ExplorerError(f"There is no position {k}.", remedy="Give 0 or more.")
+        with self.left.lock, self.right.lock:
+            self._go(k)
+
+    def _go(self, k: int) -> None:
+        for cursor in (self.left, self.right):
+            ahead = k - cursor.session.index
+            if ahead < 0:
+                cursor.jump(k)
+            elif ahead and not cursor.session.finished:
+                cursor.run(ahead)
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """As every widget has it; of a line that goes out again, what changed of it.
+
+        Args:
+            key: Names of traits; default all, and then the whole lines.
+            drop_defaults: Leave out what is as it was at first.
+        """
+        untyped: Any = super()
+        state: dict[str, Any] = untyped.get_state(key, drop_defaults)
+        for side, wire in self._wires.items():
+            name = f"{side}_line"
+            if name in state:
+                line = getattr(self, name)
+                state[name] = wire.whole(line) if key is None else wire.step(line)
+        return state
+
+    # --- the page -------------------------------------------------------------------------------
+
+    def _show(self, side: str, state: Mapping[str, Any]) -> None:
+        with self.hold_sync():
+            self.about, self.vocabulary = state["about"], state["vocabulary"]
+            for name in SHOWN:
+                value = state[name]
+                if name == "editor":
+                    value = {key: value[key] for key in _WRITTEN}
+                self.set_trait(f"{side}_{name}", value)
+
+    @contextmanager
+    def _inside(self) -> Generator[None]:
+        with self.left.lock, self.right.lock, self.hold_sync():
+            yield
+
+    def _answer(self, content: Message) -> Answer:
+        kind, side = content.get("type"), content.get("side")
+        match kind:
+            case "take":
+                self.take(str(side), int(content["token"]), both=bool(content.get("both")))
+            case "step":
+                self.step()
+            case "jump":
+                self.jump(int(content["k"]))
+            case "run":
+                self.step(min(int(content["tokens"]), MOST_TOKENS))
+                return {"stopped": all(one.session.finished for one in self._sides.values())}
+            case "play":
+                self.left.playing = self.right.playing = bool(content["on"])
+            case "line" if side in self._sides:  # The page came later, or missed a change.
+                return {"line": self._wires[str(side)].whole(getattr(self, f"{side}_line"))}
+            case _:
+                if side not in self._sides:
+                    raise ExplorerError(f"The page asked for {kind!r}, which is not known.")
+                return self._sides[str(side)].answer(content)
+        return {}
+
+
+__all__ = ["Compare"]

@@ -1,0 +1,162 @@
+"""The parts of the explorer, each as a widget of its own.
+
+A part takes what `Explorer` takes. Two on one cursor follow each other, and so do a part and
+an explorer; a token that is pointed at in one is lit in the others.
+
+    from widgets import Explorer, Machines, Stepper
+    steps = Stepper()
+    steps                               # in one cell
+    Machines(cursor=steps.cursor)       # in another
+"""
+
+from __future__ import annotations
+
+from widgets.views import bundle
+from widgets.views.view import View
+
+
+class ConstraintEditor(View):
+    """What the text must be: prompt and constraint, compiled while one types.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> editor = ConstraintEditor()
+        >>> editor.editor["text"], editor.editor["pattern"]
+        ('(foo)+d', '(foo)+d')
+    """
+
+    _esm = bundle.module("editor")
+    _sent = ("editor",)
+
+
+class Stepper(View):
+    """To start, back, step, play, to the end, fork, reset; by buttons and keys.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> steps = Stepper()
+        >>> mask = Mask(cursor=steps.cursor)
+        >>> steps.cursor.step().text, mask.position["k"]
+        ('foo', 1)
+    """
+
+    _esm = bundle.module("stepper")
+
+
+class TokenStrip(View):
+    """The tokens of prompt and output, each in its box; a click goes there.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> strip = TokenStrip()
+        >>> _ = strip.cursor.step()
+        >>> [token["text"] for token in strip.line["strip"]["tokens"]]
+        ['foo']
+    """
+
+    _esm = bundle.module("strip")
+
+
+class Distribution(View):
+    """The model's probabilities at the position, and what the mask makes of them.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> shown = Distribution()
+        >>> {bar["text"]: bar["allowed"] for bar in shown.position["top"]}["for"]
+        False
+    """
+
+    _esm = bundle.module("distribution")
+
+
+class Mask(View):
+    """The vocabulary as a bitmap: which tokens are allowed at the position.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> Mask().position["allowed"]
+        3
+    """
+
+    _esm = bundle.module("mask")
+    _sent = ("history",)
+
+
+class Machines(View):
+    """The character FSA, the detokenizing FST and the token DFA, lit together.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> machines = Machines()
+        >>> _ = machines.cursor.step()
+        >>> machines.line["states"], machines.position["path"]
+        ([0, 3], [0, 1, 2, 3])
+    """
+
+    _esm = bundle.module("machines")
+
+
+class OverTime(View):
+    """Allowed tokens, feasible mass, entropy and the chosen probability at every position.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> chart = OverTime()
+        >>> _ = chart.cursor.step()
+        >>> chart.line["history"]["allowed"]
+        [3, 3]
+    """
+
+    _esm = bundle.module("over_time")
+    _sent = ("history",)
+
+
+class Reasons(View):
+    """Why the rest is masked: a dozen groups of tokens, and the traps of the constraint.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> reasons = Reasons()
+        >>> later = reasons.controller.answer({"type": "reasons", "k": 0})
+        >>> found = later.work()()["reasons"]
+        >>> found["allowed"], [group["reason"] for group in found["groups"]][0]
+        (3, 'expects o, offered a letter')
+    """
+
+    _esm = bundle.module("reasons")
+
+
+class SamplerControls(View):
+    """Temperature and filters; a change keeps the tokens that were chosen.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> SamplerControls().sampler["temperature"]
+        0.0
+    """
+
+    _esm = bundle.module("sampler")
+    _sent = ("sampler",)
+
+
+__all__ = [
+    "ConstraintEditor",
+    "Distribution",
+    "Machines",
+    "Mask",
+    "OverTime",
+    "Reasons",
+    "SamplerControls",
+    "Stepper",
+    "TokenStrip",
+]

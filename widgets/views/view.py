@@ -1,0 +1,207 @@
+"""What the widgets on a cursor have in common.
+
+A widget only wires: it sends the place that its controller works out, each part under the name of a
+trait, and of what it has sent before only what changed. Large things are asked for by the page, and
+are not kept in a saved notebook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any, ClassVar, Final, cast
+
+import traitlets
+
+from explorer.arguments import wrong
+from explorer.automata.constraint import Constraint
+from explorer.decoding.models.load import load_model
+from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.session import Session
+from explorer.decoding.trace.trace import Trace
+from explorer.tokens.compile import compile
+from explorer.tokens.token_dfa import TokenDFA
+from widgets import kinds
+from widgets.cursor import Cursor
+from widgets.dialogue.answering import Answer, Answering, Message
+from widgets.dialogue.controller import Controller, nothing
+from widgets.dialogue.editing import COMPILE
+from widgets.dialogue.page import PageData
+from widgets.dialogue.wire import Wire
+from widgets.toy import ToyModel, toy_constraint
+from widgets.views import bundle
+
+SIZES: Final = ("normal", "projector")
+"""How large a widget is drawn."""
+
+
+class View(Answering):
+    """A widget on a cursor. Each part of the explorer is one, and so is the explorer.
+
+    Args:
+        lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset,
+            which needs none.
+        constraint: What the text must be; with a model ``None`` starts with a quoted text.
+        prompt: A text to go on with.
+        cursor: Show this place instead, with others that show it too; the first three arguments
+            and those of the session are then left aside.
+        sampler: How a token is chosen; default greedy.
+        seed: Of the random numbers.
+        max_tokens: The token budget; see `Session`.
+        top_k: How many tokens of each distribution are shown.
+        size: ``"projector"`` for larger text and marks.
+    """
+
+    _css = bundle.style()
+    _sent: ClassVar[tuple[str, ...]] = ()
+    """What this widget's page is told besides the place itself: names of traits, ``"history"``."""
+
+    _stop: Callable[[], None] = staticmethod(nothing)  # What is refused is closed all the same.
+
+    place = traitlets.Unicode("").tag(sync=True)
+    about = traitlets.Unicode("").tag(sync=True)
+    machine = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    vocabulary = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    position = traitlets.Dict(cast("dict[str, Any]", {}), allow_none=True).tag(sync=True)
+    line = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    editor = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    sampler = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    size = traitlets.Enum(SIZES, "normal").tag(sync=True)
+
+    def __init__(
+        self,
+        lm: LanguageModel | str | None = None,
+        constraint: Constraint | TokenDFA | None = None,
+        prompt: str = "",
+        *,
+        cursor: Cursor | None = None,
+        sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+        seed: int = 0,
+        max_tokens: int | None = None,
+        top_k: int = 10,
+        size: str = "normal",
+    ) -> None:
+        warm()
+        if cursor is None:
+            model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
+            if constraint is None:
+                toy = isinstance(model, ToyModel)
+                constraint = toy_constraint() if toy else kinds.build("regex", '"[a-zA-Z ,.]*"')
+            session = Session(
+                model,
+                constraint,
+                prompt,
+                sampler=sampler,
+                seed=seed,
+                max_tokens=max_tokens,
+                top_k=top_k,
+                budget=COMPILE,
+            )
+            cursor = Cursor(session)
+        self.controller = Controller.of(cursor, top_k=top_k)
+        self._wire = Wire()
+        super().__init__(size=checked_size(size))
+        self.on_msg(self._receive)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
+        self._stop = self.controller.follow(self._show)
+
+    @property
+    def cursor(self) -> Cursor:
+        """The place that is shown; pass it to another view to show it there too."""
+        return self.controller.cursor
+
+    @property
+    def session(self) -> Session:
+        """The current line."""
+        return self.cursor.session
+
+    @property
+    def trace(self) -> Trace:
+        """The record up to the cursor."""
+        return self.session.trace
+
+    @property
+    def page_data(self) -> PageData:
+        """What the page can be told about the current line's machine and model."""
+        return self.controller.page_data
+
+    def figure(self) -> Any:
+        """The whole line as a plotly figure, which a cell displays.
+
+        Raises:
+            MissingDependency: plotly is not installed.
+        """
+        from widgets.figures.panels.plotly_figure import trace_figure
+
+        return trace_figure(self.cursor.full_trace())
+
+    def close(self) -> None:
+        """End the widget; the cursor no longer tells it."""
+        self._stop()
+        super().close()
+
+    def refresh(self) -> None:
+        """Send the present place once more; a user need not, the cursor tells of every move."""
+        with self.cursor.lock:
+            self._show(self.controller.state())
+
+    def _show(self, state: Mapping[str, Any]) -> None:
+        """Send a place. The position goes last, for it is drawn with what came before it."""
+        for name in ("place", "vocabulary", "machine", *self._sent):
+            if name != "history":
+                self._set(name, state[name])
+        line: dict[str, Any] = state["line"]
+        if "history" not in self._sent:
+            line = {name: value for name, value in line.items() if name != "history"}
+        with self.hold_sync():
+            self.line = line
+            self.position = state["position"]
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """As every widget has it; of a line that goes out again, what changed of it.
+
+        Args:
+            key: Names of traits; default all, and then the whole line.
+            drop_defaults: Leave out what is as it was at first.
+        """
+        untyped: Any = super()
+        state: dict[str, Any] = untyped.get_state(key, drop_defaults)
+        if "line" in state:
+            with self.cursor.lock:
+                wire, line = self._wire, self.line
+                state["line"] = wire.whole(line) if key is None else wire.step(line)
+        return state
+
+    def _set(self, name: str, value: object) -> None:
+        """Send a trait only if it says something new."""
+        if getattr(self, name) != value:
+            self.set_trait(name, value)
+
+    def _answer(self, content: Message) -> Answer:
+        if content.get("type") == "line":  # The page came later, or missed a change.
+            return {"line": self._wire.whole(self.line)}
+        return self.controller.answer(content)
+
+    def _inside(self) -> AbstractContextManager[object]:
+        return self.cursor.lock
+
+
+def checked_size(size: str) -> str:
+    """How large a widget is drawn, if it is one of `SIZES`.
+
+    Args:
+        size: As the user gave it.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    if size not in SIZES:
+        raise wrong("size", size, " or ".join(repr(name) for name in SIZES))
+    return size
+
+
+@cache
+def warm() -> None:
+    """Load the compiled loops once, so that the milliseconds shown are those of the constraint."""
+    compile(toy_constraint(), ToyModel().vocabulary)
