@@ -7,6 +7,9 @@ A symbol is a byte (0–255) or, during the construction of lookarounds and anch
 *marks* above 255. Arcs over intervals rather than single bytes keep ``.{0,4000}`` at thirty
 thousand arcs where single bytes would need two million.
 
+`ByteMachine` is what the rest of the engine asks of anything that reads bytes. A `Dfa` is one; a
+machine that discovers its states while it runs is another.
+
 A `Dfa` is partial: the entry −1 means that there is no arc. −1 is only ever compared, never
 used as an index.
 """
@@ -14,7 +17,7 @@ used as an index.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,36 @@ NO_ARC: Final = -1
 
 Int32 = NDArray[np.int32]
 Bool = NDArray[np.bool_]
+
+
+class ByteMachine(Protocol):
+    """A deterministic machine over bytes, a byte at a time. States are ints, 0 or more.
+
+    Every state can finish: a prefix has a state exactly if some word of the language begins so. A
+    machine that discovers its states numbers each when it first meets it and keeps the number.
+    """
+
+    @property
+    def start(self) -> int:
+        """The start state; `NO_ARC` where the language is empty."""
+        ...
+
+    @property
+    def num_states(self) -> int:
+        """How many states are known."""
+        ...
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after one more byte, or `NO_ARC`."""
+        ...
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in a state; false of `NO_ARC`."""
+        ...
+
+    def expected(self, state: int) -> bytes:
+        """The bytes that may come next, ascending; none from `NO_ARC`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +113,27 @@ class Dfa:
     def num_symbols(self) -> int:
         """256, or more where marks are in use."""
         return self.symbol_class.shape[0]
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after one more byte, or `NO_ARC`."""
+        return NO_ARC if state == NO_ARC else int(self.table[state, self.symbol_class[byte]])
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in a state; false of `NO_ARC`."""
+        return state != NO_ARC and bool(self.accepting[state])
+
+    def expected(self, state: int) -> bytes:
+        """The bytes with an arc from a state, ascending; none from `NO_ARC`.
+
+        Example:
+            >>> from explorer import regex
+            >>> regex("(foo)+d").dfa.expected(0)
+            b'f'
+        """
+        if state == NO_ARC:
+            return b""
+        row = self.table[state][self.symbol_class[:NUM_BYTES]]
+        return bytes(np.flatnonzero(row != NO_ARC).tolist())
 
     def accepts(self, data: bytes) -> bool:
         """Whether the machine accepts exactly these bytes.

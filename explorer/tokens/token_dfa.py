@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from explorer.arguments import file_path, instance, listed, whole_number
 from explorer.automata.constraint import Constraint
-from explorer.automata.machine import Bool, Int32
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.errors import ExplorerError, MissingDependency
 from explorer.jit import jit
 from explorer.tokens.assemble import Table
 from explorer.tokens.lost import Lost
+from explorer.tokens.machine import UInt32
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, FREE
 from explorer.vocabulary import Vocabulary
@@ -161,6 +162,41 @@ class TokenDFA:
                 self._rows.popitem(last=False)
             self._rows[state] = row
         return row
+
+    @property
+    def byte_machine(self) -> Dfa:
+        """The character FSA that the machine follows."""
+        return self.constraint.dfa
+
+    def byte_state(self, state: int) -> int:
+        """The character state that a state is; `NO_ARC` for a sentinel."""
+        self._check_state(state)
+        return int(self.char_state[state]) if state >= 0 else NO_ARC
+
+    def distance_to_end(self, state: int) -> int | None:
+        """The fewest tokens to the end of the text, EOS included; ``None`` from `DEAD`.
+
+        One from `DONE`, where only EOS is left to write, and from `FREE`.
+        """
+        self._check_state(state)
+        if state >= 0:
+            return int(self.distance[state])
+        return None if state == DEAD else 1
+
+    def mask(self, state: int) -> UInt32:
+        """The mask of a state as packed words; see `explorer.tokens.machine.TokenMachine`.
+
+        Returns:
+            uint32[ceil(len(vocabulary) / 32)], read-only.
+
+        Raises:
+            ExplorerError: There is no such state.
+        """
+        bits = np.packbits(self.allowed(state), bitorder="little")
+        words = np.zeros((len(self.vocabulary) + 31) // 32, "<u4")
+        words.view(np.uint8)[: len(bits)] = bits
+        words.setflags(write=False)
+        return words
 
     def step(self, state: int, token: int) -> int | None:
         """The state after one more token.

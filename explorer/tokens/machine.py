@@ -1,0 +1,128 @@
+"""What decoding asks of a machine over tokens, whatever kind of machine it is.
+
+A *token machine* says, in every state, which token ids may come next. Sessions, traces, masks on a
+device, explanations, traps, the command line and the widgets ask only what stands in
+`TokenMachine`; so a closed table (`explorer.TokenDFA`), a machine that works its rows out while it
+is used (`explorer.tokens.lazy`), one without a constraint (`explorer.tokens.free`) and machines to
+come are all the same to them.
+
+States are ints: 0 or more, or one of the sentinels `DONE`, `FREE` and `DEAD`
+(`explorer.tokens.states`). A machine that discovers its states numbers each when it first meets it
+and keeps the number, so a state can stand in a message, a trace and a tensor.
+
+What only a finished table can give (all states at once, the token classes over all of them, the
+distance of every state) is a capability of its own: `TokenTable`. Whoever needs it asks
+`table_of(machine)` and says what it does without.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.constraint import Constraint
+from explorer.automata.machine import Bool, ByteMachine, Int32
+from explorer.tokens.report import Report
+from explorer.vocabulary import Vocabulary
+
+UInt32 = NDArray[np.uint32]
+
+
+@runtime_checkable
+class TokenMachine(Protocol):
+    """A machine over token ids: a start state, a step, and a mask for every state."""
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """The language, with its source; ``None`` where every text is allowed."""
+        ...
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+        ...
+
+    @property
+    def report(self) -> Report:
+        """Times, sizes and the kind of the machine."""
+        ...
+
+    @property
+    def byte_machine(self) -> ByteMachine | None:
+        """The machine over bytes that this one follows; ``None`` without a constraint."""
+        ...
+
+    @property
+    def start(self) -> int:
+        """The state before the first token."""
+        ...
+
+    @property
+    def num_states(self) -> int:
+        """How many states are known: all of a table's, those met so far of another machine's."""
+        ...
+
+    def step(self, state: int, token: int) -> int | None:
+        """The state after one more token; ``None`` where the token is not allowed.
+
+        Raises:
+            ExplorerError: There is no such state.
+        """
+        ...
+
+    def mask(self, state: int) -> UInt32:
+        """The mask of a state as packed words, the layout of xgrammar, llguidance and vLLM.
+
+        Returns:
+            uint32[ceil(len(vocabulary) / 32)], read-only: bit ``i % 32`` of word ``i // 32`` is
+            set where token i may come next; the bits past the vocabulary are 0.
+        """
+        ...
+
+    def allowed(self, state: int) -> Bool:
+        """The mask of a state, one entry per id: bool[len(vocabulary)], read-only."""
+        ...
+
+    def is_final(self, state: int) -> bool:
+        """Whether the text may end in a state; true of `DONE`."""
+        ...
+
+    def distance_to_end(self, state: int) -> int | None:
+        """The fewest tokens to the end of the text, EOS included; ``None`` where not known."""
+        ...
+
+    def byte_state(self, state: int) -> int:
+        """The state of `byte_machine` that a state stands for; `NO_ARC` for a sentinel."""
+        ...
+
+
+@runtime_checkable
+class TokenTable(TokenMachine, Protocol):
+    """A token machine whose states are all known, as a table of states × token classes."""
+
+    @property
+    def table(self) -> NDArray[np.int16] | Int32:
+        """int16 or int32[num_states, num_classes], the next state, `DEAD` or `DONE`."""
+        ...
+
+    @property
+    def token_class(self) -> NDArray[np.uint16] | Int32:
+        """uint16 or int32[len(vocabulary)], the class of each id."""
+        ...
+
+    @property
+    def char_state(self) -> Int32:
+        """int32[num_states], the state of `byte_machine` that each state stands for."""
+        ...
+
+    @property
+    def distance(self) -> Int32:
+        """int32[num_states], the fewest tokens to the end of the text, EOS included."""
+        ...
+
+
+def table_of(machine: TokenMachine) -> TokenTable | None:
+    """The machine as a table, if it is one; else ``None``."""
+    return machine if isinstance(machine, TokenTable) else None
