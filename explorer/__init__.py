@@ -25,9 +25,9 @@ from explorer.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from explorer.analysis.explaining.explanation import explain, explain_text
     from explorer.analysis.session import Session
-    from explorer.decoding.generate import generate
+    from explorer.decoding.batches.generate import generate
+    from explorer.decoding.batches.processor import ConstraintLogitsProcessor
     from explorer.decoding.models.load import load_model
-    from explorer.decoding.processor import ConstraintLogitsProcessor
     from explorer.decoding.sampling.sampler import Sampler
     from explorer.decoding.trace.trace import Trace
     from explorer.tokens.device import DeviceMasks
@@ -63,12 +63,12 @@ _LATER = {
     "explain_text": "explorer.analysis.explaining.explanation",
 }
 _WITH_TORCH = {
-    "ConstraintLogitsProcessor": "explorer.decoding.processor",
+    "ConstraintLogitsProcessor": "explorer.decoding.batches.processor",
     "DeviceMasks": "explorer.tokens.device",
     "Sampler": "explorer.decoding.sampling.sampler",
     "Session": "explorer.analysis.session",
     "Trace": "explorer.decoding.trace.trace",
-    "generate": "explorer.decoding.generate",
+    "generate": "explorer.decoding.batches.generate",
     "load_model": "explorer.decoding.models.load",
 }
 

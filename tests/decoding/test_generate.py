@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import explorer
-from explorer.decoding.generate import Generation, generate
+from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.session import Session

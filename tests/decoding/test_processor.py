@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import explorer
-from explorer.decoding.generate import generate
-from explorer.decoding.processor import ConstraintLogitsProcessor
+from explorer.decoding.batches.generate import generate
+from explorer.decoding.batches.processor import ConstraintLogitsProcessor
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.session import Session
 from explorer.errors import ConstraintError, ExplorerError

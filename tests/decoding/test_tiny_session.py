@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import explorer
+from explorer.decoding.batches.processor import ConstraintLogitsProcessor
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.tiny import FOLDER
-from explorer.decoding.processor import ConstraintLogitsProcessor
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.session import Session
 

@@ -2,5 +2,6 @@
 
 Read in this order: `token_id` (what a user means by a token), `rule` (what the constraint says at
 one place), `tree` and `logits_store` (everything a run has been through), `session` (the cursor in
-that tree), `trace_of` and `recorder` (the record of a run, also of one that somebody else drives).
+that tree), `trace_of` (the record of a run). A run that somebody else drives is recorded by
+`explorer.decoding.batches.recorder`.
 """

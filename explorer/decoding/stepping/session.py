@@ -14,7 +14,8 @@ the `generation` that it saw, and its request is dropped if the session has move
 (`Session.request`).
 
 Cost of a step, besides the model's: 0.5 ms at 4,000 tokens and 6 ms at 131,072 on one CPU core,
-nearly all of it for what is recorded. For text without a record use `explorer.decoding.generate`.
+nearly all of it for what is recorded. Text without a record is written by
+`explorer.decoding.batches.generate`.
 """
 
 from __future__ import annotations

@@ -25,10 +25,15 @@ from torch import Tensor
 
 from explorer.arguments import flag, instance, whole_number
 from explorer.budget import Budget
-from explorer.decoding.generate import AnyConstraint, Batch, checked_streams, for_each
+from explorer.decoding.batches.constrained_batch import (
+    AnyConstraint,
+    ConstrainedBatch,
+    checked_streams,
+    for_each,
+)
+from explorer.decoding.batches.recorder import Recorder
 from explorer.decoding.models.arguments import LAST_SEED, checked_sampler
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.recorder import Recorder
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.error_word import ints
@@ -90,7 +95,7 @@ class ConstraintLogitsProcessor:
         # Compiled here, so that a constraint that cannot be is refused before the model runs.
         compiled = self._batch(listed, list(range(len(listed))), "cpu", budget)
         self._constraints = [rule.dfa for rule in compiled.rules]
-        self._running: Batch | None = None
+        self._running: ConstrainedBatch | None = None
         self._recorder: Recorder | None = None
         self._length = 0
         self._drawn: list[int] = []
@@ -143,7 +148,7 @@ class ConstraintLogitsProcessor:
             )
         return self._recorder.traces()
 
-    def _start(self, input_ids: Tensor, scores: Tensor) -> Batch:
+    def _start(self, input_ids: Tensor, scores: Tensor) -> ConstrainedBatch:
         count = len(input_ids)
         constraints = for_each(
             self._constraints[0] if self._one_for_all else self._constraints, count
@@ -176,8 +181,8 @@ class ConstraintLogitsProcessor:
         streams: Sequence[int],
         device: str | torch.device,
         budget: Budget | None,
-    ) -> Batch:
-        return Batch(
+    ) -> ConstrainedBatch:
+        return ConstrainedBatch(
             constraints, self._vocabulary, self._sampler, seed=self._seed, streams=streams,
             max_tokens=self._max_tokens, masking_budget=True, device=device, budget=budget,
         )  # fmt: skip

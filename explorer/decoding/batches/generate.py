@@ -18,39 +18,33 @@ Cost of a step, besides the model's: one launch where Triton is, else about 150 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import cast
 
 import torch
 from torch import Tensor
 
-from explorer.arguments import flag, listed, whole_number
-from explorer.automata.constraint import Constraint
+from explorer.arguments import flag, whole_number
 from explorer.budget import Budget
+from explorer.decoding.batches.constrained_batch import (
+    AnyConstraint,
+    ConstrainedBatch,
+    checked_streams,
+    for_each,
+)
 from explorer.decoding.models.arguments import (
     LAST_SEED,
-    LAST_STREAM,
     checked_model,
     checked_sampler,
     prompt_ids,
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.models.row_by_row import open_batch
-from explorer.decoding.sampling import reference
-from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
-from explorer.tokens.device import DeviceMasks
 from explorer.tokens.error_word import ints
-from explorer.tokens.states import DONE, FREE
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.states import FREE
 from explorer.vocabulary import Vocabulary
-
-AnyConstraint = Constraint | TokenDFA | None
-"""What the text of a row must be; ``None`` leaves it free."""
 
 
 @dataclass(frozen=True)
@@ -85,80 +79,6 @@ class Generation:
         # Free text may hold ids that are not text.
         data = b"".join(vocabulary.tokens[token] or b"" for token in tokens)
         return cls(tokens, data, bool(ends))
-
-
-class Batch:
-    """The constraints of some rows, and where each row stands.
-
-    Shared by `generate` and `explorer.decoding.processor`.
-
-    Args:
-        constraints: One for each row.
-        vocabulary: The model's tokens.
-        sampler: How tokens are chosen.
-        seed: Of the random numbers.
-        streams: Each row's stream of random numbers; default 0, 1, ...
-        max_tokens: The token budget of each row; ``None`` for none.
-        masking_budget: Whether the budget takes part in the mask.
-        device: Where the logits are.
-        budget: Limits for compiling the constraints.
-
-    Raises:
-        ExplorerError: The budget is too small for a constraint, or a constraint is none.
-    """
-
-    def __init__(
-        self,
-        constraints: Sequence[AnyConstraint],
-        vocabulary: Vocabulary,
-        sampler: Sampler,
-        *,
-        seed: int,
-        streams: Sequence[int] | None,
-        max_tokens: int | None,
-        masking_budget: bool,
-        device: str | torch.device,
-        budget: Budget | None = None,
-    ) -> None:
-        # A constraint that several rows share is compiled once and has one table.
-        rules: dict[int, Rule] = {}
-        for constraint in constraints:
-            if id(constraint) not in rules:
-                rules[id(constraint)] = Rule.of(constraint, vocabulary, budget)
-        self.rules = [rules[id(constraint)] for constraint in constraints]
-        if masking_budget:
-            for rule in self.rules:
-                rule.check_budget(max_tokens)
-        machines = [rule.dfa for rule in rules.values() if rule.dfa is not None]
-        self.masks = DeviceMasks(machines, device=device, vocabulary=vocabulary)
-        self.sampler = sampler
-        self.seed = seed
-        self.rows = Rows.start(
-            [rule.start for rule in self.rules],
-            [0 if rule.dfa is None else machines.index(rule.dfa) for rule in self.rules],
-            list(range(len(self.rules)) if streams is None else streams),
-            device=device,
-            max_tokens=max_tokens if masking_budget else None,
-        )
-        self._has_free_rows = any(rule.dfa is None for rule in self.rules)
-        self._eos = torch.tensor(vocabulary.eos_ids, device=device)
-        self._step = _step_for(self.masks.device)
-
-    def draw(self, logits: Tensor) -> Tensor:
-        """One token for each row, and on to the next state. Does not wait for the device.
-
-        Args:
-            logits: float[B, W]; left as they are.
-
-        Returns:
-            int64[B]; -1 where nothing could be drawn, EOS in rows that have ended.
-        """
-        tokens = self._step(self.masks, self.sampler, logits, self.rows, self.seed)
-        if self._has_free_rows:
-            # To a machine FREE is a state like others; a text ends with EOS all the same.
-            states = self.rows.states
-            states.masked_fill_((states == FREE) & torch.isin(tokens, self._eos), DONE)
-        return tokens
 
 
 def generate(
@@ -225,8 +145,8 @@ def generate(
     if not rows:
         return []
 
-    def batch_on(device: str | torch.device) -> Batch:
-        return Batch(
+    def batch_on(device: str | torch.device) -> ConstrainedBatch:
+        return ConstrainedBatch(
             wanted, model.vocabulary, sampler, seed=seed, streams=streams, max_tokens=max_tokens,
             masking_budget=masking_budget, device=device, budget=budget,
         )  # fmt: skip
@@ -275,22 +195,6 @@ class _Ended:
         return False
 
 
-def _step_for(
-    device: torch.device,
-) -> Callable[[DeviceMasks, Sampler, Tensor, Rows, int], Tensor]:
-    if device.type == "cuda" and find_spec("triton") is not None:
-        from explorer.decoding.sampling import fused
-
-        return fused.step
-
-    def plain(
-        masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
-    ) -> Tensor:
-        return reference.step(masks, sampler, logits.clone(), rows, seed)
-
-    return plain
-
-
 def _prompts(prompts: object) -> list[Prompt]:
     if isinstance(prompts, str) or not isinstance(prompts, Sequence):
         raise ExplorerError(
@@ -299,41 +203,3 @@ def _prompts(prompts: object) -> list[Prompt]:
             evidence={"prompts": prompts},
         )
     return list(prompts)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-
-
-def checked_streams(streams: object) -> list[int] | None:
-    """The streams of random numbers of some rows; ``None`` for those of their numbers.
-
-    Raises:
-        ExplorerError: They are no streams.
-    """
-    if streams is None:
-        return None
-    return [
-        whole_number("a stream", stream, 0, LAST_STREAM)
-        for stream in listed("streams", streams, "a list of whole numbers, one for each row")
-    ]
-
-
-def for_each(
-    constraints: AnyConstraint | Sequence[AnyConstraint], count: int
-) -> list[AnyConstraint]:
-    """The constraint of each row.
-
-    Args:
-        constraints: One for all, or one for each.
-        count: How many rows there are.
-
-    Raises:
-        ExplorerError: There are not so many.
-    """
-    # A string is a sequence too; as a constraint it is refused with a reason, by `Rule`.
-    if isinstance(constraints, str) or not isinstance(constraints, Sequence):
-        return [cast("AnyConstraint", constraints)] * count
-    if len(constraints) != count:
-        raise ExplorerError(
-            f"{len(constraints)} constraints for {count} rows.",
-            remedy="Give one for each row, or one for all.",
-            evidence={"constraints": len(constraints), "rows": count},
-        )
-    return list(constraints)

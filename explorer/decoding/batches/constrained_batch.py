@@ -1,0 +1,157 @@
+"""The constraints of some rows and where each row stands: what `generate` and the processor share.
+
+A row has a token machine, a state, a stream of random numbers and a token budget; a step masks the
+logits of all rows, draws one token in each and moves the rows on, all on the logits' device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from explorer.arguments import listed, whole_number
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.decoding.models.arguments import LAST_STREAM
+from explorer.decoding.sampling import reference
+from explorer.decoding.sampling.reference import Rows
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.rule import Rule
+from explorer.errors import ExplorerError
+from explorer.tokens.device import DeviceMasks
+from explorer.tokens.states import DONE, FREE
+from explorer.tokens.token_dfa import TokenDFA
+from explorer.vocabulary import Vocabulary
+
+AnyConstraint = Constraint | TokenDFA | None
+"""What the text of a row must be; ``None`` leaves it free."""
+
+
+class ConstrainedBatch:
+    """The constraints of some rows, and where each row stands.
+
+    Args:
+        constraints: One for each row.
+        vocabulary: The model's tokens.
+        sampler: How tokens are chosen.
+        seed: Of the random numbers.
+        streams: Each row's stream of random numbers; default 0, 1, ...
+        max_tokens: The token budget of each row; ``None`` for none.
+        masking_budget: Whether the budget takes part in the mask.
+        device: Where the logits are.
+        budget: Limits for compiling the constraints.
+
+    Raises:
+        ExplorerError: The budget is too small for a constraint, or a constraint is none.
+    """
+
+    def __init__(
+        self,
+        constraints: Sequence[AnyConstraint],
+        vocabulary: Vocabulary,
+        sampler: Sampler,
+        *,
+        seed: int,
+        streams: Sequence[int] | None,
+        max_tokens: int | None,
+        masking_budget: bool,
+        device: str | torch.device,
+        budget: Budget | None = None,
+    ) -> None:
+        # A constraint that several rows share is compiled once and has one table.
+        rules: dict[int, Rule] = {}
+        for constraint in constraints:
+            if id(constraint) not in rules:
+                rules[id(constraint)] = Rule.of(constraint, vocabulary, budget)
+        self.rules = [rules[id(constraint)] for constraint in constraints]
+        if masking_budget:
+            for rule in self.rules:
+                rule.check_budget(max_tokens)
+        machines = [rule.dfa for rule in rules.values() if rule.dfa is not None]
+        self.masks = DeviceMasks(machines, device=device, vocabulary=vocabulary)
+        self.sampler = sampler
+        self.seed = seed
+        self.rows = Rows.start(
+            [rule.start for rule in self.rules],
+            [0 if rule.dfa is None else machines.index(rule.dfa) for rule in self.rules],
+            list(range(len(self.rules)) if streams is None else streams),
+            device=device,
+            max_tokens=max_tokens if masking_budget else None,
+        )
+        self._has_free_rows = any(rule.dfa is None for rule in self.rules)
+        self._eos = torch.tensor(vocabulary.eos_ids, device=device)
+        self._step = _step_for(self.masks.device)
+
+    def draw(self, logits: Tensor) -> Tensor:
+        """One token for each row, and on to the next state. Does not wait for the device.
+
+        Args:
+            logits: float[B, W]; left as they are.
+
+        Returns:
+            int64[B]; -1 where nothing could be drawn, EOS in rows that have ended.
+        """
+        tokens = self._step(self.masks, self.sampler, logits, self.rows, self.seed)
+        if self._has_free_rows:
+            # To a machine FREE is a state like others; a text ends with EOS all the same.
+            states = self.rows.states
+            states.masked_fill_((states == FREE) & torch.isin(tokens, self._eos), DONE)
+        return tokens
+
+
+def checked_streams(streams: object) -> list[int] | None:
+    """The streams of random numbers of some rows; ``None`` for those of their numbers.
+
+    Raises:
+        ExplorerError: They are no streams.
+    """
+    if streams is None:
+        return None
+    return [
+        whole_number("a stream", stream, 0, LAST_STREAM)
+        for stream in listed("streams", streams, "a list of whole numbers, one for each row")
+    ]
+
+
+def for_each(
+    constraints: AnyConstraint | Sequence[AnyConstraint], count: int
+) -> list[AnyConstraint]:
+    """The constraint of each row.
+
+    Args:
+        constraints: One for all, or one for each.
+        count: How many rows there are.
+
+    Raises:
+        ExplorerError: There are not so many.
+    """
+    # A string is a sequence too; as a constraint it is refused with a reason, by `Rule`.
+    if isinstance(constraints, str) or not isinstance(constraints, Sequence):
+        return [cast("AnyConstraint", constraints)] * count
+    if len(constraints) != count:
+        raise ExplorerError(
+            f"{len(constraints)} constraints for {count} rows.",
+            remedy="Give one for each row, or one for all.",
+            evidence={"constraints": len(constraints), "rows": count},
+        )
+    return list(constraints)
+
+
+def _step_for(
+    device: torch.device,
+) -> Callable[[DeviceMasks, Sampler, Tensor, Rows, int], Tensor]:
+    if device.type == "cuda" and find_spec("triton") is not None:
+        from explorer.decoding.sampling import fused
+
+        return fused.step
+
+    def plain(
+        masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
+    ) -> Tensor:
+        return reference.step(masks, sampler, logits.clone(), rows, seed)
+
+    return plain
