@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from explorer.automata.byte_intervals import Interval, byte_intervals
-from explorer.automata.machine import Dfa, Nfa
+from explorer.automata.machine import Dfa
 from explorer.automata.operations import minimal_dfa
 from explorer.automata.regex.charset import CharSet, char_set, complement
 from explorer.automata.regex.utf8 import ENTRY, EXIT, utf8_fragment
+from explorer.automata.validate import checked_nfa
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
 
@@ -29,6 +30,9 @@ Piece = tuple[int, int, int]
 
 LEADS: Final = ((0x00, 0x7F, 0), (0xC0, 0xDF, 1), (0xE0, 0xEF, 2), (0xF0, 0xF7, 3))
 """First bytes of characters: the lowest, the highest, and how many bytes follow."""
+
+_UNKNOWN: Final = -1
+"""The number of a state that is not one of the FSM's."""
 
 
 def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
@@ -51,7 +55,7 @@ def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
         for symbol in characters:
             if not (isinstance(symbol, str) and len(symbol) == 1):
                 raise ConstraintError(
-                    f"The FSM reads the symbol {symbol!r}, which is no single character.",
+                    f"The FSM reads the symbol {symbol!r}, which is not a single character.",
                     remedy="Build it over characters, as interegular.parse_pattern does.",
                     evidence={"symbol": symbol},
                 )
@@ -65,14 +69,22 @@ def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
         rest = complement(every).ranges
         sets[other] = char_set([*rest, *sets[other].ranges])
 
+    # A state that is named anywhere but not listed gets no number, and is refused below.
     transitions = cast("Mapping[object, Mapping[int, object]]", cast(Any, fsm).map)
     states = {state: k for k, state in enumerate(cast("frozenset[object]", cast(Any, fsm).states))}
     num_states = len(states)
     arcs: list[tuple[int, int, int, int]] = []
     for state, row in transitions.items():
         for class_, target in row.items():
+            if class_ not in sets:
+                raise ConstraintError(
+                    f"The FSM has a transition over the class {class_!r}, which its alphabet "
+                    f"does not name.",
+                    remedy="Give the FSM the alphabet that its transitions were made with.",
+                    evidence={"class": class_},
+                )
             fragment = utf8_fragment(sets[class_])
-            place = {ENTRY: states[state], EXIT: states[target]}
+            place = {ENTRY: states.get(state, _UNKNOWN), EXIT: states.get(target, _UNKNOWN)}
             for source, low, high, to in fragment.arcs:
                 arcs.append(
                     (
@@ -85,12 +97,16 @@ def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
             num_states += fragment.num_inner
             meter.check("Import", states=num_states, arcs=len(arcs))
     finals = cast("frozenset[object]", cast(Any, fsm).finals)
-    nfa = Nfa(
+    nfa = checked_nfa(
         num_states,
-        states[cast(Any, fsm).initial],
+        states.get(cast(Any, fsm).initial, _UNKNOWN),
         np.array(arcs, np.int32).reshape(-1, 4),
-        np.empty((0, 2), np.int32),
-        np.array(sorted(states[state] for state in finals), np.int32),
+        [],
+        sorted(states.get(state, _UNKNOWN) for state in finals),
+        meter=meter,
+        error=ConstraintError,
+        remedy="Give an FSM whose initial state, final states and transitions are among its "
+        "states.",
     )
     return minimal_dfa(nfa, meter)
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from explorer.alphabet import EPSILON, NUM_BYTES, byte_label
 from explorer.automata import openfst
-from explorer.automata.machine import Dfa, Int32, Nfa
-from explorer.automata.operations import difference, minimal_dfa
-from explorer.automata.valid_utf8 import any_text
-from explorer.automata.words import shortest_word
+from explorer.automata.machine import Dfa, Int32
+from explorer.automata.operations import empty_dfa, minimal_dfa
+from explorer.automata.validate import check_text, checked_nfa
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
 
@@ -49,7 +48,6 @@ def dfa_to_fst(dfa: Dfa) -> pynini.Fst:
 
 def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
     """The minimal byte machine of an acceptor; see `Constraint.from_fst`."""
-
     import pynini
 
     if not isinstance(acceptor, pynini.Fst):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -67,8 +65,6 @@ def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
     plain.set_input_symbols(None)
     plain.set_output_symbols(None)
     if plain.start() < 0:
-        from explorer.automata.operations import empty_dfa
-
         return empty_dfa(NUM_BYTES)
     num_states, start, arcs, accepting = openfst.read(plain.write_to_string())
     if (arcs[:, 1] != arcs[:, 2]).any():
@@ -93,15 +89,15 @@ def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
     else:
         byte = arcs[:, 1] - (byte_label(0) if labels == "explorer" else 0)
         arcs = np.column_stack([arcs[:, 0], byte, byte, arcs[:, 3]]).astype(np.int32)
-    nfa = Nfa(num_states, start, arcs, epsilons, np.flatnonzero(accepting).astype(np.int32))
+    nfa = checked_nfa(
+        num_states, start, arcs, epsilons, np.flatnonzero(accepting),
+        meter=meter, error=ConstraintError, remedy="Build the acceptor again with pynini.",
+    )  # fmt: skip
     dfa = minimal_dfa(nfa, meter)
-    foreign = difference(dfa, any_text(), meter)
-    if foreign.num_states:
-        raise ConstraintError(
-            f"The acceptor has words that are not valid UTF-8, such as {shortest_word(foreign)!r}.",
-            remedy='If its labels are code points, write labels="codepoints".',
-            evidence={"word": shortest_word(foreign)},
-        )
+    check_text(
+        dfa, meter, error=ConstraintError,
+        remedy='If its labels are code points, write labels="codepoints".',
+    )  # fmt: skip
     return dfa
 
 

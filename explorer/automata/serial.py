@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-import numpy as np
-
-from explorer.automata.machine import Dfa
 from explorer.automata.source import (
     Choice,
     Complement,
@@ -23,6 +20,7 @@ from explorer.automata.source import (
     Source,
     Union,
 )
+from explorer.automata.validate import checked_dfa
 from explorer.errors import DamagedFile
 
 
@@ -78,13 +76,8 @@ def source_from_dict(data: Mapping[str, object]) -> Source:
         case "choice", []:
             return Choice(tuple(str(text) for text in cast("list[str]", data["texts"])))
         case "imported", []:
-            machine = Dfa(
-                np.array(data["symbol_class"], np.int32),
-                np.array(data["table"], np.int32).reshape(
-                    len(cast("list[object]", data["table"])), -1
-                ),
-                np.array(data["accepting"], np.bool_),
-                int(cast("int", data["start"])),
+            machine = checked_dfa(
+                data["symbol_class"], data["table"], data["accepting"], data["start"]
             )
             return Imported(str(data["origin"]), machine)
         case "union", [_, *_]:
