@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from explorer.analysis.session import Session
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError

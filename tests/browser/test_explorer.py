@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from tests.browser.conftest import REPOSITORY, Lab, Notebook
 from widgets.toy import ToyModel, toy_constraint
 

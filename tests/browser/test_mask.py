@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_explorer import STEP, at, press, rest, settle
 from widgets.figures.panels.mask import order_packet, token_order

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from explorer.analysis.session import Session
 from explorer.automata.constraint import regex
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from tests.browser.conftest import PATIENCE, Lab, Notebook
 from tests.browser.test_explorer import (
     BACK,

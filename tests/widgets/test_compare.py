@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import widgets
+from explorer.analysis.session import Session
 from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
 from widgets.toy import EOS, ToyModel
 from widgets.views.compare import Compare

@@ -13,9 +13,10 @@ from xml.etree import ElementTree
 import pytest
 from traitlets import TraitError
 
+import explorer
+from explorer.analysis.session import Session
 from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
 from widgets import kinds
 from widgets.cursor import MOST_LINES, Cursor
@@ -70,6 +71,25 @@ def page() -> Iterator[Page]:
     made = Explorer()
     yield Page(made)
     made.close()
+
+
+def test_every_view_hands_out_the_session_that_says_why() -> None:
+    made = Explorer()
+    told = made.session.explain(FOR)  # As the quickstart says at its end.
+    assert (not told.allowed and "expects" in told.message) or "o" in told.message
+    assert made.session.reasons().groups and isinstance(made.session.traps(), tuple)
+    made.cursor.step()
+    made.cursor.fork()
+    made.cursor.edit(constraint=regex("foo"))
+    both = Compare(None, regex("(foo)+d"), regex("foo"))
+    for session in (
+        made.session, *(line for _, line in made.cursor.lines), both.left.session,
+        both.right.session,
+    ):  # fmt: skip
+        assert type(session) is explorer.Session
+        assert session.explain("foo").token == FOO
+    made.close()
+    both.close()
 
 
 def test_the_toy_is_the_papers() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from explorer.decoding.stepping.session import Session
+from explorer.analysis.session import Session
 from tests.widgets.test_wire import Reader
 from widgets.cursor import Cursor
 from widgets.toy import ToyModel, toy_constraint

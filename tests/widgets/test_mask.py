@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.decoding.stepping.session import Session
+from explorer.analysis.session import Session
 from widgets.cursor import Cursor
 from widgets.figures.packets import decompress
 from widgets.figures.panels.mask import unpack_bits, unpack_order

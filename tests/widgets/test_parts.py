@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import widgets
+from explorer.analysis.session import Session
 from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from widgets.cursor import Cursor
 from widgets.dialogue.controller import Controller
 from widgets.toy import ToyModel, toy_constraint

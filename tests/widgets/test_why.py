@@ -12,8 +12,8 @@ import pytest
 
 import explorer
 from explorer.analysis import explain_trace
+from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from tests.widgets.test_explorer import Page
 from widgets.cursor import Cursor
 from widgets.dialogue.editing import Later

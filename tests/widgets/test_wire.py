@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from tests.browser.wide import wide
 from widgets.cursor import Cursor
 from widgets.dialogue.page import PageData

@@ -18,8 +18,8 @@ from typing import Any, Final
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
+from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
 from widgets import kinds
 from widgets.cursor import Cursor

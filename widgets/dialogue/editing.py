@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from explorer.analysis.session import Session
 from explorer.automata.constraint import Constraint
 from explorer.automata.source import Choice, Regex
 from explorer.budget import Budget
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
-from explorer.decoding.stepping.session import Session
 from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
 from widgets import kinds

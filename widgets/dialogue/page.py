@@ -16,9 +16,9 @@ import numpy as np
 from torch import Tensor
 
 from explorer.analysis.explaining.step import explain_trace
+from explorer.analysis.session import Session
 from explorer.automata.source import Regex
 from explorer.decoding.sampling.measure import measure
-from explorer.decoding.stepping.session import Session
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.failing import run

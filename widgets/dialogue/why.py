@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.analysis import Explanation, explain_all, explain_trace, machine_traps, session_traps
-from explorer.decoding.stepping.session import Session
+from explorer.analysis.session import Session
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from explorer.decoding.stepping.session import Session
+from explorer.analysis.session import Session
 from explorer.decoding.trace.trace import Trace
 from widgets.compiling.progress import Progress
 from widgets.cursor import at_end

@@ -14,11 +14,11 @@ from typing import Any, Final, cast
 
 import traitlets
 
+from explorer.analysis.session import Session
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
 from widgets.cursor import Cursor

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Final, cast
 
 import traitlets
 
+from explorer.analysis.session import Session
 from explorer.arguments import wrong
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
