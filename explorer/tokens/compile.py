@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Literal, overload
 
 import numpy as np
 
@@ -27,7 +28,8 @@ from explorer.errors import (
 )
 from explorer.tokens.assemble import Assembled, assemble
 from explorer.tokens.functions import MonoidTooLarge, compose_functions
-from explorer.tokens.lost import find_lost
+from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.report import Report
 from explorer.tokens.rows import compose_rows
 from explorer.tokens.token_dfa import TokenDFA
@@ -38,13 +40,36 @@ from explorer.vocabulary import Vocabulary
 _FUNCTION_SHARE = 0.25
 
 
+@overload
 def compile(
     constraint: Constraint,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
     width: int | None = None,
-) -> TokenDFA:
+    lazy: Literal[False] = False,
+) -> TokenDFA: ...
+
+
+@overload
+def compile(
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    width: int | None = None,
+    lazy: Literal[True],
+) -> LazyMachine: ...
+
+
+def compile(
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    width: int | None = None,
+    lazy: bool = False,
+) -> TokenDFA | LazyMachine:
     """Compile a constraint to an exact token DFA over a vocabulary.
 
     Args:
@@ -53,6 +78,7 @@ def compile(
         budget: Limits on states, arcs, bytes and seconds for the whole compilation.
         width: The width of the model's logits, where it is smaller than the vocabulary: ids
             beyond it can never be chosen and count as not there.
+        lazy: Make a machine that works its rows out as they are visited, rather than a table.
 
     Returns:
         The trimmed machine: a token is allowed in a state exactly if some continuation of it,
@@ -98,6 +124,8 @@ def compile(
     lap("character_fsa")
     trie_of(vocabulary)
     lap("vocabulary_trie")
+    if lazy:
+        return _lazily(constraint, dfa, vocabulary, meter, stages)
     machine, method = _compose(dfa, vocabulary, meter, lap)
     if len(machine.char_state) == 0 or machine.char_state[0] != dfa.start:
         raise _cannot_write(dfa, vocabulary)
@@ -134,6 +162,30 @@ def compile(
         stuck=machine.stuck,
         report=report,
     )
+
+
+def _lazily(
+    constraint: Constraint, dfa: Dfa, vocabulary: Vocabulary, meter: Meter, stages: dict[str, float]
+) -> LazyMachine:
+    """The lazy machine, once it is known that the vocabulary can write something."""
+    report = Report(
+        milliseconds=stages,
+        character_states=dfa.num_states,
+        byte_classes=dfa.num_classes,
+        reached_states=0,
+        token_states=0,
+        token_classes=0,
+        live_tokens=0,
+        stuck_states=0,
+        bytes_held=0,
+        method="lazy",
+        find_lost=partial(find_lost_lazily, dfa, vocabulary),
+        kind="lazy",
+    )
+    machine = LazyMachine(constraint, vocabulary, dfa, report, meter.budget)
+    if not machine.can_finish(dfa.start):
+        raise _cannot_write(dfa, vocabulary)
+    return machine
 
 
 def _compose(

@@ -14,6 +14,7 @@ import numpy as np
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
+from explorer.tokens.finishing import Finishing, single_bytes
 from explorer.tokens.trie import UInt8, trie_of
 from explorer.vocabulary import Vocabulary
 
@@ -77,13 +78,9 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
         BudgetExceeded: It takes longer than the default budget allows.
     """
     live = dfa.table[:, dfa.symbol_class] >= 0
-    bytes_at_hand = np.zeros(256, np.bool_)
-    for data in vocabulary.tokens:
-        if data is not None and len(data) == 1:
-            bytes_at_hand[data[0]] = True
-    if bytes_at_hand[live.any(axis=0)].all():
-        return Lost((), ())
     trie = trie_of(vocabulary)
+    if single_bytes(trie)[live.any(axis=0)].all():
+        return Lost((), ())
     kept = np.zeros(dfa.num_states, np.bool_)
     kept[char_state] = True
     used = np.zeros((dfa.num_states, 256), np.bool_)
@@ -102,3 +99,21 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
         tuple(int(s) for s in states),
         tuple(zip(source.tolist(), byte.tolist(), strict=True)),
     )
+
+
+def find_lost_lazily(dfa: Dfa, vocabulary: Vocabulary) -> Lost:
+    """As `find_lost`, for a machine that does not know its states: they are found first.
+
+    Raises:
+        BudgetExceeded: It takes longer than the default budget allows.
+    """
+    finishing = Finishing(dfa, trie_of(vocabulary))
+    meter = Meter()
+    met = {dfa.start}
+    queue = [dfa.start]
+    for state in queue:
+        for target in finishing.targets(state, meter):
+            if target not in met and finishing.can_finish(target, meter):
+                met.add(target)
+                queue.append(target)
+    return find_lost(dfa, vocabulary, np.array(sorted(met), np.int32))

@@ -27,6 +27,8 @@ class Report:
         bytes_held: Bytes of the finished tables.
         method: ``"functions"`` or ``"rows"``: which walk composed the machines.
         find_lost: Finds `lost`.
+        kind: What kind of machine it is: ``"table"``, ``"lazy"`` or ``"free"``.
+        reason: Why `compile` chose this kind, as a sentence; empty where it was asked for.
     """
 
     milliseconds: dict[str, float]
@@ -40,6 +42,8 @@ class Report:
     bytes_held: int
     method: str
     find_lost: Callable[[], Lost] = field(repr=False, compare=False)
+    kind: str = "table"
+    reason: str = ""
 
     @cached_property
     def lost(self) -> Lost:
@@ -58,7 +62,12 @@ class Report:
     def to_dict(self) -> dict[str, object]:
         """A plain mapping for JSON."""
         values = {name: getattr(self, name) for name in FIGURES}
-        return {**values, "total_milliseconds": self.total_milliseconds}
+        return {
+            **values,
+            "kind": self.kind,
+            "reason": self.reason,
+            "total_milliseconds": self.total_milliseconds,
+        }
 
     def __str__(self) -> str:
         stages = ", ".join(f"{name} {value:.2f}" for name, value in self.milliseconds.items())
@@ -67,6 +76,13 @@ class Report:
             if self.stuck_states
             else ""
         )
+        if self.kind != "table":
+            return (
+                f"{self.character_states} character states over {self.byte_classes} byte classes; "
+                f"{self.kind}: rows are worked out as they are visited; "
+                f"{self.total_milliseconds:.2f} ms ({stages})"
+                + (f"; {self.reason}" if self.reason else "")
+            )
         return (
             f"{self.character_states} character states over {self.byte_classes} byte classes → "
             f"{self.token_states} token states, {self.token_classes} token classes, "
@@ -75,5 +91,7 @@ class Report:
         )
 
 
-FIGURES = tuple(name for name in Report.__dataclass_fields__ if name != "find_lost")
-"""The fields of a `Report` that are figures: what a file keeps of it."""
+FIGURES = tuple(
+    name for name in Report.__dataclass_fields__ if name not in ("find_lost", "kind", "reason")
+)
+"""The fields of a `Report` that are figures: what a file of a table keeps of it."""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from explorer.arguments import whole_number
+from explorer.errors import ExplorerError
+
 DEAD: Final = -1
 """No continuation: every token is masked. The table's entry where a token is not allowed."""
 
@@ -24,3 +27,26 @@ EOS_CLASS: Final = 1
 """The class of the ids that end the text."""
 
 NUM_FIXED_CLASSES: Final = 2
+
+
+def check_state(state: int, num_states: int) -> None:
+    """Refuse a state that a machine does not have.
+
+    Args:
+        state: A state or a sentinel.
+        num_states: How many states the machine has, or has met so far.
+
+    Raises:
+        ExplorerError: It is not a whole number, or there is no such state.
+    """
+    if type(state) is not int:  # The plain case comes first: this is asked at every step.
+        whole_number("state", state, None)
+    if 0 <= state < num_states or state in (DEAD, DONE, FREE):
+        return
+    known = f"states 0 to {num_states - 1}, " if num_states else ""
+    raise ExplorerError(
+        f"There is no state {state}: the machine has {known}"
+        f"DEAD ({DEAD}), DONE ({DONE}) and FREE ({FREE}).",
+        remedy="Take states from `start` and `step`.",
+        evidence={"state": state, "num_states": num_states},
+    )

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from explorer.arguments import file_path, instance, listed, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
-from explorer.errors import ExplorerError, MissingDependency
+from explorer.errors import MissingDependency
 from explorer.jit import jit
 from explorer.tokens.assemble import Table
 from explorer.tokens.lost import Lost
 from explorer.tokens.machine import UInt32
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, FREE
+from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, FREE, check_state
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -112,15 +112,7 @@ class TokenDFA:
         return sum(array.nbytes for array in arrays)
 
     def _check_state(self, state: int) -> None:
-        if type(state) is not int:  # The plain case comes first: this is asked at every step.
-            whole_number("state", state, None)
-        if not (0 <= state < self.num_states or state in (DEAD, DONE, FREE)):
-            raise ExplorerError(
-                f"There is no state {state}: the machine has states 0 to {self.num_states - 1}, "
-                f"DEAD ({DEAD}), DONE ({DONE}) and FREE ({FREE}).",
-                remedy="Take states from `start` and `step`.",
-                evidence={"state": state, "num_states": self.num_states},
-            )
+        check_state(state, self.num_states)
 
     def class_row(self, state: int) -> Bool:
         """Which token classes a state allows.

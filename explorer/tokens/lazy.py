@@ -1,0 +1,307 @@
+"""A token machine that works its rows out while it is used.
+
+The closed form composes the whole vocabulary with the whole character FSA before the first token.
+Where that is too large, or only a few states will ever be visited, a row can be had by itself: one
+walk of the token trie from the byte state. The masks are the same, entry by entry, and so are the
+steps; what needs all rows at once (token classes over all states, a state graph) is not there.
+
+A state is numbered when it is first met, the start 0; `byte_state` says which state of the byte
+machine it stands for. Two processes that take the same tokens in the same order give the same
+numbers, and a machine that is sent to another process takes its numbers along.
+
+Cost at 131,072 tokens: a row costs as many steps as there are trie nodes that the state can read,
+microseconds where few tokens survive and up to a millisecond where nearly all do; the masks of
+visited states are kept, 64 MB of them.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+
+import numpy as np
+
+from explorer.arguments import whole_number
+from explorer.automata.constraint import Constraint
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
+from explorer.budget import Budget, Meter
+from explorer.jit import jit
+from explorer.tokens.finishing import Finishing, words_from
+from explorer.tokens.kept import Kept
+from explorer.tokens.report import Report
+from explorer.tokens.states import DEAD, DONE, FREE, check_state
+from explorer.tokens.trie import Trie, UInt8, trie_of
+from explorer.tokens.words import UInt32, num_words, set_bits, unpack
+from explorer.vocabulary import Vocabulary
+
+
+@jit
+def _set_row(
+    byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, table: Int32,
+    state: int, max_depth: int, finishes: Bool, first_id: Int32, words: UInt32,
+) -> None:  # fmt: skip
+    """Set the bit of the first id of each word that leads to a state that can finish.
+
+    ``finishes`` has one entry per byte state, or none at all where all can.
+    """
+    stack = np.zeros(max_depth + 1, np.int32)
+    stack[0] = state
+    all_finish = finishes.shape[0] == 0
+    node = 0
+    while node < byte.shape[0]:
+        target = table[stack[depth[node] - 1], symbol_class[byte[node]]]
+        if target < 0:
+            node = skip[node]
+            continue
+        stack[depth[node]] = target
+        if word[node] >= 0 and (all_finish or finishes[target]):
+            token = first_id[word[node]]
+            words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
+        node += 1
+
+
+@jit
+def _set_further(further_first: Int32, further_id: Int32, words: UInt32) -> None:
+    """Give ids that share their bytes with another one that other's bit."""
+    for k in range(further_id.shape[0]):
+        first = further_first[k]
+        if (words[first >> 5] >> np.uint32(first & 31)) & np.uint32(1):
+            words[further_id[k] >> 5] |= np.uint32(1) << np.uint32(further_id[k] & 31)
+
+
+class LazyMachine:
+    """The token machine of a constraint, row by row; thread-safe.
+
+    Made by ``explorer.compile(constraint, vocabulary, lazy=True)``.
+
+    Args:
+        constraint: The language.
+        vocabulary: The tokens.
+        byte_machine: The machine over bytes; its language is not empty.
+        report: Times and sizes of the compilation.
+        budget: Limits for each question that searches, such as "can this be finished".
+        byte_states: Byte states in the order of their numbers, the start first.
+
+    Example:
+        >>> import explorer
+        >>> toy = [b"f", b"oo", b"foo", b"for", b"food"]
+        >>> vocab = explorer.Vocabulary.from_bytes(toy, eos_ids=[5])
+        >>> machine = explorer.compile(explorer.regex("(foo)+d"), vocab, lazy=True)
+        >>> [vocab.tokens[i] for i in machine.allowed(machine.start).nonzero()[0]]
+        [b'f', b'foo', b'food']
+        >>> machine.step(machine.step(machine.start, 4), 5) == explorer.DONE
+        True
+        >>> machine.num_states  # the start, and after "food"
+        2
+    """
+
+    def __init__(
+        self,
+        constraint: Constraint,
+        vocabulary: Vocabulary,
+        byte_machine: ByteMachine,
+        report: Report,
+        budget: Budget,
+        byte_states: tuple[int, ...] = (),
+    ) -> None:
+        self._constraint = constraint
+        self._vocabulary = vocabulary
+        self._byte_machine = byte_machine
+        self._report = report
+        self._budget = budget
+        self._trie = trie_of(vocabulary)
+        self._finishing = Finishing(byte_machine, self._trie)
+        self._eos = frozenset(vocabulary.eos_ids)
+        self._byte_states = [*byte_states] or [byte_machine.start]
+        self._numbers = {state: number for number, state in enumerate(self._byte_states)}
+        self._masks: Kept[int, UInt32] = Kept()
+        self._lock = RLock()
+
+    @property
+    def constraint(self) -> Constraint:
+        """The language, with its source."""
+        return self._constraint
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+        return self._vocabulary
+
+    @property
+    def report(self) -> Report:
+        """Times and sizes of the compilation; the kind is ``"lazy"``."""
+        return self._report
+
+    @property
+    def byte_machine(self) -> ByteMachine:
+        """The machine over bytes that this one follows."""
+        return self._byte_machine
+
+    @property
+    def start(self) -> int:
+        """The start state, 0."""
+        return 0
+
+    @property
+    def num_states(self) -> int:
+        """How many states have been met."""
+        return len(self._byte_states)
+
+    def byte_state(self, state: int) -> int:
+        """The byte state that a state stands for; `NO_ARC` for a sentinel."""
+        check_state(state, len(self._byte_states))
+        return self._byte_states[state] if state >= 0 else NO_ARC
+
+    def can_finish(self, byte_state: int) -> bool:
+        """Whether this vocabulary can finish from a byte state.
+
+        Raises:
+            BudgetExceeded: The search reached a limit.
+        """
+        with self._lock:
+            return self._finishing.can_finish(byte_state, Meter(self._budget))
+
+    def is_final(self, state: int) -> bool:
+        """Whether the text may end here, so that EOS is allowed; true of `DONE`.
+
+        Raises:
+            ExplorerError: There is no such state.
+        """
+        check_state(state, len(self._byte_states))
+        if state < 0:
+            return state in (DONE, FREE)
+        return self._byte_machine.is_accepting(self._byte_states[state])
+
+    def distance_to_end(self, state: int) -> int | None:
+        """The fewest tokens to the end of the text, EOS included, where it is known.
+
+        Found by a search over rows when it is first asked for, and exact; ``None`` from `DEAD`, and
+        where the search would have to look at more than `explorer.tokens.finishing.MOST_ROWS` rows.
+
+        Raises:
+            ExplorerError: There is no such state.
+            BudgetExceeded: The search reached a limit.
+        """
+        check_state(state, len(self._byte_states))
+        if state < 0:
+            return None if state == DEAD else 1
+        with self._lock:
+            return self._finishing.distance(self._byte_states[state], Meter(self._budget))
+
+    def step(self, state: int, token: int) -> int | None:
+        """The state after one more token, numbered now if it is met for the first time.
+
+        Args:
+            state: A state or a sentinel.
+            token: A token id.
+
+        Returns:
+            The next state or `DONE`; ``None`` where the token is not allowed, ids outside the
+            vocabulary included.
+
+        Raises:
+            ExplorerError: There is no such state.
+            BudgetExceeded: Whether the text can be finished after it took too long to find out.
+        """
+        check_state(state, len(self._byte_states))
+        if type(token) is not int:
+            token = whole_number("token", token, None)
+        if not 0 <= token < len(self._vocabulary):
+            return None
+        if state == FREE:
+            return FREE
+        if token in self._eos:
+            return DONE if state != DEAD and self.is_final(state) else None
+        data = self._vocabulary.tokens[token]
+        if state < 0 or data is None:
+            return None
+        machine, here = self._byte_machine, self._byte_states[state]
+        for byte in data:
+            here = machine.step(here, byte)
+            if here == NO_ARC:
+                return None
+        with self._lock:
+            number = self._numbers.get(here)
+            if number is None:
+                if not self._finishing.can_finish(here, Meter(self._budget)):
+                    return None
+                number = self._numbers[here] = len(self._byte_states)
+                self._byte_states.append(here)
+            return number
+
+    def mask(self, state: int) -> UInt32:
+        """The mask of a state as packed words, worked out on the first visit and kept.
+
+        Returns:
+            uint32[ceil(len(vocabulary) / 32)], read-only.
+
+        Raises:
+            ExplorerError: There is no such state.
+            BudgetExceeded: What can be finished took too long to find out.
+        """
+        check_state(state, len(self._byte_states))
+        words = self._masks.get(state)
+        if words is None:
+            with self._lock:
+                words = self._row(state)
+            words.setflags(write=False)
+            self._masks.put(state, words, words.nbytes)
+        return words
+
+    def allowed(self, state: int) -> Bool:
+        """The mask of a state, one entry per id: bool[len(vocabulary)], read-only."""
+        row = unpack(self.mask(state), len(self._vocabulary))
+        row.setflags(write=False)
+        return row
+
+    def _row(self, state: int) -> UInt32:
+        words = np.zeros(num_words(len(self._vocabulary)), np.uint32)
+        if state == FREE:
+            set_bits(words, np.arange(len(self._vocabulary), dtype=np.int32))
+        elif state == DONE:
+            set_bits(words, np.array(self._vocabulary.eos_ids, np.int32))
+        elif state >= 0:
+            self._set_words(self._byte_states[state], words)
+            if self.is_final(state):
+                set_bits(words, np.array(self._vocabulary.eos_ids, np.int32))
+        return words
+
+    def _set_words(self, here: int, words: UInt32) -> None:
+        """Set the bits of the text tokens that a byte state allows."""
+        trie, machine, finishing = self._trie, self._byte_machine, self._finishing
+        meter = Meter(self._budget)
+        if isinstance(machine, Dfa):
+            finishes = np.empty(0, np.bool_)
+            if not finishing.all_finish:
+                finishes = np.zeros(machine.num_states, np.bool_)
+                for target in finishing.targets(here, meter):
+                    finishes[target] = finishing.can_finish(target, meter)
+            _set_row(
+                trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table,
+                here, trie.max_depth, finishes, trie.first_id, words,
+            )  # fmt: skip
+        else:
+            found, targets = words_from(machine, trie, here)
+            able = [finishing.can_finish(target, meter) for target in targets.tolist()]
+            set_bits(words, trie.first_id[found[np.array(able, np.bool_)]])
+        _set_further(_first_of_further(trie), trie.further_id, words)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return LazyMachine, (
+            self._constraint,
+            self._vocabulary,
+            self._byte_machine,
+            self._report,
+            self._budget,
+            tuple(self._byte_states),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"LazyMachine({self._constraint!r}, {self.num_states} states met, "
+            f"{len(self._vocabulary):,} tokens)"
+        )
+
+
+def _first_of_further(trie: Trie) -> Int32:
+    """For each further id of a word the first one."""
+    return trie.first_id[trie.further_word]

@@ -1,0 +1,243 @@
+"""The lazy machine walked beside the closed form: the same masks, ends, distances and steps."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import explorer
+from explorer.automata.machine import NO_ARC
+from explorer.budget import Meter
+from explorer.errors import (
+    BudgetExceeded,
+    EmptyConstraint,
+    ExplorerError,
+    IncompatibleVocabulary,
+)
+from explorer.tokens import finishing
+from explorer.tokens.finishing import Finishing
+from explorer.tokens.free import Free
+from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.trie import trie_of
+from tests.patterns import patterns, vocabularies
+
+
+def vocabulary(*tokens: bytes | None) -> explorer.Vocabulary:
+    return explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+
+
+class PlainBytes:
+    """A byte machine that is not a table, to show that the lazy machine asks only the protocol."""
+
+    def __init__(self, dfa: explorer.Constraint) -> None:
+        self._dfa = dfa.dfa
+        self.start = self._dfa.start
+
+    @property
+    def num_states(self) -> int:
+        return self._dfa.num_states
+
+    def step(self, state: int, byte: int) -> int:
+        return self._dfa.step(state, byte)
+
+    def is_accepting(self, state: int) -> bool:
+        return self._dfa.is_accepting(state)
+
+    def expected(self, state: int) -> bytes:
+        return self._dfa.expected(state)
+
+
+def differences(closed: explorer.TokenDFA, lazy: LazyMachine, most: int = 40) -> list[str]:
+    """What differs along every path of tokens, up to a number of states."""
+    wrong: list[str] = []
+    pairs = [(closed.start, lazy.start)]
+    met = dict(pairs)
+    for ours, theirs in pairs:  # Grows on the way.
+        where = f"state {ours}"
+        mask = closed.allowed(ours)
+        if not np.array_equal(mask, lazy.allowed(theirs)):
+            wrong.append(f"mask of {where}")
+        if not np.array_equal(closed.mask(ours), lazy.mask(theirs)):
+            wrong.append(f"words of {where}")
+        if closed.is_final(ours) != lazy.is_final(theirs):
+            wrong.append(f"end in {where}")
+        if closed.distance_to_end(ours) != lazy.distance_to_end(theirs):
+            wrong.append(f"distance of {where}")
+        if closed.byte_state(ours) != lazy.byte_state(theirs):
+            wrong.append(f"byte state of {where}")
+        for token in range(-1, len(closed.vocabulary) + 1):
+            a, b = closed.step(ours, token), lazy.step(theirs, token)
+            if a is None or b is None or a < 0 or b < 0:
+                if a != b:
+                    wrong.append(f"step from {where} over {token}")
+            elif a in met:
+                if met[a] != b:
+                    wrong.append(f"step from {where} over {token}")
+            else:
+                met[a] = b
+                if len(pairs) < most:
+                    pairs.append((a, b))
+    return wrong
+
+
+@given(patterns(leaves=8), vocabularies())
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_lazy_and_closed_are_the_same(pattern: str, tokens: list[bytes | None]) -> None:
+    vocab = vocabulary(*tokens)
+    constraint = explorer.regex(pattern)
+    try:
+        closed = explorer.compile(constraint, vocab)
+    except (EmptyConstraint, IncompatibleVocabulary) as error:
+        with pytest.raises(type(error)) as raised:
+            explorer.compile(constraint, vocab, lazy=True)
+        assert str(raised.value) == str(error)
+        return
+    lazy = explorer.compile(constraint, vocab, lazy=True)
+    assert differences(closed, lazy) == []
+    assert lazy.report.lost == closed.report.lost
+    plain = LazyMachine(constraint, vocab, PlainBytes(constraint), lazy.report, explorer.Budget())
+    assert differences(closed, plain, most=5) == []
+
+
+@pytest.mark.parametrize(
+    "pattern", [r'"[^"\\]*"', r"[01]{1,9}|yes|no", r"\w+( \w+){0,3}", "(?:Red|Green|Blue), [0-9]+"]
+)
+def test_on_a_real_vocabulary(sentencepiece_32k: explorer.Vocabulary, pattern: str) -> None:
+    closed = explorer.compile(explorer.regex(pattern), sentencepiece_32k)
+    lazy = explorer.compile(explorer.regex(pattern), sentencepiece_32k, lazy=True)
+    assert differences(closed, lazy, most=3) == []
+
+
+def test_a_wrong_machine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutants: a lazy machine that does not trim, or whose byte machine has one arc less."""
+    vocab = vocabulary(b"a", b"b", b"ab", b"ab")
+    constraint = explorer.regex("a*d|b|ab")
+    closed = explorer.compile(constraint, vocab)
+    assert differences(closed, explorer.compile(constraint, vocab, lazy=True)) == []
+    with monkeypatch.context() as patched:
+        patched.setattr(Finishing, "can_finish", lambda *_: True)
+        assert differences(closed, explorer.compile(constraint, vocab, lazy=True)) != []
+    other = explorer.compile(explorer.regex("a*d|b"), vocab, lazy=True)
+    assert differences(closed, other) != []
+    with monkeypatch.context() as patched:
+        patched.setattr(finishing, "MOST_ROWS", 1)
+        assert any(
+            "distance" in line
+            for line in differences(closed, explorer.compile(constraint, vocab, lazy=True))
+        )
+
+
+def test_no_token_into_a_dead_end() -> None:
+    lazy = explorer.compile(explorer.regex("a*d|b"), vocabulary(b"a", b"b"), lazy=True)
+    assert lazy.allowed(lazy.start).tolist() == [False, True, False]
+    assert lazy.step(lazy.start, 0) is None
+
+
+def test_an_end_far_away_is_found_with_few_rows() -> None:
+    """Undecided states are decided together: each row is walked once at most."""
+    # No single byte of "ab" is a token, so nothing is certain before the search.
+    lazy = explorer.compile(explorer.regex("(ab){200}"), vocabulary(b"ab", b"aba", b"b"), lazy=True)
+    state, steps = lazy.start, 0
+    while not lazy.is_final(state):
+        token = int(np.flatnonzero(lazy.allowed(state))[0])
+        following = lazy.step(state, token)
+        assert following is not None
+        state, steps = following, steps + 1
+    assert steps == 200
+    assert lazy.distance_to_end(lazy.start) == 201
+    # More rows than `MOST_ROWS`: the distance is not known, the masks are exact all the same.
+    longer = explorer.compile(explorer.regex("(ab){900}"), vocabulary(b"ab"), lazy=True)
+    assert longer.distance_to_end(longer.start) is None
+    assert longer.allowed(longer.start).tolist() == [True, False]
+
+
+def test_a_search_keeps_to_the_budget() -> None:
+    constraint = explorer.regex("(ab){400}")
+    with pytest.raises(BudgetExceeded):
+        explorer.compile(constraint, vocabulary(b"ab"), explorer.Budget(bytes=2000), lazy=True)
+
+
+def test_sentinels() -> None:
+    vocab = vocabulary(b"a", b"b")
+    closed = explorer.compile(explorer.regex("ab"), vocab)
+    lazy = explorer.compile(explorer.regex("ab"), vocab, lazy=True)
+    for state in (DONE, DEAD, FREE):
+        assert np.array_equal(closed.mask(state), lazy.mask(state))
+        assert closed.is_final(state) == lazy.is_final(state)
+        assert closed.distance_to_end(state) == lazy.distance_to_end(state)
+        assert lazy.byte_state(state) == NO_ARC
+        assert [closed.step(state, t) for t in range(4)] == [lazy.step(state, t) for t in range(4)]
+    for wrong in (1, -4):
+        with pytest.raises(ExplorerError, match="There is no state"):
+            lazy.mask(wrong)
+
+
+def test_a_machine_travels_with_its_numbers() -> None:
+    vocab = vocabulary(b"a", b"b", b"c")
+    lazy = explorer.compile(explorer.regex("[abc]{3}"), vocab, lazy=True)
+    state = lazy.step(lazy.start, 2)
+    assert state is not None
+    sent = pickle.loads(pickle.dumps(lazy))
+    assert sent.num_states == 2
+    assert sent.byte_state(state) == lazy.byte_state(state)
+    assert np.array_equal(sent.mask(state), lazy.mask(state))
+    assert sent.step(state, 0) == lazy.step(state, 0)
+
+
+def test_numbers_are_the_same_for_many_threads(sentencepiece_32k: explorer.Vocabulary) -> None:
+    lazy = explorer.compile(explorer.regex(r"\w+( \w+){0,3}"), sentencepiece_32k, lazy=True)
+
+    def walk(seed: int) -> list[tuple[int, int]]:
+        draw = np.random.default_rng(seed)
+        state, taken = lazy.start, []
+        for _ in range(8):
+            token = int(draw.choice(np.flatnonzero(lazy.allowed(state))))
+            following = lazy.step(state, token)
+            assert following is not None
+            if following < 0:
+                break
+            state = following
+            taken.append((lazy.byte_state(state), state))
+        return taken
+
+    with ThreadPoolExecutor(8) as pool:
+        met = {pair for pairs in pool.map(walk, range(16)) for pair in pairs}
+    assert len({number for _, number in met}) == len({state for state, _ in met}) == len(met)
+
+
+def test_free() -> None:
+    vocab = vocabulary(b"a", b"b")
+    free = Free(vocab)
+    assert isinstance(free, TokenMachine) and table_of(free) is None
+    assert free.allowed(free.start).all() and free.mask(free.start).tolist() == [0b111]
+    assert free.allowed(DONE).tolist() == [False, False, True] and not free.allowed(DEAD).any()
+    assert [free.step(FREE, token) for token in (-1, 0, 2, 3)] == [None, FREE, DONE, None]
+    assert [free.step(DONE, token) for token in (0, 2)] == [None, DONE]
+    assert free.step(DEAD, 2) is None
+    assert free.is_final(FREE) and free.distance_to_end(FREE) == 1
+    assert free.byte_machine is None and free.constraint is None and free.num_states == 0
+    assert pickle.loads(pickle.dumps(free)).vocabulary == vocab
+    assert not free.report.lost and "free" in str(free.report)
+    with pytest.raises(ExplorerError, match="There is no state 0"):
+        free.step(0, 0)
+
+
+def test_every_kind_is_a_token_machine() -> None:
+    vocab = vocabulary(b"a", b"b")
+    lazy = explorer.compile(explorer.regex("ab"), vocab, lazy=True)
+    closed = explorer.compile(explorer.regex("ab"), vocab)
+    assert isinstance(lazy, TokenMachine) and isinstance(closed, TokenMachine)
+    assert table_of(lazy) is None and table_of(closed) is closed
+    assert "lazy" in str(lazy.report) and lazy.report.to_dict()["kind"] == "lazy"
+
+
+def test_the_plain_way_over_any_byte_machine() -> None:
+    vocab = vocabulary(b"a", b"b", b"ab")
+    search = Finishing(PlainBytes(explorer.regex("(ab)+")), trie_of(vocab))
+    assert search.targets(0, Meter()) != ()
