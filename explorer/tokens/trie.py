@@ -10,13 +10,13 @@ nodes. Built once per vocabulary, in tens of milliseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import Int32
 from explorer.jit import jit
+from explorer.memo import memo
 from explorer.vocabulary import Vocabulary
 
 UInt8 = NDArray[np.uint8]
@@ -136,12 +136,7 @@ def build_trie(vocabulary: Vocabulary) -> Trie:
     )
 
 
-_tries: WeakKeyDictionary[Vocabulary, Trie] = WeakKeyDictionary()
-
-
+@memo
 def trie_of(vocabulary: Vocabulary) -> Trie:
     """The trie of a vocabulary, built on first use and kept as long as the vocabulary lives."""
-    trie = _tries.get(vocabulary)
-    if trie is None:
-        trie = _tries[vocabulary] = build_trie(vocabulary)
-    return trie
+    return build_trie(vocabulary)
