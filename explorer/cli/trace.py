@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         from explorer.decoding.sampling.sampler import Sampler
         from explorer.decoding.stepping.session import Session
         from explorer.decoding.trace.text import HEADER, ending, step_line
-        from explorer.decoding.trace.trace import TokenTable
+        from explorer.decoding.trace.trace import MentionedTokens
         from explorer.decoding.trace.writing import to_json
     except ImportError as error:
         raise ExplorerError(
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{model!r}\n{constraint if constraint is not None else 'no constraint'}", file=screen)
     print(HEADER, file=screen, flush=True)
 
-    tokens = TokenTable.of(model.vocabulary)
+    tokens = MentionedTokens.of(model.vocabulary)
 
     def show(step: Step) -> bool:
         print(step_line(tokens, step), file=screen, flush=True)

@@ -18,7 +18,6 @@ from explorer.analysis.places.positions import Position as Place
 from explorer.analysis.places.positions import positions_of
 from explorer.automata.machine import NO_ARC
 from explorer.automata.source import Regex
-from explorer.decoding.stepping.rule import unpack_row
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
 from explorer.tokens.failing import run
@@ -53,7 +52,6 @@ def position_packet(
     step = trace.steps[k] if k < len(trace.steps) else None
     found = position.distribution
     path, path_from = _path(dfa, position.data)
-    row = position.kept_row
     taken: dict[str, object] | None = None
     if step is not None:
         taken = {
@@ -70,7 +68,7 @@ def position_packet(
         "char_state": position.char_state,
         "path": path,
         "path_from": path_from,
-        "row": "" if row is None else pack_bits(unpack_row(row, trace.num_classes)),
+        "row": "" if trace.masks is None else pack_bits(trace.row(k)),
         "allowed": position.num_allowed,
         "width": trace.tokens.size,
         "z": None if found is None else _number(found.z),

@@ -78,7 +78,7 @@ class Recorder:
             self._sessions.append(
                 Session(
                     model,
-                    rule.dfa,
+                    None if rule.machine.constraint is None else rule.machine,
                     data.decode("utf-8", errors="replace"),
                     sampler=sampler,
                     seed=seed,

@@ -1,16 +1,17 @@
-"""What a session's constraint says at one place: the state, the mask, what the budget removes.
+"""What a session's token machine says at one place: the state, the mask, what the budget removes.
 
-A thin layer over the token DFA that also covers "no constraint", so that a session has one way to
-ask. Rows are over token classes and packed eight to a byte, because a trace keeps many of them.
+A thin layer over any token machine (`explorer.tokens.machine`). What it adds is the token budget,
+which needs the distance of every target and therefore a table, and the mask in a form that a trace
+can keep.
 
 Cost: a visited (state, budget) answers in microseconds, a new one in about 100 µs at 131,072 ids.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
@@ -18,16 +19,15 @@ from explorer.arguments import wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
+from explorer.decoding.stepping.classes import SeenClasses
+from explorer.decoding.trace.masks import MaskRows, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.compile import compile
-from explorer.tokens.device import DeviceMasks
+from explorer.tokens.free import Free
+from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.needed import FIRST_STATE, UNLIMITED, needed_rows
-from explorer.tokens.states import DONE, FREE
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
-
-NO_CHARACTER_STATE: Final = -1
-"""The character state of a sentinel: none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,122 +36,113 @@ class Mask:
 
     Args:
         allowed: bool[len(vocabulary)], what may come next; read-only.
-        row: The state's row over token classes, packed; ``None`` without a constraint.
+        row: What the machine alone allows, packed: of a table its row over token classes, of any
+            other machine the packed words over ids.
         kept_row: What the token budget leaves of ``row``; the same object where it removes
             nothing.
         over_budget: How many ids the budget removes.
     """
 
     allowed: Bool
-    row: bytes | None
-    kept_row: bytes | None
+    row: bytes
+    kept_row: bytes
     over_budget: int
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A constraint over a vocabulary, or none.
+    """A token machine as a session asks it.
 
     Args:
-        vocabulary: The model's tokens.
-        dfa: The token DFA; ``None`` leaves every id free.
+        machine: The machine; `Free` where there is no constraint.
     """
 
-    vocabulary: Vocabulary
-    dfa: TokenDFA | None
+    machine: TokenMachine
 
     @classmethod
     def of(cls, constraint: object, vocabulary: Vocabulary, budget: Budget | None = None) -> Rule:
         """The rule of what a user gave.
 
         Args:
-            constraint: A `Constraint`, a `TokenDFA` or ``None``.
+            constraint: A `Constraint`, a token machine or ``None``.
             vocabulary: The model's tokens.
             budget: Limits for compiling it.
 
         Raises:
             ConstraintError: It is something else; a string could mean a pattern or a text.
-            VocabularyError: The token DFA belongs to another vocabulary.
+            VocabularyError: The token machine belongs to another vocabulary.
             BudgetExceeded, EmptyConstraint, IncompatibleVocabulary: As `explorer.compile` has it.
         """
         match constraint:
             case None:
-                return cls(vocabulary, None)
+                return cls(Free(vocabulary))
             case Constraint():
-                return cls(vocabulary, compile(constraint, vocabulary, budget))
-            case TokenDFA():
-                if constraint.vocabulary != vocabulary:
-                    raise VocabularyError(
-                        "The token DFA was compiled for another vocabulary than the model's: the "
-                        "same ids would mean other text.",
-                        remedy="Compile the constraint with `lm.vocabulary`, or give it as it is.",
-                        evidence={
-                            "dfa": constraint.vocabulary.fingerprint,
-                            "model": vocabulary.fingerprint,
-                        },
-                    )
-                return cls(vocabulary, constraint)
+                return cls(compile(constraint, vocabulary, budget))
             case str():
                 raise ConstraintError(
                     f"constraint is {constraint!r}, which could be a pattern or a text.",
                     remedy="Write regex(...) or literal(...).",
                     evidence={"constraint": constraint},
                 )
+            case TokenMachine():
+                if constraint.vocabulary != vocabulary:
+                    raise VocabularyError(
+                        "The token machine was compiled for another vocabulary than the model's: "
+                        "the same ids would mean other text.",
+                        remedy="Compile the constraint with `lm.vocabulary`, or give it as it is.",
+                        evidence={
+                            "dfa": constraint.vocabulary.fingerprint,
+                            "model": vocabulary.fingerprint,
+                        },
+                    )
+                return cls(constraint)
             case _:
-                remedy = "Give a Constraint, such as regex(...), a TokenDFA, or None."
+                remedy = "Give a Constraint, such as regex(...), a compiled one, or None."
                 raise wrong(
                     "constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError
                 )
 
     @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+        return self.machine.vocabulary
+
+    @property
+    def dfa(self) -> TokenDFA | None:
+        """The machine, where it is a token DFA."""
+        return self.machine if isinstance(self.machine, TokenDFA) else None
+
+    @property
     def start(self) -> int:
         """The state before the first token."""
-        return FREE if self.dfa is None else self.dfa.start
+        return self.machine.start
 
     @property
-    def num_states(self) -> int:
-        """How many token states there are; 0 without a constraint."""
-        return 0 if self.dfa is None else self.dfa.num_states
+    def num_byte_states(self) -> int:
+        """How many states of the machine over bytes are known; 0 without a constraint."""
+        machine = self.machine.byte_machine
+        return 0 if machine is None else machine.num_states
 
-    @property
-    def num_char_states(self) -> int:
-        """How many character states there are; 0 without a constraint."""
-        return 0 if self.dfa is None else self.dfa.constraint.dfa.num_states
-
-    @property
-    def num_classes(self) -> int:
-        """How many token classes a row has; 0 without a constraint."""
-        return 0 if self.dfa is None else self.dfa.num_classes
-
-    @property
-    def least(self) -> int:
-        """The fewest tokens of any text, EOS included; 0 without a constraint."""
-        return 0 if self.dfa is None else int(self.dfa.distance[self.dfa.start])
-
-    def char_state(self, state: int) -> int:
-        """The character state that a state is; `NO_CHARACTER_STATE` for a sentinel."""
-        if self.dfa is None or state < 0:
-            return NO_CHARACTER_STATE
-        return int(self.dfa.char_state[state])
+    def byte_state(self, state: int) -> int:
+        """The state of the machine over bytes that a state stands for; `NO_ARC` for a sentinel."""
+        return self.machine.byte_state(state)
 
     def step(self, state: int, token: int) -> int | None:
         """The state after one more token, whatever the budget; ``None`` if it is not allowed."""
-        if self.dfa is not None:
-            return self.dfa.step(state, token)
-        if not 0 <= token < len(self.vocabulary):
-            return None
-        return DONE if token in self.vocabulary.eos_ids else FREE
+        return self.machine.step(state, token)
 
     def mask(self, state: int, remaining: int | None) -> Mask:
         """What may come next.
 
         Args:
             state: A state of the machine, or a sentinel.
-            remaining: Tokens that may still be written, EOS included; ``None`` for no limit.
+            remaining: Tokens that may still be written, EOS included; ``None`` for no limit. A
+                machine without a table has been refused one (`check_budget`).
         """
-        if self.dfa is None:
-            return Mask(self._ends if state == DONE else self._free, None, None, 0)
-        allowed = self._masks.allowed(0, state, remaining)
+        allowed = self.machine.allowed(state)
+        if self._table is None:
+            row = self.machine.mask(state).tobytes()
+            return Mask(allowed, row, row, 0)
         needed = self._needed[state + FIRST_STATE]
         row = kept_row = np.packbits(needed <= UNLIMITED).tobytes()
         over_budget = 0
@@ -159,72 +150,85 @@ class Rule:
             removed = (needed <= UNLIMITED) & (needed > remaining)
             if removed.any():
                 over_budget = int(self._class_sizes[removed].sum())
-                kept_row = np.packbits(needed <= remaining).tobytes()
+                kept = needed <= remaining
+                kept_row = np.packbits(kept).tobytes()
+                allowed = kept[self._table.token_class]
+                allowed.setflags(write=False)
         return Mask(allowed, row, kept_row, over_budget)
 
     def check_budget(self, max_tokens: int | None) -> None:
-        """Refuse a token budget that no text fits into.
+        """Refuse a token budget that the mask cannot keep.
 
         Args:
-            max_tokens: The budget, EOS included.
+            max_tokens: The budget, EOS included; ``None`` for none.
 
         Raises:
-            ExplorerError: It is too small for the constraint.
+            ExplorerError: It is too small for the constraint, or the machine does not know how
+                many tokens each text still takes.
         """
-        if max_tokens is not None and max_tokens < self.least:
+        if max_tokens is None or isinstance(self.machine, Free):
+            return
+        if self._table is None:
+            raise ExplorerError(
+                f"max_tokens={max_tokens} takes part in the mask, which needs the fewest tokens to "
+                "the end from every state. This machine works its states out as they are visited "
+                "and does not know them.",
+                remedy="Compile the constraint with lazy=False, or give masking_budget=False to "
+                "be cut off.",
+                evidence={"max_tokens": max_tokens},
+            )
+        least = int(self._table.distance[self.machine.start])
+        if max_tokens < least:
             raise ExplorerError(
                 f"No text of the constraint fits into max_tokens={max_tokens}: the shortest takes "
-                f"{self.least} tokens, the end of text included.",
-                remedy=f"Give at least {self.least}, or masking_budget=False to be cut off.",
-                evidence={"max_tokens": max_tokens, "fewest": self.least},
+                f"{least} tokens, the end of text included.",
+                remedy=f"Give at least {least}, or masking_budget=False to be cut off.",
+                evidence={"max_tokens": max_tokens, "fewest": least},
             )
 
+    def mask_rows(
+        self, rows: Sequence[bytes], kept_rows: Sequence[bytes], seen: SeenClasses
+    ) -> MaskRows | None:
+        """The masks of a path as a trace keeps them; ``None`` without a constraint.
+
+        Args:
+            rows: `Mask.row` of each position.
+            kept_rows: `Mask.kept_row` of each.
+            seen: Works out the classes of a machine without a table.
+        """
+        if self.machine.constraint is None:
+            return None
+        numbers: dict[bytes, int] = {}
+        pairs = zip(rows, kept_rows, strict=True)
+        places = [
+            (numbers.setdefault(row, len(numbers)), numbers.setdefault(kept, len(numbers)))
+            for row, kept in pairs
+        ]
+        if self._table is not None:
+            count, classes, distinct = self._table.table.shape[1], self._classes, tuple(numbers)
+        else:
+            count, classes, distinct = seen.of(tuple(numbers))
+        return MaskRows(
+            count, classes, distinct, tuple(row for row, _ in places), tuple(k for _, k in places)
+        )
+
     @cached_property
-    def class_bytes(self) -> bytes:
-        """The class of each id, two bytes each where they suffice, else four; little-endian."""
-        if self.dfa is None:
+    def _table(self) -> TokenTable | None:
+        return table_of(self.machine)
+
+    @cached_property
+    def _classes(self) -> bytes:
+        if self._table is None:
             return b""
-        kind = "<u2" if self.dfa.num_classes <= 2**16 else "<i4"
-        return self.dfa.token_class.astype(kind).tobytes()
-
-    @cached_property
-    def _free(self) -> Bool:
-        return np.ones(len(self.vocabulary), np.bool_)
-
-    @cached_property
-    def _ends(self) -> Bool:
-        ends = np.zeros(len(self.vocabulary), np.bool_)
-        ends[list(self.vocabulary.eos_ids)] = True
-        return ends
-
-    @cached_property
-    def _masks(self) -> DeviceMasks:
-        machines = [] if self.dfa is None else [self.dfa]
-        return DeviceMasks(machines, vocabulary=self.vocabulary)
+        return pack_classes(self._table.token_class, self._table.table.shape[1])
 
     @cached_property
     def _needed(self) -> Int32:
-        return np.empty((0, 0), np.int32) if self.dfa is None else needed_rows(self.dfa)
+        return np.empty((0, 0), np.int32) if self._table is None else needed_rows(self._table)
 
     @cached_property
     def _class_sizes(self) -> Int32:
-        if self.dfa is None:
+        if self._table is None:
             return np.empty(0, np.int32)
-        return np.bincount(self.dfa.token_class, minlength=self.dfa.num_classes).astype(np.int32)
-
-
-def unpack_row(row: bytes, num_classes: int) -> Bool:
-    """The row that was packed.
-
-    Args:
-        row: As in `Mask`.
-        num_classes: Its length.
-
-    Returns:
-        bool[num_classes].
-
-    Example:
-        >>> unpack_row(bytes([0b01100000]), 3).tolist()
-        [False, True, True]
-    """
-    return np.unpackbits(np.frombuffer(row, np.uint8), count=num_classes).astype(np.bool_)
+        count = self._table.table.shape[1]
+        return np.bincount(self._table.token_class, minlength=count).astype(np.int32)

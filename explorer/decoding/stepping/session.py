@@ -53,6 +53,7 @@ from explorer.decoding.stepping.tree import Node, Setting, Tree
 from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import Rejection, Trace
 from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
@@ -81,8 +82,8 @@ class Session:
 
     Args:
         lm: The language model; see `load_model`.
-        constraint: What the text must be: a `Constraint`, a `TokenDFA` for the model's vocabulary,
-            or ``None`` for no constraint.
+        constraint: What the text must be: a `Constraint`, a token machine for the model's
+            vocabulary (as `explorer.compile` makes it), or ``None`` for no constraint.
         prompt: A text to go on with, or messages for the model's chat template.
         sampler: How a token is chosen; default greedy.
         seed: Of the random numbers, 0 to 2**64 - 1.
@@ -127,7 +128,7 @@ class Session:
     def __init__(
         self,
         lm: LanguageModel,
-        constraint: Constraint | TokenDFA | None,
+        constraint: Constraint | TokenMachine | None,
         prompt: Prompt = "",
         *,
         sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
@@ -179,7 +180,7 @@ class Session:
     def from_ids(
         cls,
         vocabulary: Vocabulary,
-        constraint: Constraint | TokenDFA | None,
+        constraint: Constraint | TokenMachine | None,
         ids: Sequence[int],
         logprobs: Sequence[float | None] | None = None,
         prompt: Prompt | None = None,
@@ -245,14 +246,19 @@ class Session:
         return self._tree.setting.rule.vocabulary
 
     @property
+    def machine(self) -> TokenMachine:
+        """The token machine that says what may come next; `Free` without a constraint."""
+        return self._tree.setting.rule.machine
+
+    @property
     def dfa(self) -> TokenDFA | None:
-        """The token DFA; ``None`` without a constraint."""
+        """The machine, where it is a token DFA; ``None`` without a constraint."""
         return self._tree.setting.rule.dfa
 
     @property
     def constraint(self) -> Constraint | None:
-        """What the text must be."""
-        return None if self.dfa is None else self.dfa.constraint
+        """What the text must be; ``None`` without a constraint."""
+        return self.machine.constraint
 
     @property
     def prompt(self) -> str | tuple[Message, ...] | None:
@@ -526,7 +532,7 @@ class Session:
     def edit(
         self,
         *,
-        constraint: Constraint | TokenDFA | _Unchanged | None = UNCHANGED,
+        constraint: Constraint | TokenMachine | _Unchanged | None = UNCHANGED,
         prompt: Prompt | _Unchanged = UNCHANGED,
         sampler: Sampler | _Unchanged = UNCHANGED,
     ) -> Session:

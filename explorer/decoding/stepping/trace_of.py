@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.automata.serial import source_to_dict
+from explorer.decoding.stepping.classes import first_of_classes
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.tree import Node, Tree
+from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import (
     EXAMPLES_PER_CLASS,
     MAX_CLASSES_SHOWN,
+    MentionedTokens,
     Rejection,
-    TokenTable,
     Trace,
 )
 from explorer.tokens.states import DEAD_CLASS
@@ -41,22 +43,23 @@ def trace_of(
     """
     setting, rule = tree.setting, tree.setting.rule
     positions = tuple(tree.position(node) for node in nodes)
+    constraint = rule.machine.constraint
     steps = tuple(node.step for node in nodes if node.step is not None)
+    masks = tree.mask_rows(nodes)
     return Trace(
         model=None if setting.model is None else setting.model.name,
         prompt=setting.prompt,
         prompt_ids=setting.prompt_ids,
-        tokens=_mentioned(rule, positions, steps, rejection),
+        tokens=_mentioned(rule, masks, positions, steps, rejection),
         sampler=setting.sampler,
         seed=seed,
         stream=stream,
         max_tokens=setting.max_tokens,
         masking_budget=setting.masking_budget,
-        source=None if rule.dfa is None else source_to_dict(rule.dfa.constraint.source),
-        num_states=rule.num_states,
-        num_char_states=rule.num_char_states,
-        num_classes=rule.num_classes,
-        class_bytes=rule.class_bytes,
+        source=None if constraint is None else source_to_dict(constraint.source),
+        num_states=rule.machine.num_states,
+        num_char_states=rule.num_byte_states,
+        masks=masks,
         positions=positions,
         steps=steps,
         rejection=rejection,
@@ -66,10 +69,11 @@ def trace_of(
 
 def _mentioned(
     rule: Rule,
+    masks: MaskRows | None,
     positions: Sequence[Position],
     steps: Sequence[Step],
     rejection: Rejection | None,
-) -> TokenTable:
+) -> MentionedTokens:
     """The tokens that a trace mentions."""
     vocabulary = rule.vocabulary
     mentioned = {step.token for step in steps} | set(vocabulary.eos_ids)
@@ -78,8 +82,8 @@ def _mentioned(
     for position in positions:
         if position.distribution is not None:
             mentioned.update(entry.token for entry in position.distribution.candidates)
-    if rule.dfa is not None:
-        for number, ids in enumerate(rule.dfa.tokens_of_class[:MAX_CLASSES_SHOWN]):
-            if number != DEAD_CLASS:
-                mentioned.update(int(token) for token in ids[:EXAMPLES_PER_CLASS])
-    return TokenTable.of(vocabulary, mentioned)
+    if masks is not None:
+        examples = first_of_classes(masks.token_class(), masks.num_classes, EXAMPLES_PER_CLASS)
+        shown = examples[DEAD_CLASS + 1 : MAX_CLASSES_SHOWN]
+        mentioned.update(shown[shown >= 0].tolist())
+    return MentionedTokens.of(vocabulary, mentioned)

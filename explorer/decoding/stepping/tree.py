@@ -23,8 +23,10 @@ from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.measure import Measured, measure
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Mask, Rule
+from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import ChosenBy, Position, Step, Timing, added
 from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.states import DONE
@@ -73,6 +75,8 @@ class Node:
         state: Of the constraint.
         data: The bytes of the tokens.
         log_prob_model, log_prob_constrained: Sums over the steps.
+        position: What is recorded of it; ``None`` until it is asked for.
+        row, kept_row: The mask as `Mask` packs it, together with the position.
     """
 
     parent: Node | None
@@ -83,8 +87,10 @@ class Node:
     log_prob_model: float | None = 0.0
     log_prob_constrained: float | None = 0.0
     position: Position | None = None
-    children: dict[tuple[int, ChosenBy], Node] = field(
-        default_factory=lambda: dict[tuple[int, ChosenBy], Node]()
+    row: bytes = b""
+    kept_row: bytes = b""
+    children: dict[tuple[int, ChosenBy, float | None], Node] = field(
+        default_factory=lambda: dict[tuple[int, ChosenBy, float | None], Node]()
     )
     drawn: dict[tuple[int, int], tuple[int, float | None]] = field(
         default_factory=lambda: dict[tuple[int, int], tuple[int, float | None]]()
@@ -115,6 +121,8 @@ class Tree:
         self.root = Node(None, None, 0, setting.rule.start)
         self._measured: OrderedDict[int, tuple[Node, Measured]] = OrderedDict()
         self._rows: dict[bytes, bytes] = {}
+        vocabulary = setting.rule.vocabulary
+        self._seen = SeenClasses(len(vocabulary), vocabulary.eos_ids)
 
     def ids(self, node: Node) -> tuple[int, ...]:
         """The prompt's ids and those of the path."""
@@ -123,12 +131,12 @@ class Tree:
 
     def mask(self, node: Node) -> Mask:
         """What may come next."""
-        mask = self.setting.rule.mask(node.state, self.setting.remaining(node.index))
-        row, kept_row = (
-            None if packed is None else self._rows.setdefault(packed, packed)
-            for packed in (mask.row, mask.kept_row)
-        )
-        return replace(mask, row=row, kept_row=kept_row)
+        return self.setting.rule.mask(node.state, self.setting.remaining(node.index))
+
+    def mask_rows(self, nodes: Sequence[Node]) -> MaskRows | None:
+        """The masks of a path whose positions are known; ``None`` without a constraint."""
+        rows, kept_rows = [node.row for node in nodes], [node.kept_row for node in nodes]
+        return self.setting.rule.mask_rows(rows, kept_rows, self._seen)
 
     def position(self, node: Node) -> Position:
         """Everything about a node, measured now if it was not before."""
@@ -144,13 +152,14 @@ class Tree:
                     # The text stands; only what would come next cannot be said.
                     if node.parent is None:
                         raise
+            node.row, node.kept_row = (
+                self._rows.setdefault(packed, packed) for packed in (mask.row, mask.kept_row)
+            )
             node.position = Position(
                 index=node.index,
                 state=node.state,
-                char_state=self.setting.rule.char_state(node.state),
+                char_state=self.setting.rule.byte_state(node.state),
                 data=node.data,
-                row=mask.row,
-                kept_row=mask.kept_row,
                 num_allowed=int(mask.allowed.sum()),
                 over_budget=mask.over_budget,
                 log_prob_model=node.log_prob_model,
@@ -215,7 +224,7 @@ class Tree:
             number: The random number that decided.
             known_log_prob: Of the token under the model, in a run without one.
         """
-        child = node.children.get((token, chosen_by))
+        child = node.children.get((token, chosen_by, number))
         if child is not None:
             return child
         state = self.setting.rule.step(node.state, token)
@@ -253,7 +262,7 @@ class Tree:
             log_prob_model=added(node.log_prob_model, model),
             log_prob_constrained=added(node.log_prob_constrained, constrained),
         )
-        node.children[token, chosen_by] = child
+        node.children[token, chosen_by, number] = child
         return child
 
     def follow(

@@ -18,12 +18,12 @@ from typing import Final, cast
 
 import numpy as np
 
-from explorer.automata.machine import Bool, Int32
+from explorer.automata.machine import NO_ARC, Bool, Int32
 from explorer.automata.serial import source_from_dict
 from explorer.decoding.models.model import Message
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.rule import NO_CHARACTER_STATE, unpack_row
 from explorer.decoding.trace.json_place import Place
+from explorer.decoding.trace.masks import MaskRows, bytes_per_class, unpack_row
 from explorer.decoding.trace.records import (
     CHOSEN_BY,
     Candidate,
@@ -34,7 +34,7 @@ from explorer.decoding.trace.records import (
     Timing,
     added,
 )
-from explorer.decoding.trace.trace import Rejection, TokenTable, Trace
+from explorer.decoding.trace.trace import MentionedTokens, Rejection, Trace
 from explorer.decoding.trace.writing import KIND, VERSION, checksum
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.tokens.states import DEAD, DONE, FREE, NUM_FIXED_CLASSES
@@ -119,8 +119,7 @@ def from_json(data: bytes, file: str = "the trace") -> Trace:
         source=machine.source,
         num_states=machine.num_states,
         num_char_states=machine.num_char_states,
-        num_classes=machine.num_classes,
-        class_bytes=machine.class_bytes,
+        masks=machine.masks,
         positions=tuple(positions),
         steps=tuple(steps),
         rejection=rejection,
@@ -145,13 +144,15 @@ def _check_content(place: Place, document: Mapping[str, object]) -> None:
 class _Machine:
     """What the document says about the constraint, checked."""
 
-    def __init__(self, place: Place, tokens: TokenTable, num_positions: int) -> None:
+    def __init__(self, place: Place, tokens: MentionedTokens, num_positions: int) -> None:
         self.source: Mapping[str, object] | None = None
         self.num_states = 0
         self.num_char_states = 0
         self.num_classes = 0
         self.class_bytes = b""
         self.rows: list[bytes] = []
+        self.row_of: list[int] = []
+        self.kept_row_of: list[int] = []
         self.token_class: Int32 = np.empty(0, np.int32)
         if place.is_null:
             return
@@ -179,7 +180,7 @@ class _Machine:
         self.num_classes = fields["num_classes"].whole(
             low=NUM_FIXED_CLASSES, high=tokens.size + NUM_FIXED_CLASSES
         )
-        size = 2 if self.num_classes <= 2**16 else 4
+        size = bytes_per_class(self.num_classes)
         fields["bytes_per_class"].whole(low=size, high=size)
         self.class_bytes = fields["token_class"].packed(size * tokens.size)
         kind = "<u2" if size == 2 else "<i4"
@@ -197,20 +198,38 @@ class _Machine:
         self._seen: dict[int, tuple[int, bytes | None]] = {}
         self._sizes = np.bincount(self.token_class, minlength=self.num_classes)
 
-    def row(self, place: Place) -> bytes | None:
-        """The row that a position names."""
+    def row(self, place: Place, numbers: list[int]) -> bytes | None:
+        """The row that the next position names; its number is noted."""
         if self.source is None:
             if not place.is_null:
                 raise place.fault("null, as there is no constraint")
             return None
-        return self.rows[place.whole(low=0, high=len(self.rows) - 1)]
+        numbers.append(place.whole(low=0, high=len(self.rows) - 1))
+        return self.rows[numbers[-1]]
+
+    @property
+    def masks(self) -> MaskRows | None:
+        """The masks of all positions that were read."""
+        if self.source is None:
+            return None
+        return MaskRows(
+            self.num_classes,
+            self.class_bytes,
+            tuple(self.rows),
+            tuple(self.row_of),
+            tuple(self.kept_row_of),
+        )
+
+    def last_row(self, numbers: list[int]) -> bytes | None:
+        """The row of the position that was read last; ``None`` without a constraint."""
+        return None if self.source is None else self.rows[numbers[-1]]
 
     def char_state(self, fields: Mapping[str, Place], state: int, row: bytes | None) -> int:
         """The character state of a position; a state has one, and one row, wherever it occurs."""
         char_state = fields["char_state"].whole(
-            low=NO_CHARACTER_STATE, high=max(self.num_char_states - 1, NO_CHARACTER_STATE)
+            low=NO_ARC, high=max(self.num_char_states - 1, NO_ARC)
         )
-        if (char_state == NO_CHARACTER_STATE) != (state < 0):
+        if (char_state == NO_ARC) != (state < 0):
             raise fields["char_state"].fault("the character state of this state")
         if self.source is None:
             return char_state
@@ -232,7 +251,7 @@ class _Machine:
         return row is None or bool(self.bits(row)[self.token_class[token]])
 
 
-def _tokens_in(place: Place) -> TokenTable:
+def _tokens_in(place: Place) -> MentionedTokens:
     fields = place.fields("fingerprint", "size", "eos_ids", "data", "special")
     size = fields["size"].whole(low=1, high=MAX_IDS)
 
@@ -262,7 +281,7 @@ def _tokens_in(place: Place) -> TokenTable:
     fingerprint = fields["fingerprint"].text()
     if len(fingerprint) != 64 or set(fingerprint) - set("0123456789abcdef"):
         raise fields["fingerprint"].fault("a fingerprint of 64 hexadecimal digits")
-    return TokenTable(
+    return MentionedTokens(
         fingerprint=fingerprint,
         size=size,
         eos_ids=eos_ids,
@@ -282,7 +301,7 @@ def _position_in(
     log_prob_model: float | None,
     log_prob_constrained: float | None,
     machine: _Machine,
-    tokens: TokenTable,
+    tokens: MentionedTokens,
 ) -> Position:
     fields = place.fields(
         "state", "char_state", "row", "kept_row", "num_allowed", "over_budget", "distribution"
@@ -290,7 +309,10 @@ def _position_in(
     state = fields["state"].whole(low=min(DEAD, DONE, FREE), high=max(machine.num_states - 1, -1))
     if state in (FREE, DEAD) and machine.source is not None:
         raise fields["state"].fault("a state of the constraint, or its end")
-    row, kept_row = machine.row(fields["row"]), machine.row(fields["kept_row"])
+    row, kept_row = (
+        machine.row(fields["row"], machine.row_of),
+        machine.row(fields["kept_row"], machine.kept_row_of),
+    )
     num_allowed = fields["num_allowed"].whole(low=0, high=tokens.size)
     over_budget = fields["over_budget"].whole(low=0, high=tokens.size)
     if row is not None and kept_row is not None:
@@ -311,8 +333,6 @@ def _position_in(
         state=state,
         char_state=machine.char_state(fields, state, row),
         data=data,
-        row=row,
-        kept_row=kept_row,
         num_allowed=num_allowed,
         over_budget=over_budget,
         log_prob_model=log_prob_model,
@@ -324,7 +344,11 @@ def _position_in(
 
 
 def _distribution_in(
-    place: Place, kept_row: bytes | None, num_allowed: int, machine: _Machine, tokens: TokenTable
+    place: Place,
+    kept_row: bytes | None,
+    num_allowed: int,
+    machine: _Machine,
+    tokens: MentionedTokens,
 ) -> Distribution | None:
     if place.is_null:
         return None
@@ -363,7 +387,7 @@ def _distribution_in(
 
 
 def _candidates_in(
-    place: Place, kept_row: bytes | None, machine: _Machine, tokens: TokenTable
+    place: Place, kept_row: bytes | None, machine: _Machine, tokens: MentionedTokens
 ) -> tuple[Candidate, ...]:
     columns = place.fields("token", "allowed", "model", "filtered", "constrained")
     ids = [_mentioned(entry, tokens) for entry in columns["token"].items()]
@@ -381,7 +405,7 @@ def _candidates_in(
     )
 
 
-def _mentioned(place: Place, tokens: TokenTable) -> int:
+def _mentioned(place: Place, tokens: MentionedTokens) -> int:
     """An id whose bytes the document has."""
     token = place.whole(low=0, high=_MOST_IDS)
     if token not in tokens.data:
@@ -389,12 +413,12 @@ def _mentioned(place: Place, tokens: TokenTable) -> int:
     return token
 
 
-def _step_in(place: Place, before: Position, machine: _Machine, tokens: TokenTable) -> Step:
+def _step_in(place: Place, before: Position, machine: _Machine, tokens: MentionedTokens) -> Step:
     fields = place.fields(
         "token", "chosen_by", "model", "filtered", "constrained", "rank", "uniform"
     )
     token = _mentioned(fields["token"], tokens)
-    if token >= tokens.size or not machine.allows(before.kept_row, token):
+    if token >= tokens.size or not machine.allows(machine.last_row(machine.kept_row_of), token):
         raise fields["token"].fault("a token that is allowed there")
     given = fields["chosen_by"].value
     matching: list[ChosenBy] = [name for name in CHOSEN_BY if given == name]
@@ -420,14 +444,18 @@ def _step_in(place: Place, before: Position, machine: _Machine, tokens: TokenTab
 
 
 def _rejection_in(
-    place: Place, last: Position, machine: _Machine, tokens: TokenTable
+    place: Place, last: Position, machine: _Machine, tokens: MentionedTokens
 ) -> tuple[Rejection | None, tuple[int, ...]]:
     if place.is_null:
         return None, ()
     fields = place.fields("token", "unread")
     # Ids in a run from elsewhere may be of any size: that is what a finding is for.
     token = fields["token"].whole(low=-(2**63), high=2**63)
-    if 0 <= token < tokens.size and machine.allows(last.row, token) and last.state != DONE:
+    if (
+        0 <= token < tokens.size
+        and machine.allows(machine.last_row(machine.row_of), token)
+        and last.state != DONE
+    ):
         raise fields["token"].fault("a token that is rejected there")
     unread = tuple(entry.whole(low=-(2**63), high=2**63) for entry in fields["unread"].items())
     return Rejection(last.index, token, last.state), unread

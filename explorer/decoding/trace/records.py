@@ -128,15 +128,13 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """After k tokens, before the next.
+    """After k tokens, before the next. Its mask is the trace's (`Trace.allowed`, `Trace.row`).
 
     Args:
         index: k.
-        state: Of the token DFA, or a sentinel (`explorer.DONE`, ...).
-        char_state: The character state that it is; -1 for a sentinel.
+        state: Of the token machine, or a sentinel (`explorer.DONE`, ...).
+        char_state: The state of the machine over bytes that it stands for; -1 for a sentinel.
         data: The bytes of all tokens so far, the prompt's not included.
-        row: The state's row over token classes, packed; ``None`` without a constraint.
-        kept_row: What the token budget leaves of it.
         num_allowed: How many ids the mask allows, after the token budget.
         over_budget: How many ids the token budget removed.
         log_prob_model: Cumulative log-probability of the tokens so far under the model; NaN is
@@ -149,8 +147,6 @@ class Position:
     state: int
     char_state: int
     data: bytes
-    row: bytes | None
-    kept_row: bytes | None
     num_allowed: int
     over_budget: int
     log_prob_model: float | None

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 
 from explorer.decoding.trace.records import Distribution, Position, Step, Timing
-from explorer.decoding.trace.trace import TokenTable, Trace
+from explorer.decoding.trace.trace import MentionedTokens, Trace
 
 _TOKEN_WIDTH = 18
 
@@ -21,7 +21,7 @@ HEADER = (
 """The columns of `step_line`: "bits" is the entropy before and after the mask."""
 
 
-def step_line(tokens: TokenTable, step: Step) -> str:
+def step_line(tokens: MentionedTokens, step: Step) -> str:
     """One step in one line.
 
     Args:
@@ -42,7 +42,7 @@ def step_line(tokens: TokenTable, step: Step) -> str:
     ).rstrip()
 
 
-def remarks(tokens: TokenTable, step: Step) -> Iterator[str]:
+def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
     """What is out of the ordinary about a step, in a few words each."""
     distribution = step.before.distribution
     if step.chosen_by == "user":

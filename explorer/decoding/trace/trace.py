@@ -2,8 +2,9 @@
 
 A trace is a value. The views, the command line and the exports read traces and nothing else, so a
 saved run shows exactly as a live one. It is made of positions and the steps between them
-(`explorer.decoding.trace.records`), with what they share: the constraint's source, the class of
-each token, and the bytes of each token that is mentioned.
+(`explorer.decoding.trace.records`), with what they share: the constraint's source, the masks, and
+the bytes of each token that is mentioned. The masks are rows over classes of tokens, one form
+whatever kind of machine made them (`explorer.decoding.trace.masks`).
 
 Not all of a vocabulary is in it, only its fingerprint and the tokens that occur: those chosen, the
 candidates, and a few of each token class, so that an edge or a mask can say what it allows. Full
@@ -28,7 +29,7 @@ from explorer.automata.machine import Bool, Int32
 from explorer.automata.serial import source_from_dict
 from explorer.decoding.models.model import Message
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.rule import unpack_row
+from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import Position, Step
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
@@ -41,7 +42,7 @@ MAX_CLASSES_SHOWN: Final = 2_000
 
 
 @dataclass(frozen=True)
-class TokenTable:
+class MentionedTokens:
     """What a trace knows of the vocabulary.
 
     Args:
@@ -60,7 +61,7 @@ class TokenTable:
     special: Mapping[int, str] = field(default_factory=dict[int, str])
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, mentioned: Iterable[int] | None = None) -> TokenTable:
+    def of(cls, vocabulary: Vocabulary, mentioned: Iterable[int] | None = None) -> MentionedTokens:
         """What a vocabulary says of some tokens.
 
         Args:
@@ -87,7 +88,7 @@ class TokenTable:
 
         Example:
             >>> known = {0: b" the", 1: b"\\xf0\\x9f", 3: None}
-            >>> table = TokenTable("", 4, (3,), known, {3: "</s>"})
+            >>> table = MentionedTokens("", 4, (3,), known, {3: "</s>"})
             >>> [table.show(token) for token in range(4)]
             ["' the'", '<F0 9F>', '<2>', '</s>']
         """
@@ -130,10 +131,10 @@ class Trace:
         max_tokens: The token budget, EOS included; ``None`` for none.
         masking_budget: Whether the budget takes part in the mask.
         source: The constraint's source as a plain mapping; ``None`` without a constraint.
-        num_states: How many states the token DFA has; 0 without a constraint.
-        num_char_states: How many states the character FSA has; 0 without a constraint.
-        num_classes: How many token classes there are; 0 without a constraint.
-        class_bytes: The class of each id, packed (`token_class` unpacks it).
+        num_states: How many states the token machine knew when the trace was made; 0 without a
+            constraint.
+        num_char_states: The same of the machine over bytes.
+        masks: What each position allows; ``None`` without a constraint.
         positions: n + 1 positions; position k is after k tokens.
         steps: n steps; step k leads from position k to position k + 1.
         rejection: The first token of a run from elsewhere that is not allowed.
@@ -143,7 +144,7 @@ class Trace:
     model: str | None
     prompt: str | tuple[Message, ...] | None
     prompt_ids: tuple[int, ...]
-    tokens: TokenTable
+    tokens: MentionedTokens
     sampler: Sampler
     seed: int
     stream: int
@@ -152,8 +153,7 @@ class Trace:
     source: Mapping[str, object] | None
     num_states: int
     num_char_states: int
-    num_classes: int
-    class_bytes: bytes
+    masks: MaskRows | None
     positions: tuple[Position, ...]
     steps: tuple[Step, ...]
     rejection: Rejection | None = None
@@ -164,6 +164,15 @@ class Trace:
             raise ExplorerError(
                 f"A trace of {len(self.steps)} steps has {len(self.steps) + 1} positions, not "
                 f"{len(self.positions)}.",
+                remedy="Take traces from `Session.trace` or `Trace.load`.",
+            )
+        masks = self.masks
+        if masks is not None and not (
+            len(masks.row_of) == len(masks.kept_row_of) == len(self.positions)
+        ):
+            raise ExplorerError(
+                f"A trace of {len(self.positions)} positions has as many masks, not "
+                f"{len(masks.row_of)} and {len(masks.kept_row_of)}.",
                 remedy="Take traces from `Session.trace` or `Trace.load`.",
             )
 
@@ -196,11 +205,15 @@ class Trace:
         """The constraint, from its source; ``None`` if the run was free."""
         return None if self.source is None else Constraint(source_from_dict(self.source))
 
+    @property
+    def num_classes(self) -> int:
+        """How many classes of tokens the masks tell apart; 0 without a constraint."""
+        return 0 if self.masks is None else self.masks.num_classes
+
     @cached_property
     def token_class(self) -> Int32:
         """int32[size of the vocabulary], the class of each id; empty without a constraint."""
-        narrow = self.num_classes <= 2**16
-        return np.frombuffer(self.class_bytes, "<u2" if narrow else "<i4").astype(np.int32)
+        return np.empty(0, np.int32) if self.masks is None else self.masks.token_class()
 
     def row(self, k: int, *, with_budget: bool = True) -> Bool:
         """Which token classes position k allows.
@@ -212,9 +225,10 @@ class Trace:
         Returns:
             bool[num_classes]; empty without a constraint.
         """
-        position = self.positions[self._checked(k)]
-        row = position.kept_row if with_budget else position.row
-        return np.empty(0, np.bool_) if row is None else unpack_row(row, self.num_classes)
+        k = self._checked(k)
+        if self.masks is None:
+            return np.empty(0, np.bool_)
+        return self.masks.row(k, with_budget=with_budget)
 
     def _checked(self, k: int) -> int:
         if not 0 <= whole_number("k", k, None) < len(self.positions):

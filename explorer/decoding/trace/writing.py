@@ -21,8 +21,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from explorer.decoding.trace.json_place import pack
+from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import Position, Step
-from explorer.decoding.trace.trace import TokenTable, Trace
+from explorer.decoding.trace.trace import MentionedTokens, Trace
 
 KIND: Final = "explorer.Trace"
 VERSION: Final = 2
@@ -35,12 +36,7 @@ def to_json(trace: Trace) -> bytes:
     Args:
         trace: Any trace.
     """
-    rows: dict[bytes, int] = {}
-    for position in trace.positions:
-        for row in (position.row, position.kept_row):
-            if row is not None:
-                rows.setdefault(row, len(rows))
-    narrow = trace.num_classes <= 2**16
+    masks = trace.masks
     document: dict[str, object] = {
         "kind": KIND,
         "version": VERSION,
@@ -61,18 +57,18 @@ def to_json(trace: Trace) -> bytes:
         "max_tokens": trace.max_tokens,
         "masking_budget": trace.masking_budget,
         "constraint": None
-        if trace.source is None
+        if masks is None
         else {
             "source": trace.source,
             "num_states": trace.num_states,
             "num_char_states": trace.num_char_states,
-            "num_classes": trace.num_classes,
-            "bytes_per_class": 2 if narrow else 4,
-            "token_class": pack(trace.class_bytes),
-            "num_rows": len(rows),
-            "rows": pack(b"".join(rows)),
+            "num_classes": masks.num_classes,
+            "bytes_per_class": masks.bytes_per_class,
+            "token_class": pack(masks.class_bytes),
+            "num_rows": len(masks.rows),
+            "rows": pack(b"".join(masks.rows)),
         },
-        "positions": [_position_out(position, rows) for position in trace.positions],
+        "positions": [_position_out(position, masks) for position in trace.positions],
         "steps": [_step_out(step) for step in trace.steps],
         "rejection": None
         if trace.rejection is None
@@ -98,7 +94,7 @@ def checksum(document: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _tokens_out(tokens: TokenTable) -> dict[str, object]:
+def _tokens_out(tokens: MentionedTokens) -> dict[str, object]:
     def written(data: bytes | None) -> object:
         if data is None:
             return None
@@ -116,13 +112,13 @@ def _tokens_out(tokens: TokenTable) -> dict[str, object]:
     }
 
 
-def _position_out(position: Position, rows: Mapping[bytes, int]) -> dict[str, object]:
+def _position_out(position: Position, masks: MaskRows | None) -> dict[str, object]:
     distribution = position.distribution
     return {
         "state": position.state,
         "char_state": position.char_state,
-        "row": None if position.row is None else rows[position.row],
-        "kept_row": None if position.kept_row is None else rows[position.kept_row],
+        "row": None if masks is None else masks.row_of[position.index],
+        "kept_row": None if masks is None else masks.kept_row_of[position.index],
         "num_allowed": position.num_allowed,
         "over_budget": position.over_budget,
         "distribution": None

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32
-from explorer.decoding.stepping.rule import unpack_row
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.states import DEAD_CLASS, EOS_CLASS
 
@@ -190,12 +189,11 @@ def rows_packet(trace: Trace, start: int, stop: int) -> dict[str, object]:
     """
     rows: dict[str, int] = {}
     index: list[int] = []
-    for position in trace.positions[start:stop]:
-        kept = position.kept_row
-        if kept is None:
+    for k in range(*slice(start, stop).indices(len(trace.positions))):
+        if trace.masks is None:
             index.append(-1)
             continue
-        row = pack_bits(unpack_row(kept, trace.num_classes))
+        row = pack_bits(trace.row(k))
         index.append(rows.setdefault(row, len(rows)))
     return {"rows": list(rows), "index": index}
 
