@@ -117,6 +117,28 @@ def flag(name: str, value: object) -> bool:
     return instance(name, value, bool, "True or False")
 
 
+def whole_text(name: str, value: object, *, remedy: str = "") -> str:
+    """A text without halves of surrogate pairs, which no file could hold.
+
+    Args:
+        name, value, remedy: As in `wrong`.
+
+    Raises:
+        ExplorerError: It is not a text, or holds such a half.
+
+    Example:
+        >>> whole_text("prompt", "\\ud800")
+        Traceback (most recent call last):
+        explorer.errors.ExplorerError: prompt is '\\ud800' (str), not a text of whole ...
+    """
+    text = instance(name, value, str, "a text", remedy=remedy)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise wrong(name, value, "a text of whole characters", remedy=remedy) from None
+    return text
+
+
 def listed(
     name: str, value: object, wanted: str, *, error: type[ExplorerError] = ExplorerError
 ) -> list[object]:

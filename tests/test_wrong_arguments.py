@@ -24,9 +24,10 @@ from explorer.errors import ExplorerError
 class Model:
     """A language model that answers with whatever it was made with."""
 
-    name = "odd"
-
-    def __init__(self, vocabulary: explorer.Vocabulary, reading: object, ids: object = ()) -> None:
+    def __init__(
+        self, vocabulary: Any, reading: object, ids: object = (), name: Any = "odd"
+    ) -> None:
+        self.name = name
         self.vocabulary = vocabulary
         self._reading = reading
         self._ids = ids
@@ -175,6 +176,25 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("stream is -1 (int)", lambda g: g.Session(g.lm, g.c, stream=-1)),
     ("budget is 3 (int)", lambda g: g.Session(g.lm, g.c, budget=3)),
     ("max_tokens is 0 (int)", lambda g: g.Session(g.lm, g.c, max_tokens=0)),
+    # What no file could hold is refused where it is given.
+    ("max_tokens is 2147483648", lambda g: g.Session(g.lm, g.c, max_tokens=2**31)),
+    ("max_tokens is 2147483648", lambda g: g.generate(g.lm, ["a"], g.c, max_tokens=2**31)),
+    (
+        "max_tokens is 2147483648",
+        lambda g: g.ConstraintLogitsProcessor(g.v, g.c, max_tokens=2**31),
+    ),
+    ("is (-1,) (tuple), not a list of", lambda g: g.Session(Model(g.v, None, (-1,)), g.c)),
+    ("is (2147483648,) (tuple)", lambda g: g.Session(Model(g.v, None, (2**31,)), g.c)),
+    ("The model's name is 5 (int)", lambda g: g.Session(Model(g.v, None, name=5), g.c)),
+    ("The model's name is '\\ud800'", lambda g: g.Session(Model(g.v, None, name="\ud800"), g.c)),
+    ("The model's vocabulary is 'v'", lambda g: g.Session(Model("v", None), g.c)),
+    ("prompt is 'a\\ud800' (str)", lambda g: g.Session(g.lm, g.c, "a\ud800")),
+    (
+        "prompt[0]['content'] is '\\udfff'",
+        lambda g: g.Session(g.lm, g.c, [{"role": "user", "content": "\udfff"}]),
+    ),
+    ("prompt is '\\ud800' (str)", lambda g: g.Session.from_ids(g.v, g.c, [0], prompt="\ud800")),
+    (f"{2**63} is no token id", lambda g: g.Session.from_ids(g.v, g.c, [2**63])),
     ("masking_budget is 'no' (str)", lambda g: g.Session(g.lm, g.c, masking_budget="no")),
     ("top_k is 'a' (str)", lambda g: g.Session(g.lm, g.c, top_k="a")),
     ("logits_bytes is None", lambda g: g.Session(g.lm, g.c, logits_bytes=None)),

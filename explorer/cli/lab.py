@@ -23,6 +23,7 @@ from typing import Final, cast
 
 from explorer.cli.options import Commands, add_command
 from explorer.errors import ExplorerError, MissingDependency
+from explorer.files import write_whole
 
 FIRST: Final = "quickstart.ipynb"
 RECORD: Final = ".explorer-notebooks.json"
@@ -150,10 +151,10 @@ def copy_notebooks(wanted: Mapping[str, bytes], folder: Path) -> list[str]:
                 lines.append(f"  {target}: yours, left as it is")
                 continue
             else:
-                target.write_bytes(content)
+                write_whole(target, content)
                 lines.append(f"  {target}: {'written' if there is None else 'brought up to date'}")
             known[name] = _hash(content)
-        record.write_text(json.dumps(known, indent=1), encoding="utf-8")
+        write_whole(record, json.dumps(known, indent=1).encode())
     except OSError as error:
         raise ExplorerError(
             f"The folder {folder} cannot be written: {error.strerror or error}.",

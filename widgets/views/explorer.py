@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from explorer.arguments import file_path
 from explorer.errors import file_error
+from explorer.files import write_whole
 from widgets.dialogue.answering import Answer, Message, error_packet
 from widgets.dialogue.editing import written
 from widgets.export.still import Still
@@ -96,7 +97,7 @@ class Explorer(View):
         target = file_path("path", path)
         try:
             target.parent.stat()  # The page takes a while: what cannot work is said first.
-            target.write_text(page(self), encoding="utf-8")
+            write_whole(target, page(self).encode())
         except OSError as error:
             raise file_error(error) from error
         return target

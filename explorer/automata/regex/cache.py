@@ -17,11 +17,12 @@ import contextlib
 import json
 import os
 import sys
-import tempfile
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
+
+from explorer.files import write_whole
 
 FORMAT: Final = 1
 
@@ -58,7 +59,8 @@ def cached(name: str, derive: Callable[[], T], check: Callable[[object], T]) -> 
     except (OSError, ValueError, RecursionError):
         table = derive()
     with contextlib.suppress(OSError):  # A full disk costs time at the next start, nothing else.
-        _write(path, json.dumps(table))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(table).encode())
     return table
 
 
@@ -69,16 +71,3 @@ def _path(name: str) -> Path:
         return cache_folder() / key
     except RuntimeError:  # No home directory: a relative path that is never found.
         return Path(os.devnull) / key
-
-
-def _write(path: Path, text: str) -> None:
-    """Write beside the target and rename, so that no reader ever sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(draft, path)
-    except OSError:
-        Path(draft).unlink(missing_ok=True)
-        raise

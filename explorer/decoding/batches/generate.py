@@ -34,6 +34,7 @@ from explorer.decoding.batches.constrained_batch import (
 )
 from explorer.decoding.models.arguments import (
     LAST_SEED,
+    MOST_TOKENS,
     checked_model,
     checked_sampler,
     prompt_ids,
@@ -139,7 +140,7 @@ def generate(
             evidence={"streams": len(streams), "prompts": len(rows)},
         )
     masking_budget = flag("masking_budget", masking_budget)
-    max_tokens = whole_number("max_tokens", max_tokens, 1)
+    max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
     seed = whole_number("seed", seed, 0, LAST_SEED)
     sampler = checked_sampler(sampler)
     if not rows:

@@ -7,14 +7,19 @@ from typing import Final, TypeGuard, cast
 
 from torch import Tensor
 
-from explorer.arguments import instance, listed, wrong
+from explorer.arguments import instance, listed, whole_number, whole_text, wrong
 from explorer.decoding.models.model import LanguageModel, Message, Prompt, Reading
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.token_id import token_id
 from explorer.errors import ExplorerError
+from explorer.vocabulary import Vocabulary
 
 LAST_SEED: Final = 2**64 - 1
 LAST_STREAM: Final = 2**63 - 1
+LAST_ID: Final = 2**31 - 1
+"""The highest id that a prompt may have, as in every vocabulary and every file."""
+
+MOST_TOKENS: Final = 2**31 - 1
+"""The largest token budget."""
 
 _NO_MODEL: Final = 'Give one, such as load_model("tiny").'
 _PROMPT: Final = 'Give a text, or messages such as [{"role": "user", "content": "..."}].'
@@ -24,10 +29,14 @@ def checked_model(lm: object) -> LanguageModel:
     """A language model.
 
     Raises:
-        ExplorerError: It is something else, such as the name of one.
+        ExplorerError: It is something else, such as the name of one, or its name or its
+            vocabulary is not one.
     """
     if not isinstance(lm, LanguageModel):
         raise ExplorerError(f"{lm!r} is no language model.", remedy=_NO_MODEL, evidence={"lm": lm})
+    whole_text("The model's name", lm.name, remedy="Give the model a `name` that is a str.")
+    remedy = "Give the model a `vocabulary`, such as Vocabulary.from_tokenizer(...)."
+    instance("The model's vocabulary", lm.vocabulary, Vocabulary, "a Vocabulary", remedy=remedy)
     return lm
 
 
@@ -58,12 +67,15 @@ def checked_prompt(prompt: object) -> Prompt:
         explorer.errors.ExplorerError: prompt is b'hi' (bytes), not a text or messages. ...
     """
     if isinstance(prompt, str):
-        return prompt
+        return whole_text("prompt", prompt)
     if isinstance(prompt, bytes) or not isinstance(prompt, Sequence):
         raise wrong("prompt", prompt, "a text or messages", remedy=_PROMPT)
     for k, entry in enumerate(cast("Sequence[object]", prompt)):
         if not _is_message(entry):
             raise wrong(f"prompt[{k}]", entry, 'a message with a "role"', remedy=_PROMPT)
+        for key, value in entry.items():
+            whole_text(f"prompt[{k}][{key!r}]", str(key))
+            whole_text(f"prompt[{k}][{key!r}]", str(value))
     return cast("Prompt", prompt)
 
 
@@ -91,9 +103,12 @@ def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
     given: object = lm.encode_prompt(checked_prompt(prompt))
     name = f"What the model {lm.name!r} gives for the prompt"
     try:
-        return tuple(token_id(token) for token in listed(name, given, "a list of token ids"))
+        return tuple(
+            whole_number("token", token, 0, LAST_ID)
+            for token in listed(name, given, "a list of token ids")
+        )
     except ExplorerError as error:
-        remedy = "Return whole numbers from `encode_prompt`."
+        remedy = f"Return whole numbers from 0 to {LAST_ID:,} from `encode_prompt`."
         raise wrong(name, given, "a list of token ids", remedy=remedy) from error
 
 

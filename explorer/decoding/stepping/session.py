@@ -36,6 +36,7 @@ from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     LAST_STREAM,
+    MOST_TOKENS,
     checked_log_probs,
     checked_model,
     checked_prompt,
@@ -142,7 +143,8 @@ class Session:
     ) -> None:
         lm = checked_model(lm)
         rule = Rule.of(constraint, lm.vocabulary, budget)
-        max_tokens = None if max_tokens is None else whole_number("max_tokens", max_tokens, 1)
+        if max_tokens is not None:
+            max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
         top_k = whole_number("top_k", top_k, 1)
         seed = whole_number("seed", seed, 0, LAST_SEED)
         stream = whole_number("stream", stream, 0, LAST_STREAM)

@@ -52,7 +52,7 @@ def token_id(token: object) -> int:
         token: Anything that can be an index.
 
     Raises:
-        ExplorerError: It is no whole number.
+        ExplorerError: It is not a whole number of 64 bits.
 
     Example:
         >>> import numpy as np
@@ -60,7 +60,7 @@ def token_id(token: object) -> int:
         7
     """
     try:
-        return whole_number("token", token, None)
+        return whole_number("token", token, -(2**63), 2**63 - 1)
     except ExplorerError:
         raise ExplorerError(
             f"{token!r} is no token id.",

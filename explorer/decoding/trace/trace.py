@@ -32,6 +32,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import Position, Step
 from explorer.errors import ExplorerError
+from explorer.files import write_whole
 from explorer.vocabulary import Vocabulary
 
 EXAMPLES_PER_CLASS: Final = 6
@@ -280,11 +281,11 @@ class Trace:
         """Write it as versioned JSON.
 
         Args:
-            path: The file; replaced if it is there.
+            path: The file; replaced if it is there, and left as it is if that fails.
         """
         from explorer.decoding.trace.writing import to_json
 
-        file_path("path", path).write_bytes(to_json(self))
+        write_whole(file_path("path", path), to_json(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
