@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final, cast
 
 import numpy as np
@@ -257,7 +256,7 @@ class PageData:
 
     def _strip(self, trace: Trace) -> Packet:
         """`strip_packet`, of which only what is new is worked out."""
-        empty = replace(trace, positions=trace.positions[:1], steps=())
+        empty = trace.part(0, 0)
         if self._prompt is None or self._prompt[0] != trace.prompt_ids:
             prompt = strip_packet(empty, self.vocabulary)
             self._prompt = (trace.prompt_ids, prompt)
@@ -290,7 +289,7 @@ class PageData:
                 break
             same += 1
         # What was taken at a position is known once there is a step, so that place is made anew.
-        tail = replace(trace, positions=trace.positions[same:], steps=trace.steps[same:])
+        tail = trace.part(same, len(trace))
         made: dict[str, list[object]] = {
             name: [*known.get(name, [])[:same], *cast("list[object]", values)]
             for name, values in over_time(tail).to_dict().items()

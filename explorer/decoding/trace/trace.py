@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -230,6 +230,25 @@ class Trace:
         if self.masks is None:
             return np.empty(0, np.bool_)
         return self.masks.row(k, with_budget=with_budget)
+
+    def part(self, start: int, end: int) -> Trace:
+        """The positions from one to another, and the steps between them.
+
+        Positions keep their own index, but are counted from ``start`` by `row` and `allowed`.
+
+        Args:
+            start, end: Two positions, both included.
+        """
+        start, end = self._checked(start), self._checked(end)
+        masks = self.masks
+        if masks is not None:
+            masks = replace(
+                masks,
+                row_of=masks.row_of[start : end + 1],
+                kept_row_of=masks.kept_row_of[start : end + 1],
+            )
+        positions, steps = self.positions[start : end + 1], self.steps[start:end]
+        return replace(self, masks=masks, positions=positions, steps=steps)
 
     def _checked(self, k: int) -> int:
         if not 0 <= whole_number("k", k, None) < len(self.positions):
