@@ -9,7 +9,9 @@ What ends a text is taken from the first of these that says so:
    config often names more ends of text than the tokenizer, and all of them are);
 3. a special token with a name that always means the end of a text.
 
-Otherwise there is an error: guessing would let a model run on, or stop anywhere.
+An end of text that the configuration names but the tokenizer does not have is an error, and so is
+a tokenizer for which none of these says anything: a guess would let a model run on, or stop
+anywhere.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class Parts:
 
 
 def assemble(reading: Reading, beside: Beside, eos_ids: Iterable[int] | None) -> Parts:
-    """Finish what a reader found.
+    """Turn what a reader found into the parts of a vocabulary.
 
     Args:
         reading: The tokenizer's own definition.
@@ -80,18 +82,10 @@ def assemble(reading: Reading, beside: Beside, eos_ids: Iterable[int] | None) ->
     tokens = list(reading.tokens)
     special = dict(reading.special)
     notes = list(reading.notes)
-    _add_declared(tokens, special, reading, beside)
+    unknown_to_encoder = _add_declared(tokens, special, notes, reading, beside)
 
-    if eos_ids is not None:
-        ends = checked_ids(eos_ids)
-    else:
-        named = {token for n in beside.eos_names if (token := reading.pieces.get(n)) is not None}
-        named |= {token for token, name in special.items() if name in beside.eos_names}
-        ends = tuple(sorted(reading.eos_ids | beside.eos_ids | named))
-        if not ends:
-            ends, note = _by_name(special, beside)
-            notes.append(note)
-    extend_to(tokens, ends, allowed=reading.extendable and eos_ids is not None)
+    ends = checked_ids(eos_ids) if eos_ids is not None else _ends(special, notes, reading, beside)
+    extend_to(tokens, ends, allowed=reading.extendable)
     for token in ends:
         if tokens[token] is not None and token not in special:
             notes.append(
@@ -112,31 +106,130 @@ def assemble(reading: Reading, beside: Beside, eos_ids: Iterable[int] | None) ->
             f"{len(empty)} ids write nothing (the first is {empty[0]}); they are not text, because "
             f"a text could take any number of them."
         )
+    _check_texts(tokens, notes)
 
-    if reading.encoder is not None:
-        prove(tokens, reading.encoder, bank(tokens, reading.probes))
+    encoder = reading.encoder
+    if encoder is not None:
+        prove(tokens, encoder, bank(tokens, reading.probes))
+        if not reading.encodes:
+            encoder = None
+        elif unknown_to_encoder:
+            encoder = None
+            notes.append(
+                f"encode() is not offered: {unknown_to_encoder} added tokens of the configuration "
+                f"files are found in a text by rules that this format does not hold."
+            )
     special = dict(sorted(special.items()))
-    return Parts(tuple(tokens), ends, tuple(notes), special, silent, reading.encoder)
+    return Parts(tuple(tokens), ends, tuple(dict.fromkeys(notes)), special, silent, encoder)
 
 
 def _add_declared(
-    tokens: list[bytes | None], special: dict[int, str], reading: Reading, beside: Beside
-) -> None:
-    """Enter the special and added tokens that only the configuration files know."""
+    tokens: list[bytes | None],
+    special: dict[int, str],
+    notes: list[str],
+    reading: Reading,
+    beside: Beside,
+) -> int:
+    """Enter the special and added tokens that only the configuration files know.
+
+    Returns:
+        How many of them are text, so that the encoder should find them but does not.
+    """
     for name in beside.special_names:
         token = reading.pieces.get(name)
         if token is not None:
             special.setdefault(token, name)
+    names = {token: name for name, token in reading.pieces.items()}
+    new_texts = 0
+    overruled: list[int] = []
+    ignored: list[int] = []
     for token, (content, is_special) in sorted(beside.added.items()):
-        checked_width(token, "tokenizer_config.json, added_tokens_decoder,")
+        checked_width(token, f"The added token {content[:40]!r} of the configuration files")
+        known = reading.pieces.get(content)
+        if reading.lists_added and known not in (None, token):
+            ignored.append(token)
+            continue
+        own = tokens[token] if token < len(tokens) else None
+        data = reading.literal(content)
+        differs = own is not None and names.get(token) != content and own != data
+        if differs and reading.lists_added:
+            raise VocabularyError(
+                f"The configuration files give the id {token} to {content!r}, but in the tokenizer "
+                f"it is {names.get(token)!r}.",
+                remedy="Check that the files belong together; remove the entry from "
+                "added_tokens_decoder or added_tokens.json if the tokenizer's own file is right.",
+                evidence={"id": token, "configured": content, "piece": names.get(token)},
+            )
         tokens.extend([None] * (token + 1 - len(tokens)))
+        if differs:
+            overruled.append(token)
         if is_special:
             special[token] = content
-        elif tokens[token] is None and token not in special:
-            tokens[token] = content.encode()
+        elif token not in special and (own is None or differs):
+            tokens[token] = data
+            new_texts += 1
+    if overruled:
+        notes.append(
+            f"{len(overruled)} ids (the first is {overruled[0]}) have another piece in the "
+            f"tokenizer's file; as in transformers, the added token of the configuration counts."
+        )
+    if ignored:
+        notes.append(
+            f"{len(ignored)} added tokens of the configuration files (the first for the id "
+            f"{ignored[0]}) have another id in the tokenizer's own file, which counts."
+        )
+    return new_texts
 
 
-def _by_name(special: dict[int, str], beside: Beside) -> tuple[tuple[int, ...], str]:
+def _ends(
+    special: dict[int, str], notes: list[str], reading: Reading, beside: Beside
+) -> tuple[int, ...]:
+    """The ends of text that the files give."""
+    named: set[int] = set()
+    missing: list[str] = []
+    for name in sorted(beside.eos_names):
+        found = {token for token, content in special.items() if content == name}
+        if (token := reading.pieces.get(name)) is not None:
+            found.add(token)
+        named |= found
+        if not found:
+            missing.append(repr(name))
+    configured = (beside.eos_ids | named) or beside.fallback_ids
+    if missing and not configured:
+        raise VocabularyError(
+            f"The configuration names {' and '.join(missing)} as the end of text, which is not a "
+            f"token of this tokenizer.",
+            remedy=_HOW,
+            evidence={"eos_token": tuple(missing), "special": dict(special)},
+        )
+    if missing:
+        notes.append(
+            f"The end of text {' and '.join(missing)} of the configuration is not a token here; "
+            f"the other ends that it gives count."
+        )
+    ends = reading.eos_ids | configured
+    if ends:
+        return tuple(sorted(ends))
+    by_name, note = _by_name(special)
+    notes.append(note)
+    return by_name
+
+
+def _check_texts(tokens: Sequence[bytes | None], notes: list[str]) -> None:
+    """Say when few ids are text, and refuse a vocabulary in which none is."""
+    texts = sum(data is not None for data in tokens)
+    if texts == 0:
+        raise VocabularyError(
+            f"None of the {len(tokens):,} ids of this tokenizer writes text.",
+            remedy="Check that it is the file you mean, and that its pieces are not all declared "
+            "special.",
+            evidence={"width": len(tokens)},
+        )
+    if 2 * texts < len(tokens):
+        notes.append(f"Only {texts:,} of the {len(tokens):,} ids write text.")
+
+
+def _by_name(special: dict[int, str]) -> tuple[tuple[int, ...], str]:
     for names in _END_NAMES:
         found = {token: name for token, name in special.items() if name in names}
         if found:
@@ -144,11 +237,8 @@ def _by_name(special: dict[int, str], beside: Beside) -> tuple[tuple[int, ...], 
             return tuple(sorted(found)), (
                 f"The end of text is taken from the name of a special token: {shown}."
             )
-    asked = f" (it is named {', '.join(sorted(beside.eos_names))}, which is no token)"
     raise VocabularyError(
-        f"No end of text is known for this tokenizer{asked if beside.eos_names else ''}.",
-        remedy=_HOW,
-        evidence={"special": dict(special)},
+        "No end of text is known for this tokenizer.", remedy=_HOW, evidence={"special": special}
     )
 
 
@@ -156,20 +246,25 @@ def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
     """Ends of text as a sorted tuple of different ids.
 
     Raises:
-        VocabularyError: There are none, or one of them is no id.
+        VocabularyError: The list is empty, or an entry is not an id.
     """
-    # One id is as good as a list of one; numpy's integers are integers.
-    listed: Sequence[object] = list(ids) if isinstance(ids, Iterable) else [ids]
+    # A single id may stand for a list of one. A text or bytes are not lists of ids.
+    listed: Sequence[object] = [ids]
+    if isinstance(ids, Iterable) and not isinstance(ids, str | bytes | bytearray):
+        listed = list(ids)
     found: set[int] = set()
     for token in listed:
         try:
-            found.add(-1 if isinstance(token, bool) else index(cast("int", token)))
+            number = -1 if isinstance(token, bool) else index(cast("int", token))
         except TypeError:
-            found.add(-1)
-        if min(found) < 0:
+            number = -1
+        if number < 0:
             raise VocabularyError(
-                f"The end of text {token!r} is no token id.", remedy=_HOW, evidence={"id": token}
+                f"The end of text {token!r} is not a token id.",
+                remedy=_HOW,
+                evidence={"id": token},
             )
+        found.add(number)
     if not listed:
         raise VocabularyError("eos_ids is empty, so no text could ever end.", remedy=_HOW)
     return tuple(sorted(found))
@@ -191,7 +286,8 @@ def extend_to(tokens: list[bytes | None], ends: Sequence[int], allowed: bool) ->
         if token >= len(tokens) and not allowed:
             raise VocabularyError(
                 f"The end of text {token} is out of range: the tokenizer has {len(tokens):,} ids.",
-                remedy=_HOW,
+                remedy=f"Pass eos_ids=[...] with ids from 0 to {len(tokens) - 1}, at which the "
+                f"model stops.",
                 evidence={"id": token, "width": len(tokens)},
             )
     tokens.extend([None] * (max(ends) + 1 - len(tokens)))

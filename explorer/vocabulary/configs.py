@@ -4,19 +4,26 @@ A tokenizer's own file seldom says what ends a text. The files that travel with 
 
 ``generation_config.json``   ``eos_token_id``: the ids at which generation stops
 ``config.json``              the same, of older models; only where nothing else says
-``tokenizer_config.json``    ``eos_token`` by name; ``added_tokens_decoder`` with its flags
+``tokenizer_config.json``    ``eos_token`` by name; ``added_tokens_decoder`` with its flags; and
+                             ``tokenizer_class``, which decides how some formats number their pieces
 ``special_tokens_map.json``  ``eos_token`` by name, and the names of other special tokens
+``added_tokens.json``        further tokens and their ids, as older versions of transformers wrote
+                             them; a token is special where one of the files above names it
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
 from explorer.errors import DamagedFile
+
+MAX_FILE_BYTES: Final = 1 << 28
+"""Largest file that is read (the largest tokenizers in use have 40 MB): parsing takes thirty times
+its size in memory."""
 
 _NAMED: Final = (
     "bos_token",
@@ -28,6 +35,38 @@ _NAMED: Final = (
     "mask_token",
 )
 
+# Model types whose folders often come without a tokenizer_config.json, or with one that names no
+# class, and the class that transformers then takes.
+_CLASS_OF_MODEL: Final = {
+    "bart": "BartTokenizer",
+    "bert": "BertTokenizer",
+    "camembert": "CamembertTokenizer",
+    "clip": "CLIPTokenizer",
+    "clip_text_model": "CLIPTokenizer",
+    "codegen": "CodeGenTokenizer",
+    "ctrl": "CTRLTokenizer",
+    "distilbert": "DistilBertTokenizer",
+    "electra": "ElectraTokenizer",
+    "gpt2": "GPT2Tokenizer",
+    "longformer": "LongformerTokenizer",
+    "m2m_100": "M2M100Tokenizer",
+    "marian": "MarianTokenizer",
+    "mbart": "MBartTokenizer",
+    "openai-gpt": "OpenAIGPTTokenizer",
+    "opt": "GPT2Tokenizer",
+    "pegasus": "PegasusTokenizer",
+    "plbart": "PLBartTokenizer",
+    "qwen2": "Qwen2Tokenizer",
+    "qwen2_moe": "Qwen2Tokenizer",
+    "qwen3": "Qwen2Tokenizer",
+    "roberta": "RobertaTokenizer",
+    "seamless_m4t": "SeamlessM4TTokenizer",
+    "speech_to_text": "Speech2TextTokenizer",
+    "whisper": "WhisperTokenizer",
+    "xglm": "XGLMTokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
+}
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -36,16 +75,21 @@ class Beside:
     Attributes:
         eos_ids: Ends of text by id.
         eos_names: Ends of text by name.
+        fallback_ids: Ends of text by id that count only where no other one is found.
         special_names: Names of all special tokens.
         added: Added tokens by id: their content, and whether they are special.
         settings: The whole ``tokenizer_config.json``.
+        tokenizer_class: The class of transformers that reads the folder, without "Fast"; "" where
+            no file names one.
     """
 
     eos_ids: frozenset[int] = frozenset()
     eos_names: frozenset[str] = frozenset()
+    fallback_ids: frozenset[int] = frozenset()
     special_names: frozenset[str] = frozenset()
     added: Mapping[int, tuple[str, bool]] = field(default_factory=dict[int, tuple[str, bool]])
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
+    tokenizer_class: str = ""
 
 
 def read_beside(folder: Path) -> Beside:
@@ -57,22 +101,39 @@ def read_beside(folder: Path) -> Beside:
     settings = _object(folder / "tokenizer_config.json")
     names = _object(folder / "special_tokens_map.json")
     generation = _object(folder / "generation_config.json")
+    config = _object(folder / "config.json")
     eos_ids = _ids(generation, folder / "generation_config.json")
-    eos_names = {name for source in (settings, names) if (name := _name(source.get("eos_token")))}
-    if not eos_ids and not eos_names:
-        eos_ids = _ids(_object(folder / "config.json"), folder / "config.json")
-    special = {_name(source.get(key)) for source in (settings, names) for key in _NAMED}
+    ends = [token_name(source.get("eos_token")) for source in (settings, names)]
+    special = {token_name(source.get(key)) for source in (settings, names) for key in _NAMED}
     for source in (settings, names):
-        extra = source.get("additional_special_tokens")
-        if isinstance(extra, list):
-            special |= {_name(entry) for entry in cast(list[object], extra)}
+        for key in ("additional_special_tokens", "extra_special_tokens"):
+            extra: object = source.get(key)
+            if isinstance(extra, Mapping):
+                extra = list(cast(Mapping[str, object], extra).values())
+            if isinstance(extra, list):
+                special |= {token_name(entry) for entry in cast(list[object], extra)}
+    special_names = frozenset(name for name in special if name)
+    added = _added_file(folder / "added_tokens.json", special_names)
+    added.update(_added(settings, folder / "tokenizer_config.json"))
     return Beside(
         eos_ids=eos_ids,
-        eos_names=frozenset(eos_names),
-        special_names=frozenset(name for name in special if name),
-        added=_added(settings, folder / "tokenizer_config.json"),
+        eos_names=frozenset(name for name in ends if name),
+        fallback_ids=frozenset() if eos_ids else _ids(config, folder / "config.json"),
+        special_names=special_names,
+        added=added,
         settings=settings,
+        tokenizer_class=_tokenizer_class((settings, config), config.get("model_type")),
     )
+
+
+def _tokenizer_class(sources: Iterable[Mapping[str, object]], model_type: object) -> str:
+    # These two name no particular class: they load whatever tokenizer.json says.
+    general = ("PreTrainedTokenizer", "TokenizersBackend")
+    for source in sources:
+        name = source.get("tokenizer_class")
+        if isinstance(name, str) and name.removesuffix("Fast") not in (*general, ""):
+            return name.removesuffix("Fast")
+    return _CLASS_OF_MODEL.get(model_type, "") if isinstance(model_type, str) else ""
 
 
 def parse_json(data: bytes, where: str) -> object:
@@ -106,20 +167,68 @@ def parse_json(data: bytes, where: str) -> object:
     return parsed
 
 
+_STAND_INS: Final = (
+    (
+        b"version https://git-lfs",
+        "is a Git LFS pointer: it names a file that was not downloaded",
+        "Fetch the file itself, with `git lfs pull` in the repository, or from the model's page.",
+    ),
+    (
+        b"# xet version",
+        "is a Xet pointer: it names a file that was not downloaded",
+        "Fetch the file itself from the model's page, or with `huggingface-cli download`.",
+    ),
+    (
+        b"<!doctype html",
+        "is a web page, not a tokenizer",
+        "Fetch the file itself: the link to it contains /resolve/ or /raw/, not /blob/.",
+    ),
+    (
+        b"<html",
+        "is a web page, not a tokenizer",
+        "Fetch the file itself: the link to it contains /resolve/ or /raw/, not /blob/.",
+    ),
+    (b"\x1f\x8b", "is compressed with gzip", "Unpack it with gunzip and give the result."),
+    (b"PK\x03\x04", "is a zip archive", "Unpack it and give the tokenizer's file inside."),
+    (b"\xfd7zXZ\x00", "is compressed with xz", "Unpack it with unxz and give the result."),
+    (b"(\xb5/\xfd", "is compressed with zstd", "Unpack it with unzstd and give the result."),
+    (
+        b"GGUF",
+        "is a GGUF file, which holds a whole model",
+        "Give the tokenizer's own file: the model that it was converted from has tokenizer.json or "
+        "tokenizer.model.",
+    ),
+)
+
+
 def read_bytes(path: Path) -> bytes:
     """The content of a file.
 
     Raises:
-        DamagedFile: It cannot be read.
+        DamagedFile: It cannot be read, is too large, or is something that stands in for the file: a
+            Git LFS pointer, a web page, an archive.
     """
     try:
-        return path.read_bytes()
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise DamagedFile(
+                f"{path.name} has {size:,} bytes; tokenizers with more than {MAX_FILE_BYTES:,} are "
+                f"not read.",
+                remedy="Check that it is the tokenizer's file and not the model's.",
+                evidence={"bytes": size, "limit": MAX_FILE_BYTES},
+            )
+        data = path.read_bytes()
     except OSError as error:
         raise DamagedFile(
             f"{path} cannot be read: {error.strerror}.",
             remedy="Check the path and its permissions.",
             evidence={"path": str(path)},
         ) from error
+    start = data[:64].lstrip().lower()
+    for sign, what, remedy in _STAND_INS:
+        if data.startswith(sign) or start.startswith(sign):
+            raise DamagedFile(f"{path.name} {what}.", remedy=remedy, evidence={"path": str(path)})
+    return data
 
 
 def _object(path: Path) -> Mapping[str, object]:
@@ -144,17 +253,37 @@ def _ids(source: Mapping[str, object], path: Path) -> frozenset[int]:
     if len(ids) != len(listed) or any(token < 0 for token in ids):
         raise DamagedFile(
             f"{path.name}: eos_token_id is {declared!r}, not an id or a list of ids.",
-            remedy="Correct it, or pass eos_ids=[...].",
+            remedy="Correct it, or remove it and pass eos_ids=[...].",
             evidence={"eos_token_id": tuple(listed)},
         )
     return frozenset(ids)
 
 
-def _name(declared: object) -> str | None:
+def token_name(declared: object) -> str | None:
     """A token's name, written as itself or as an object with its content."""
     if isinstance(declared, dict):
         declared = cast(dict[str, object], declared).get("content")
     return declared if isinstance(declared, str) and declared else None
+
+
+def _added_file(path: Path, special_names: frozenset[str]) -> dict[int, tuple[str, bool]]:
+    added: dict[int, tuple[str, bool]] = {}
+    for content, token in _object(path).items():
+        if not isinstance(token, int) or isinstance(token, bool) or token < 0 or not content:
+            raise DamagedFile(
+                f"{path.name} gives {content[:60]!r} the id {token!r}, which is not a whole number "
+                f"from 0 on.",
+                remedy="Correct the entry, or remove the file if the tokenizer needs none.",
+                evidence={"content": content, "id": token},
+            )
+        if token in added:
+            raise DamagedFile(
+                f"{path.name} gives both {added[token][0]!r} and {content!r} the id {token}.",
+                remedy="Correct the entries: every token has an id of its own.",
+                evidence={"id": token, "contents": (added[token][0], content)},
+            )
+        added[token] = (content, content in special_names)
+    return added
 
 
 def _added(settings: Mapping[str, object], path: Path) -> dict[int, tuple[str, bool]]:
@@ -162,14 +291,19 @@ def _added(settings: Mapping[str, object], path: Path) -> dict[int, tuple[str, b
     if declared is None:
         return {}
     if not isinstance(declared, dict):
-        raise DamagedFile(f"{path.name}: added_tokens_decoder is no object.")
+        raise DamagedFile(
+            f"{path.name}: added_tokens_decoder is not an object.",
+            remedy="Remove the field, or fetch the file again.",
+        )
     added: dict[int, tuple[str, bool]] = {}
     for key, entry in cast(dict[str, object], declared).items():
-        name = _name(entry)
+        name = token_name(entry)
         if not key.isascii() or not key.isdigit() or len(key) > 12 or name is None:
             raise DamagedFile(
                 f"{path.name}: added_tokens_decoder[{key!r}] is not an id with its content.",
+                remedy="Correct the entry, or fetch the file again.",
                 evidence={"key": key},
             )
-        added[int(key)] = (name, bool(cast(dict[str, object], entry).get("special")))
+        special = isinstance(entry, dict) and bool(cast(dict[str, object], entry).get("special"))
+        added[int(key)] = (name, special)
     return added

@@ -120,7 +120,7 @@ def byte_of(piece: str) -> int | None:
     return int(match[1], 16) if match else None
 
 
-def piece_reader(decoder: Component | None) -> PieceReader:
+def piece_reader(decoder: Component) -> PieceReader:
     """How the declared decoder reads single pieces.
 
     Args:
@@ -137,12 +137,6 @@ def piece_reader(decoder: Component | None) -> PieceReader:
         >>> piece_reader(metaspace).read("▁hello")
         b' hello'
     """
-    if decoder is None:
-        raise UnsupportedTokenizer(
-            "decoder",
-            "none is declared, so the text between two pieces is not known",
-            remedy="Set the tokenizer's decoder to the one that belongs to its pre-tokenizer.",
-        )
     steps = flatten(decoder, "decoders")
     kinds = [str(step.get("type")) for step in steps]
     if kinds and kinds[0] in ("WordPiece", "BPEDecoder"):
@@ -154,14 +148,68 @@ def piece_reader(decoder: Component | None) -> PieceReader:
     return _chain(steps)
 
 
+@dataclass(frozen=True)
+class WordReader:
+    """Reads pieces that are words, with a space before each.
+
+    Attributes:
+        prefix: What marks a piece that continues a word, and so has no space before it; or "".
+        cleanup: Whether WordPiece's clean-up follows.
+    """
+
+    prefix: str = ""
+    cleanup: bool = False
+
+    def __call__(self, piece: str) -> bytes:
+        """The bytes of a piece."""
+        continues = self.prefix and piece.startswith(self.prefix)
+        text = piece[len(self.prefix) :] if continues else f" {piece}"
+        return (clean_up(text) if self.cleanup else text).encode()
+
+
+@dataclass(frozen=True)
+class WordEndReader:
+    """Reads pieces in which a suffix marks the end of a word, and so a space.
+
+    Attributes:
+        suffix: The mark.
+        byte_level: Whether the rest of a piece is written in GPT-2's alphabet.
+    """
+
+    suffix: str
+    byte_level: bool = False
+
+    def __call__(self, piece: str) -> bytes:
+        """The bytes of a piece."""
+        if self.byte_level:
+            return b" ".join(map(piece_bytes, piece.split(self.suffix)))
+        return piece.replace(self.suffix, " ").encode()
+
+
+@dataclass(frozen=True)
+class ChainReader:
+    """Reads pieces by literal replacements, and then as bytes.
+
+    Attributes:
+        replacements: Texts and what stands in their place, in order.
+        byte_fallback: Whether ``<0xNN>`` is read as a byte.
+    """
+
+    replacements: tuple[tuple[str, str], ...]
+    byte_fallback: bool
+
+    def __call__(self, piece: str) -> bytes:
+        """The bytes of a piece."""
+        for pattern, content in self.replacements:
+            piece = piece.replace(pattern, content)
+        if self.byte_fallback and (byte := byte_of(piece)) is not None:
+            return bytes((byte,))
+        return piece.encode()
+
+
 def _word_piece(step: Component) -> PieceReader:
     prefix = str(step["prefix"])
     cleanup = bool(step["cleanup"])
-
-    def read(piece: str) -> bytes:
-        text = piece[len(prefix) :] if prefix and piece.startswith(prefix) else f" {piece}"
-        return (clean_up(text) if cleanup else text).encode()
-
     notes = [
         f"Every piece that starts a word writes a space before it (WordPiece); the decoder leaves "
         f"that space, and the mark {prefix!r}, as they are on the first piece of a text."
@@ -171,7 +219,8 @@ def _word_piece(step: Component) -> PieceReader:
             "The decoder's clean-up is part of the bytes: pieces such as '.' and ',' that start "
             "a word write no space before them."
         )
-    return PieceReader(read, tuple(notes), joins="before", prefix=prefix, cleanup=cleanup)
+    reader = WordReader(prefix, cleanup)
+    return PieceReader(reader, tuple(notes), joins="before", prefix=prefix, cleanup=cleanup)
 
 
 def _word_end(step: Component) -> PieceReader:
@@ -182,9 +231,7 @@ def _word_end(step: Component) -> PieceReader:
         f"Every piece that ends a word ({suffix!r}) writes a space after it; the decoder leaves "
         f"that space out at the end of a text."
     )
-    return PieceReader(
-        lambda piece: piece.replace(suffix, " ").encode(), (note,), joins="after", suffix=suffix
-    )
+    return PieceReader(WordEndReader(suffix), (note,), joins="after", suffix=suffix)
 
 
 def _chain(steps: Sequence[Component]) -> PieceReader:
@@ -231,18 +278,12 @@ def _chain(steps: Sequence[Component]) -> PieceReader:
                     component, "a step that is not known to leave each piece its own bytes"
                 )
 
-    def read(piece: str) -> bytes:
-        for pattern, content in replacements:
-            piece = piece.replace(pattern, content)
-        if byte_fallback and (byte := byte_of(piece)) is not None:
-            return bytes((byte,))
-        return piece.encode()
-
     if byte_level and not replacements:
         return PieceReader(piece_bytes, tuple(notes), byte_level=True)
     if byte_level:
         raise UnsupportedTokenizer("decoder.ByteLevel", "its alphabet is rewritten before it")
-    return PieceReader(read, tuple(notes), byte_fallback=byte_fallback)
+    chain = ChainReader(tuple(replacements), byte_fallback)
+    return PieceReader(chain, tuple(notes), byte_fallback=byte_fallback)
 
 
 def _replacement(step: Component, fused: bool) -> tuple[str, str]:

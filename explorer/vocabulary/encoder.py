@@ -14,16 +14,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import cast
+from typing import Any, Final, cast
 
 from tokenizers import AddedToken, Tokenizer, models
 
 from explorer.errors import VocabularyError
 from explorer.vocabulary.added_tokens import AddedTokens, Part
 from explorer.vocabulary.decoder import PieceReader, clean_up
-from explorer.vocabulary.image import Declaration
 from explorer.vocabulary.library import library_call
 from explorer.vocabulary.model_facts import ModelFacts, model_state
+from explorer.vocabulary.preprocessing import Declaration
 
 
 class TokenizersEncoder:
@@ -36,6 +36,7 @@ class TokenizersEncoder:
         declared: Its normalizer and pre-tokenizer.
         literal: Its added tokens that are text, by id.
         controls: Ids that the spelling of their names must never become, the unknown token too.
+        unwritten: Ids of pieces that the model never gives.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class TokenizersEncoder:
         declared: Declaration,
         literal: Mapping[int, AddedToken],
         controls: frozenset[int],
+        unwritten: frozenset[int] = frozenset(),
     ) -> None:
         self._tokenizer = tokenizer
         self._model = model
@@ -53,8 +55,15 @@ class TokenizersEncoder:
         self._declared = declared
         self._literal = literal
         self._controls = controls
+        self._unwritten = unwritten
         self._added = AddedTokens(literal, declared.normalize)
         self._plain, self._ids = _with_added(Tokenizer(tokenizer.model), tokenizer, literal)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # What is worked out from these parts is worked out again where it is needed.
+        literal = [(token, _flags(entry)) for token, entry in self._literal.items()]
+        parts = (self._model, self._reader, self._declared, literal, self._controls)
+        return _restored, (self._tokenizer, *parts, self._unwritten)
 
     @property
     def greedy(self) -> bool:
@@ -63,8 +72,8 @@ class TokenizersEncoder:
 
     @property
     def apart(self) -> frozenset[int]:
-        """Added tokens that are text: flags decide where they are found."""
-        return frozenset(self._literal)
+        """Added tokens that are text, which flags decide on, and pieces that are never given."""
+        return self._unwritten.union(self._literal)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """The ids of ``text``, all of it read as text.
@@ -84,6 +93,9 @@ class TokenizersEncoder:
         for part in self._added.parts(text):
             if part.token is None:
                 image += self._part_image(part)
+            elif self._reader.joins == "before":
+                # Where the decoder joins words, an added token is a word to it like any other.
+                image += self._reader.read(self._literal[part.token].content)
             else:
                 image += self._declared.literal(self._literal[part.token].content)
         return bytes(image)
@@ -172,6 +184,26 @@ class TokenizersEncoder:
         shell: dict[str, object] = {"version": "1.0", "added_tokens": [], "model": state}
         rebuilt = Tokenizer.from_str(json.dumps(shell))
         return _with_added(rebuilt, self._tokenizer, self._literal)
+
+
+_FLAGS: Final = ("content", "single_word", "lstrip", "rstrip", "normalized", "special")
+
+
+def _flags(entry: AddedToken) -> dict[str, object]:
+    return {name: getattr(entry, name) for name in _FLAGS}
+
+
+def _restored(
+    tokenizer: Tokenizer,
+    model: ModelFacts,
+    reader: PieceReader,
+    declared: Declaration,
+    literal: Sequence[tuple[int, dict[str, Any]]],
+    controls: frozenset[int],
+    unwritten: frozenset[int],
+) -> TokenizersEncoder:
+    entries = {token: AddedToken(**flags) for token, flags in literal}
+    return TokenizersEncoder(tokenizer, model, reader, declared, entries, controls, unwritten)
 
 
 def _with_added(

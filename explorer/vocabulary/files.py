@@ -3,25 +3,30 @@
 Formats are told apart by content, because names are shared: a ``tokenizer.model`` is
 SentencePiece for most models and a rank file for Llama 3. A name only decides where contents
 cannot: ``vocab.txt``. In a folder, the most complete description wins: ``tokenizer.json`` before
-everything else.
+everything else; after it, the class that a configuration file names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
 from tokenizers import Tokenizer
 
-from explorer.errors import DamagedFile, VocabularyError
+from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary.configs import Beside, parse_json, read_beside, read_bytes
+from explorer.vocabulary.decoder import Component
 from explorer.vocabulary.huggingface import read_tokenizer
 from explorer.vocabulary.library import library_call
+from explorer.vocabulary.limits import check_declaration
+from explorer.vocabulary.merge_files import as_pieces, read_merge_files
+from explorer.vocabulary.numbering import ByTable, read_by_table, read_numbered, tables_of
 from explorer.vocabulary.rank_files import RANK_LINE, read_ranks, read_tekken
 from explorer.vocabulary.reading import Reading
-from explorer.vocabulary.sentencepiece_file import read_sentencepiece
-from explorer.vocabulary.text_files import as_pieces, read_gpt2, read_word_piece
+from explorer.vocabulary.rwkv_file import is_rwkv, read_rwkv
+from explorer.vocabulary.word_piece_file import read_word_piece
 
 _IN_FOLDER: Final = (
     "tokenizer.json",
@@ -35,19 +40,27 @@ _IN_FOLDER: Final = (
     "*.model",
     "*.model.*",
     "*.tiktoken",
+    "rwkv_vocab*.txt",
+    "*.spm",
 )
 _PIECES_OF: Final = {"vocab.bpe": "encoder.json", "merges.txt": "vocab.json"}
+_MERGES_OF: Final = {pieces: merges for merges, pieces in _PIECES_OF.items()}
 _KNOWN: Final = (
-    "tokenizer.json, a SentencePiece .model, a tiktoken rank file, encoder.json with vocab.bpe, "
-    "vocab.txt or tekken.json"
+    "tokenizer.json, a SentencePiece .model, a tiktoken rank file, vocab.json with merges.txt, "
+    "encoder.json with vocab.bpe, vocab.txt, tekken.json or RWKV's vocabulary"
+)
+_OTHERWISE: Final = (
+    "Give the tokenizer.json that the tokenizers library writes for the same model, or write the "
+    "bytes of each id by hand with Vocabulary.from_bytes(...)."
 )
 
 
-def read_path(path: Path) -> tuple[Reading, Beside]:
+def read_path(path: Path, decoder: Component | None = None) -> tuple[Reading, Beside]:
     """Read a tokenizer from a file, or from the folder that holds it.
 
     Args:
         path: The file or the folder.
+        decoder: The declaration of the decoder for a ``tokenizer.json`` that has none.
 
     Returns:
         What the tokenizer's own files say, and what the configuration files beside them say.
@@ -58,28 +71,54 @@ def read_path(path: Path) -> tuple[Reading, Beside]:
         UnsupportedTokenizer: The bytes of its tokens cannot be known exactly.
     """
     if path.is_dir():
-        path = _file_in(path)
+        beside = read_beside(path)
+        table = _table_in(path, beside)
+        if table is not None:
+            return read_by_table(path, table, beside), beside
+        path = _file_in(path, beside)
     elif not path.exists():
         raise VocabularyError(
             f"There is no file {str(path)!r}.",
             remedy=f"Give the path of a tokenizer: {_KNOWN}, or of the folder that holds it.",
             evidence={"path": str(path)},
         )
-    beside = read_beside(path.parent)
-    return _read_file(path, beside), beside
+    else:
+        beside = read_beside(path.parent)
+        table = tables_of(beside)
+        if table is not None and path.name in (table.table, *table.models):
+            return read_by_table(path.parent, table, beside), beside
+    return _read_file(path, beside, decoder), beside
 
 
-def _file_in(folder: Path) -> Path:
+def _table_in(folder: Path, beside: Beside) -> ByTable | None:
+    """The table that numbers the pieces of the SentencePiece files in a folder, if one does."""
+    if (folder / "tokenizer.json").is_file():
+        return None
+    table = tables_of(beside)
+    if table is not None or beside.tokenizer_class or (folder / "merges.txt").is_file():
+        return table
+    # Beside a SentencePiece file and without merges, vocab.json can only be there for the ids.
+    models = [name for name in _SPM_BESIDE_TABLE if (folder / name).is_file()]
+    with_table = models and (folder / "vocab.json").is_file()
+    return ByTable(tuple(models), encodes=False) if with_table else None
+
+
+_SPM_BESIDE_TABLE: Final = ("target.spm", "source.spm", "sentencepiece.bpe.model", "spiece.model")
+
+
+def _file_in(folder: Path, beside: Beside) -> Path:
     for pattern in _IN_FOLDER:
-        found = sorted(match for match in folder.glob(pattern) if match.is_file())
-        if len(found) > 1:
+        matches = sorted(match for match in folder.glob(pattern) if match.is_file())
+        if len(matches) > 1:
             raise VocabularyError(
-                f"{str(folder)!r} holds several tokenizers: {', '.join(f.name for f in found)}.",
+                f"{str(folder)!r} holds several tokenizers: {', '.join(f.name for f in matches)}.",
                 remedy="Give the path of one of these files.",
-                evidence={"files": tuple(file.name for file in found)},
+                evidence={"files": tuple(file.name for file in matches)},
             )
-        if found:
-            return found[0]
+        if matches:
+            (file,) = matches
+            _check_dictionary(folder, file, beside)
+            return file
     raise VocabularyError(
         f"{str(folder)!r} holds no tokenizer.",
         remedy=f"Give the path of {_KNOWN}.",
@@ -87,22 +126,37 @@ def _file_in(folder: Path) -> Path:
     )
 
 
-def _read_file(path: Path, beside: Beside) -> Reading:
+def _check_dictionary(folder: Path, file: Path, beside: Beside) -> None:
+    """Refuse a folder of fairseq's, whose ``dict.txt`` numbers what the tokenizer gives."""
+    if file.name == "tokenizer.json" or beside.tokenizer_class or beside.settings:
+        return
+    if (folder / "dict.txt").is_file():
+        raise UnsupportedTokenizer(
+            "dict.txt",
+            f"a model of fairseq numbers its tokens by this file, not by {file.name}",
+            remedy=f"If your model numbers tokens as {file.name} does, give the path of that file; "
+            f"otherwise use the folder of the model as transformers holds it.",
+        )
+
+
+def _read_file(path: Path, beside: Beside, decoder: Component | None) -> Reading:
     where = path.name
     if where in _PIECES_OF:
-        return _read_gpt2(path.with_name(_PIECES_OF[where]), path)
+        return _read_merge_files(path.with_name(_PIECES_OF[where]), path, beside)
     data = read_bytes(path)
     if not data:
         raise DamagedFile(f"{where} is empty.", remedy="Fetch the file again.")
+    if is_rwkv(data):
+        return read_rwkv(data, where)
     if path.suffix == ".txt":
-        return read_word_piece(data, beside.settings, where)
+        return read_word_piece(data, beside, where)
     if path.suffix == ".json" or data.lstrip()[:1] == b"{":
-        return _read_json(path, data, beside)
+        return _read_json(path, data, beside, decoder)
     if RANK_LINE.fullmatch(data[:4096].partition(b"\n")[0]):
         return read_ranks(data, where)
     # The first field of a SentencePiece model is a piece: field 1, a message.
     if data[0] == 0x0A:
-        return read_sentencepiece(data, where)
+        return read_numbered(data, where, beside)
     raise VocabularyError(
         f"{where} is in no known format.",
         remedy=f"Give the path of {_KNOWN}.",
@@ -110,42 +164,73 @@ def _read_file(path: Path, beside: Beside) -> Reading:
     )
 
 
-def _read_json(path: Path, data: bytes, beside: Beside) -> Reading:
+def _read_json(path: Path, data: bytes, beside: Beside, decoder: Component | None) -> Reading:
     where = path.name
     parsed = parse_json(data, where)
     if isinstance(parsed, dict):
         declared = cast(dict[str, object], parsed)
         if isinstance(declared.get("model"), dict):
-            return _read_tokenizer_json(declared, data, where, beside)
-        if "config" in declared and "vocab" in declared:
+            return _read_tokenizer_json(declared, data, where, beside, decoder)
+        # A table of pieces may hold "config" and "vocab" as pieces; their values are ids then.
+        if isinstance(declared.get("config"), dict) and "vocab" in declared:
             return read_tekken(declared, where)
-        if as_pieces(declared) is not None:
-            merges = {"encoder.json": "vocab.bpe", "vocab.json": "merges.txt"}
-            return _read_gpt2(path, path.with_name(merges.get(where, "vocab.bpe")), declared)
+        pieces = as_pieces(declared)
+        if pieces is not None and where == "tokenizer.json":
+            raise UnsupportedTokenizer(
+                where,
+                "it is a plain table of pieces and ids: without a model and a decoder it does not "
+                "say how its pieces are written, nor what stands between two of them",
+                remedy=_OTHERWISE,
+            )
+        if pieces is not None:
+            merges = path.with_name(_MERGES_OF.get(where, "merges.txt"))
+            return _read_merge_files(path, merges, beside, declared)
     raise DamagedFile(
-        f"{where} is JSON, but neither tokenizer.json, tekken.json nor encoder.json.",
-        remedy="Check that the file is the one you mean.",
+        f"{where} is JSON, but neither tokenizer.json, tekken.json nor a table of pieces.",
+        remedy=f"Check that the file is the one you mean: {_KNOWN}.",
     )
 
 
-def _read_gpt2(pieces: Path, merges: Path, declared: Mapping[str, object] | None = None) -> Reading:
-    for path in (pieces, merges):
-        if not path.is_file():
-            raise VocabularyError(
-                f"GPT-2's vocabulary is two files, and {path.name} is missing.",
-                remedy=f"Put {path.name} beside the other file.",
-                evidence={"path": str(path)},
-            )
+def _read_merge_files(
+    pieces: Path, merges: Path, beside: Beside, declared: Mapping[str, object] | None = None
+) -> Reading:
+    if not pieces.is_file():
+        raise VocabularyError(
+            f"{merges.name} holds merges only, and {pieces.name} is missing, which gives the ids.",
+            remedy=f"Put {pieces.name} beside {merges.name}.",
+            evidence={"path": str(pieces)},
+        )
+    if not merges.is_file():
+        raise UnsupportedTokenizer(
+            pieces.name,
+            f"it is a plain table of pieces and ids, and {merges.name} is missing: alone it does "
+            f"not say how its pieces are written, nor what stands between two of them",
+            remedy=f"If it is half of a byte-pair encoding, put its {merges.name} beside it. "
+            f"Otherwise: {_OTHERWISE[0].lower()}{_OTHERWISE[1:]}",
+        )
     if declared is None:
         declared = as_pieces(parse_json(read_bytes(pieces), pieces.name))
     if declared is None:
-        raise DamagedFile(f"{pieces.name} is not an object from pieces to ids.")
-    return read_gpt2(declared, read_bytes(merges), f"{pieces.name} with {merges.name}")
+        raise DamagedFile(
+            f"{pieces.name} is not an object from pieces to ids.", remedy="Fetch the file again."
+        )
+    return read_merge_files(
+        declared,
+        read_bytes(merges),
+        f"{pieces.name} with {merges.name}",
+        beside,
+        gpt2=pieces.name == "encoder.json",
+    )
 
 
 def _read_tokenizer_json(
-    declared: Mapping[str, object], data: bytes, where: str, beside: Beside
+    declared: Mapping[str, object],
+    data: bytes,
+    where: str,
+    beside: Beside,
+    decoder: Component | None,
 ) -> Reading:
+    check_declaration(declared)
     try:
         tokenizer = library_call(lambda: Tokenizer.from_str(data.decode()), "be loaded")
     except VocabularyError as error:
@@ -171,4 +256,5 @@ def _read_tokenizer_json(
                 evidence={"id": token, "content": entry.get("content")},
             )
     also = {token: name for token, (name, is_special) in beside.added.items() if is_special}
-    return read_tokenizer(tokenizer, also, beside.special_names)
+    reading = read_tokenizer(tokenizer, also, beside.special_names, decoder=decoder)
+    return replace(reading, lists_added=True)

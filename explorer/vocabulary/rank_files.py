@@ -25,8 +25,8 @@ from explorer.vocabulary.reading import Encoder, Reading, checked_width
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-RANK_LINE: Final = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?")
-"""One line of a tiktoken file."""
+RANK_LINE: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2} [0-9]+\r?")
+"""One line of a tiktoken file. A token may be empty: ``= 50256`` in OpenAI's multilingual file."""
 
 # Files of the first versions do not list their special tokens; these are the names of their ids.
 _TEKKEN_FIRST_SPECIALS: Final = (
@@ -77,7 +77,8 @@ def read_ranks(data: bytes, where: str) -> Reading:
         if rank in ranks:
             raise _damaged(where, line, f"the rank {rank} stands there a second time")
         try:
-            ranks[rank] = binascii.a2b_base64(encoded, strict_mode=True)
+            # OpenAI writes the token of no bytes as a lone "=".
+            ranks[rank] = binascii.a2b_base64(encoded.removeprefix(b"=") or b"", strict_mode=True)
         except ValueError as error:
             raise _damaged(where, line, f"{encoded[:60]!r} is not base64") from error
     if not ranks:

@@ -7,15 +7,15 @@ id ends it, what must be proved) stand in one place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from explorer.errors import VocabularyError
 
 MAX_IDS: Final = 1 << 22
-"""Widest vocabulary that is believed (the widest in use have about 2^18): an absurd id in a
-damaged file must not become an allocation."""
+"""Widest vocabulary that is read (the widest in use have about 2^18): an absurd id in a damaged
+file must not become an allocation."""
 
 
 class Encoder(Protocol):
@@ -55,7 +55,12 @@ class Reading:
         eos_ids: Ends of text that the definition itself declares.
         notes: What is not lossless, one sentence each.
         encoder: The tokenizer, where it is at hand.
+        encodes: Whether the encoder gives the ids that the model's own tokenizer gives. False: it
+            proves the token bytes, but cuts text into words by a rule that may not be the model's.
         extendable: Whether an end of text may lie past the last id (formats without specials).
+        lists_added: Whether the definition lists its added tokens itself, so that its ids count
+            where a configuration file gives others.
+        literal: The bytes of an added token that only a configuration file lists, by its content.
         probes: Strings that are dangerous for this tokenizer in particular.
     """
 
@@ -65,7 +70,10 @@ class Reading:
     eos_ids: frozenset[int] = frozenset()
     notes: tuple[str, ...] = ()
     encoder: Encoder | None = None
+    encodes: bool = True
     extendable: bool = False
+    lists_added: bool = False
+    literal: Callable[[str], bytes] = str.encode
     probes: tuple[str, ...] = ()
 
 
@@ -77,7 +85,7 @@ def checked_width(highest: int, what: str) -> int:
     """
     if highest >= MAX_IDS:
         raise VocabularyError(
-            f"{what} has the id {highest:,}; more than {MAX_IDS:,} ids are not believed.",
+            f"{what} has the id {highest:,}; a vocabulary may have {MAX_IDS:,} ids at most.",
             remedy="Check the ids of the file: one of them is out of range.",
             evidence={"id": highest, "limit": MAX_IDS},
         )

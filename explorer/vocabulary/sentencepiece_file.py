@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
+from explorer.vocabulary.charsmap import check_charsmap
 from explorer.vocabulary.decoder import byte_of
 from explorer.vocabulary.optional import load_if_installed, not_proved
 from explorer.vocabulary.reading import Encoder, Reading, checked_width
@@ -86,6 +87,9 @@ def read_sentencepiece(data: bytes, where: str) -> Reading:
     if not tokens:
         raise DamagedFile(f"{where} holds no SentencePiece pieces.", remedy="Fetch it again.")
 
+    table = rules.get(_RULES_MAP)
+    if isinstance(table, bytes) and table:
+        check_charsmap(table, f"{where}, normalizer_spec.precompiled_charsmap")
     end = trainer.get(_TRAINER_EOS_PIECE, b"</s>")
     end_piece = end.decode(errors="replace") if isinstance(end, bytes) else ""
     end_id = pieces.get(end_piece)
@@ -101,6 +105,8 @@ def read_sentencepiece(data: bytes, where: str) -> Reading:
         eos_ids=frozenset({end_id}) if end_id is not None and is_end else frozenset(),
         notes=tuple(notes),
         encoder=encoder,
+        extendable=True,
+        literal=_literal,
         probes=tuple(special.values()),
     )
 
@@ -119,6 +125,10 @@ def _bytes_of(piece: str, kind: int, token: int, where: str) -> bytes | None:
     if kind not in (_NORMAL, _USER_DEFINED):
         raise UnsupportedTokenizer(f"piece.type {kind}", f"the piece {token} has an unknown type")
     return piece.replace(SPACE, " ").encode()
+
+
+def _literal(content: str) -> bytes:
+    return content.replace(SPACE, " ").encode()
 
 
 def _notes(trainer: dict[int, Value], rules: dict[int, Value], types: list[int]) -> list[str]:

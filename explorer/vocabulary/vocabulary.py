@@ -25,13 +25,14 @@ from types import MappingProxyType
 from typing import Protocol, cast, runtime_checkable
 
 from tokenizers import Tokenizer
+from tokenizers.decoders import Decoder
 
 from explorer.arguments import file_path, instance, listed, whole_number, wrong
 from explorer.errors import VocabularyError
 from explorer.vocabulary.assemble import Parts, assemble, checked_ids, extend_to
 from explorer.vocabulary.configs import Beside, read_beside
 from explorer.vocabulary.files import read_path
-from explorer.vocabulary.huggingface import read_tokenizer
+from explorer.vocabulary.huggingface import declared_decoder, read_tokenizer
 from explorer.vocabulary.reading import Encoder, checked_width
 
 
@@ -76,8 +77,9 @@ class Vocabulary:
             text could take any number of them. Their entries in ``tokens`` are None.
 
     Raises:
-        VocabularyError: An end of text is missing, out of range or also text, an entry is neither
-            bytes nor None, or an empty id is out of range, text, or an end of text.
+        VocabularyError: ``tokens`` is not a list, an entry is neither bytes nor None, an end of
+            text is missing, out of range or also text, or an empty id is not an id, out of range,
+            text, or an end of text.
 
     Example:
         >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo"], eos_ids=[3])
@@ -95,6 +97,8 @@ class Vocabulary:
     _encoder: Encoder | None = None
 
     def __post_init__(self) -> None:
+        entries = listed("tokens", self.tokens, "a list of bytes", error=VocabularyError)
+        object.__setattr__(self, "tokens", tuple(entries))
         checked_width(len(self.tokens) - 1, "The vocabulary")
         for token, data in enumerate(self.tokens):
             if data is not None and (type(data) is not bytes or not data):
@@ -115,20 +119,26 @@ class Vocabulary:
         instance(
             "special", self.special, Mapping, "a mapping of ids to names", error=VocabularyError
         )
-        listed("empty_ids", self.empty_ids, "a set of ids", error=VocabularyError)
-        for token in self.empty_ids:
+        given = listed("empty_ids", self.empty_ids, "a set of ids", error=VocabularyError)
+        empty_ids = frozenset(
+            whole_number("an entry of empty_ids", token, None, error=VocabularyError)
+            for token in given
+        )
+        for token in empty_ids:
             outside = not 0 <= token < len(self.tokens) or self.tokens[token] is not None
             if outside or token in self.eos_ids:
                 raise VocabularyError(
-                    f"The id {token} cannot be empty: it is no id, or writes or ends a text.",
+                    f"The id {token} cannot be empty: it is not an id, or it writes or ends a "
+                    f"text.",
                     remedy="Name in empty_ids only ids whose entry is None.",
                     evidence={"id": token},
                 )
-        object.__setattr__(self, "empty_ids", frozenset(self.empty_ids))
+        object.__setattr__(self, "empty_ids", empty_ids)
         object.__setattr__(self, "special", MappingProxyType(dict(self.special)))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A read-only view cannot be pickled; what it shows can.
+        # The fields alone: what was worked out from them stays behind. A read-only view cannot be
+        # pickled; the mapping that it shows can.
         parts = (self.tokens, self.eos_ids, self.notes, dict(self.special), self.empty_ids)
         return type(self), (*parts, self._encoder)
 
@@ -136,7 +146,11 @@ class Vocabulary:
 
     @classmethod
     def from_tokenizer(
-        cls, tokenizer: Tokenizer | FastTokenizer | object, eos_ids: Iterable[int] | None = None
+        cls,
+        tokenizer: Tokenizer | FastTokenizer | object,
+        eos_ids: Iterable[int] | None = None,
+        *,
+        decoder: Decoder | None = None,
     ) -> Vocabulary:
         """The vocabulary of a tokenizer object.
 
@@ -144,9 +158,11 @@ class Vocabulary:
             tokenizer: A fast tokenizer of transformers, or a `tokenizers.Tokenizer`. Left as it is.
             eos_ids: The ids that end a text. Default: the tokenizer's own; with the generation
                 config in the folder it was loaded from, where there is one.
+            decoder: The decoder that its pieces are read by, for a tokenizer that declares none.
 
         Raises:
-            VocabularyError: It is no such tokenizer, or no end of text is known.
+            VocabularyError: It is not such a tokenizer, no end of text is known, or a decoder is
+                given to a tokenizer that declares one.
             UnsupportedTokenizer: The bytes of its tokens cannot be known exactly, or the proof
                 fails; the component and the reason are named.
 
@@ -158,8 +174,10 @@ class Vocabulary:
             >>> Vocabulary.from_tokenizer(pair, eos_ids=[3]).tokens
             (b'a', b' ', b' a', None)
         """
+        declared = declared_decoder(decoder)
         if isinstance(tokenizer, Tokenizer):
-            return cls._from_parts(assemble(read_tokenizer(tokenizer), Beside(), eos_ids))
+            reading = read_tokenizer(tokenizer, decoder=declared)
+            return cls._from_parts(assemble(reading, Beside(), eos_ids))
         if not isinstance(tokenizer, FastTokenizer):
             raise wrong(
                 "tokenizer",
@@ -173,7 +191,7 @@ class Vocabulary:
             )
         backend = tokenizer.backend_tokenizer
         named = {token: backend.id_to_token(token) or "" for token in tokenizer.all_special_ids}
-        reading = read_tokenizer(backend, also_special=named)
+        reading = read_tokenizer(backend, also_special=named, decoder=declared)
         end = tokenizer.eos_token_id
         own = [] if end is None else [end] if isinstance(end, int) else list(end)
         folder = Path(tokenizer.name_or_path) if tokenizer.name_or_path else None
@@ -185,16 +203,23 @@ class Vocabulary:
 
     @classmethod
     def from_file(
-        cls, path: str | os.PathLike[str], eos_ids: Iterable[int] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        eos_ids: Iterable[int] | None = None,
+        *,
+        decoder: Decoder | None = None,
     ) -> Vocabulary:
         """The vocabulary of a tokenizer's file, or of the folder that holds it.
 
         Args:
-            path: ``tokenizer.json``, a SentencePiece ``.model``, a tiktoken rank file, GPT-2's
-                ``encoder.json`` or ``vocab.bpe`` (the other beside it), WordPiece's ``vocab.txt``,
-                Mistral's ``tekken.json``, or a folder with one of them.
+            path: ``tokenizer.json``, a SentencePiece ``.model``, a tiktoken rank file, a table of
+                pieces with its merges (``vocab.json`` and ``merges.txt``, or ``encoder.json`` and
+                ``vocab.bpe``), WordPiece's ``vocab.txt``, Mistral's ``tekken.json``, RWKV's list of
+                literals, or a folder with one of them.
             eos_ids: The ids that end a text. Default: what the file says, with the configuration
-                files beside it. A rank file says nothing; there, ids past its end are possible.
+                files beside it. A rank file or a ``.model`` may have further ids past its end.
+            decoder: The decoder that its pieces are read by, for a ``tokenizer.json`` that
+                declares none.
 
         Raises:
             VocabularyError: Nothing is there, in no known format, or no end of text is known.
@@ -202,7 +227,7 @@ class Vocabulary:
             UnsupportedTokenizer: The bytes of its tokens cannot be known exactly, or the proof
                 fails.
         """
-        reading, beside = read_path(file_path("path", path))
+        reading, beside = read_path(file_path("path", path), declared_decoder(decoder))
         return cls._from_parts(assemble(reading, beside, eos_ids))
 
     @classmethod

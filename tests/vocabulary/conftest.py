@@ -38,3 +38,12 @@ def further() -> Path:
 @pytest.fixture(scope="session")
 def neox(further: Path) -> Tokenizer:
     return Tokenizer.from_file(str(further / "gpt-neox" / "tokenizer.json"))
+
+
+@pytest.fixture(scope="session")
+def bert(further: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """BERT's vocabulary with the configuration that says how its tokenizer cuts text."""
+    folder = tmp_path_factory.mktemp("bert")
+    (folder / "vocab.txt").write_bytes((further / "bert-base-uncased/vocab.txt").read_bytes())
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    return folder

@@ -30,8 +30,10 @@ def vocab(
         return Vocabulary.from_file(sentencepiece_path)
     if request.param == "tekken":
         return Vocabulary.from_file(tekken_path)
+    if request.param == "bert":
+        return Vocabulary.from_file(request.getfixturevalue("bert"))
     folder: Path = request.getfixturevalue("further")
-    named = {"gpt2": "gpt2", "pegasus": "pegasus-unigram", "bert": "bert-base-uncased"}
+    named = {"gpt2": "gpt2", "pegasus": "pegasus-unigram"}
     return Vocabulary.from_file(folder / named[request.param])
 
 

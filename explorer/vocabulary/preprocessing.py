@@ -1,10 +1,11 @@
-"""The declared image of a text: what a tokenizer says it encodes, before its model cuts pieces.
+"""What a tokenizer does to a text before its model cuts pieces: normalizer and pre-tokenizer.
 
 A normalizer rewrites the text (NFC, lower case, ``▁`` for spaces), a pre-tokenizer cuts it and may
-put a space before it or drop spaces altogether. What is left is the text that the token bytes of
-any correct reading must spell. It is derived here from the *encoding* side of a tokenizer alone;
-token bytes come from the *decoding* side (`explorer.vocabulary.decoder`). That the two agree is
-the proof of a vocabulary, and they share no rule that could make both wrong together.
+put a space before it or drop spaces altogether. The result is called the *image* of the text: it is
+what the token bytes of any correct reading must spell. It is derived here from the *encoding* side
+of a tokenizer alone; token bytes come from the *decoding* side (`explorer.vocabulary.decoder`). A
+vocabulary is proved by showing that the two agree, and they share no rule that could make both
+wrong in the same way.
 
 Splitters run in the library itself, segment by segment. Only the two steps that write something
 else than they read, ByteLevel and Metaspace, are followed here by their declared rule.
@@ -13,7 +14,7 @@ else than they read, ByteLevel and Metaspace, are followed here by their declare
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -64,7 +65,7 @@ def parse_component(part: object, name: str) -> Component | None:
     """The JSON declaration of a component object of the `tokenizers` library.
 
     Raises:
-        UnsupportedTokenizer: It is written in Python, so it declares nothing.
+        UnsupportedTokenizer: The component is written in Python, so it has no declaration.
     """
     if part is None:
         return None
@@ -72,7 +73,7 @@ def parse_component(part: object, name: str) -> Component | None:
         declared: Component = json.loads(cast(bytes, part.__getstate__()))  # pyright: ignore[reportAttributeAccessIssue,reportUnknownMemberType,reportUnknownArgumentType]  # each component pickles as its JSON; the stubs type it as object's
     except Exception as error:
         raise UnsupportedTokenizer(
-            f"{name}.custom", "it is Python code, which declares nothing that could be read"
+            f"{name}.custom", "it is Python code, so it has no declaration that could be read"
         ) from error
     return declared
 
@@ -132,17 +133,23 @@ class Declaration:
 
     Attributes:
         notes: What they do that is not lossless.
-        normalize: The normalizer, over a whole text.
-        pre_tokenize: From normalized segments to segments and the characters that mark spaces.
+        normalizer: The library's normalizer, or None.
+        steps: The steps of the pre-tokenizer that matter here, each with the library's object.
         space_marks: Characters that the normalizer or Metaspace writes for a space.
         byte_alphabet: Whether the normalizer writes GPT-2's alphabet.
+        kinds: The kinds of all steps of the normalizer and the pre-tokenizer.
     """
 
     notes: tuple[str, ...]
-    normalize: Callable[[str], str]
-    pre_tokenize: Callable[[Sequence[Segment]], list[str]]
+    normalizer: Normalizer | None
+    steps: tuple[tuple[Component, PreTokenizer], ...]
     space_marks: frozenset[str]
     byte_alphabet: bool
+    kinds: tuple[str, ...]
+
+    def normalize(self, text: str) -> str:
+        """What the normalizer makes of a whole text."""
+        return text if self.normalizer is None else self.normalizer.normalize_str(text)
 
     def segments(self, text: str, first: bool = True) -> list[str]:
         """The segments that the model sees, with plain spaces, in order.
@@ -151,7 +158,7 @@ class Declaration:
             text: A normalized text, or the part of one between two added tokens.
             first: Whether it starts the whole text.
         """
-        return [self._spaced(part) for part in self.pre_tokenize([(text, first)])]
+        return [self._spaced(part) for part in text_before_model([(text, first)], self.steps)]
 
     def literal(self, content: str) -> bytes:
         """The bytes of an added token that is text: its content, neither normalized nor cut."""
@@ -188,18 +195,14 @@ def declaration(tokenizer: Tokenizer) -> Declaration:
             )
     # After ByteLevel, splitters cut GPT-2's alphabet and drop nothing: the text stays the same.
     seen = kinds.index("ByteLevel") + 1 if "ByteLevel" in kinds else len(kinds)
-    paired = [(step, _pre_tokenizer_of(step)) for step in steps[:seen]]
     return Declaration(
         notes=(*_normalizer_notes(normal_steps), *_pre_tokenizer_notes(steps)),
-        normalize=_normalize(normalizer),
-        pre_tokenize=lambda segments: text_before_model(segments, paired),
+        normalizer=normalizer,
+        steps=tuple((step, _pre_tokenizer_of(step)) for step in steps[:seen]),
         space_marks=frozenset(filter(None, map(_space_mark, (*normal_steps, *steps)))),
         byte_alphabet=any(step.get("type") == "ByteLevel" for step in normal_steps),
+        kinds=(*(str(step.get("type")) for step in normal_steps), *kinds),
     )
-
-
-def _normalize(normalizer: Normalizer | None) -> Callable[[str], str]:
-    return (lambda text: text) if normalizer is None else normalizer.normalize_str
 
 
 def _space_mark(step: Component) -> str | None:
