@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,73 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
 )
 def test_a_right_import_is_not(module: str, source: str) -> None:
     assert faults(source, module) == []
+
+
+# The public class has a method for it (`dfa.save`, `dfa.to`, `trace.save`), which imports the file
+# that does it when it is called; that file works on the class.
+HANDED_OVER: dict[str, tuple[str, ...]] = {
+    "explorer.tokens.token_dfa": ("explorer.tokens.store", "explorer.tokens.device"),
+    "explorer.tokens.device": ("explorer.tokens.mask_kernel",),  # On a GPU, the kernels.
+    "explorer.decoding.trace.trace": (
+        "explorer.decoding.trace.reading",
+        "explorer.decoding.trace.text",
+        "explorer.decoding.trace.writing",
+    ),
+}
+
+
+def circles(sources: Mapping[str, tuple[str, bool]]) -> list[str]:
+    """The first circle of files that import each other, if there is one.
+
+    Imports inside functions and those for type checkers count: whoever reads one of the files has
+    to read the others.
+
+    Args:
+        sources: By the name of a module, its text and whether it is a package's `__init__`.
+    """
+    needs: dict[str, set[str]] = {}
+    for module, (source, is_package) in sources.items():
+        targets: set[str] = set()
+        for item in imports(source, module, is_package):
+            # The longest name that is a file: `from a.b import c` names `a.b.c` or `a.b`.
+            name = item.module
+            while name and name not in sources:
+                name = name.rpartition(".")[0]
+            targets.add(name)
+        needs[module] = targets - {"", module, *HANDED_OVER.get(module, ())}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    sources = {module: (path.read_text("utf-8"), package) for path, module, package in files()}
+    assert circles(sources) == []
+
+
+def test_what_is_handed_over_is_imported_by_a_method_alone() -> None:
+    for path, module, is_package in files():
+        for item in imports(path.read_text("utf-8"), module, is_package):
+            if item.module.rpartition(".")[0] in HANDED_OVER.get(module, ()):
+                assert item.lazy, f"{module}:{item.line}"
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from a.one import f",
+        "def g():\n    from a import one",
+        "import a.one",
+        "from . import one",
+        "if TYPE_CHECKING:\n    from a.one import F",
+    ],
+)
+def test_a_circle_would_be_found(back: str) -> None:
+    sources = {"a": ("", True), "a.one": ("from a.two import g", False), "a.two": (back, False)}
+    assert set(circles(sources)) == {"a.one", "a.two"}
+    assert circles({**sources, "a.two": ("import sys", False)}) == []
 
 
 def loaded_after(code: str) -> set[str]:

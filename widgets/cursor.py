@@ -82,6 +82,8 @@ class Cursor:
         self._made = 1
         self._edits: dict[str, int] = {}
         self._selected: int | None = None
+        self._generation = 0
+        self._counted = (session, session.generation)
         self._listeners: list[Callable[[], None]] = []
 
     @property
@@ -98,6 +100,19 @@ class Cursor:
     def current(self) -> int:
         """Which of `lines` is current."""
         return self._current
+
+    @property
+    def generation(self) -> int:
+        """Counts the changes of the place: another line, or a move of the current one.
+
+        A session that is moved without the cursor counts too, when this is next asked.
+        """
+        with self.lock:
+            session, before = self.session, self._counted
+            if before[0] is not session or before[1] != session.generation:
+                self._counted = (session, session.generation)
+                self._generation += 1
+            return self._generation
 
     @property
     def selected(self) -> int | None:
@@ -117,7 +132,7 @@ class Cursor:
             listener: Called without arguments, inside the lock.
 
         Returns:
-            What ends it.
+            What ends the subscription.
         """
         self._listeners.append(listener)
 
@@ -201,7 +216,7 @@ class Cursor:
     def fork(self) -> Session:
         """Keep the line as it is, and go on in another one from here.
 
-        A line without tokens is no other than the one that would be made, so it goes on itself.
+        A line without tokens would be replaced by an identical new one, so it goes on itself.
         """
         with self.lock:
             if not self.session.length:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from queue import Queue
 from typing import Any
 
 import pytest
 
 import explorer
 from explorer.decoding.models.load import load_model
-from widgets.toy import EOS
+from tests.widgets.page import Page
+from widgets.cursor import Cursor
+from widgets.figures.packets import decompress
+from widgets.toy import EOS, ToyModel
 from widgets.views.explorer import Explorer
 
 
 def ask(made: Explorer, type: str, /, **content: object) -> dict[str, Any]:
-    """The answer to a message, whether it comes at once or later."""
-    answers: Queue[dict[str, Any]] = Queue()
-    made.send = lambda content, buffers=None: answers.put(content)  # type: ignore[method-assign]
-    made._receive(None, {"type": type, "re": 1, **content}, None)
-    answer = answers.get(timeout=60)
-    while answer.get("later"):
-        answer = answers.get(timeout=60)
-    json.dumps(answer, allow_nan=False)  # It can travel.
-    assert answer["re"] == 1
-    return answer
+    answer = Page(made).ask(type, **content)
+    return {**answer, "around": decompress(answer["packed"])} if "packed" in answer else answer
 
 
 def large(pattern: str) -> Explorer:
@@ -104,16 +97,15 @@ def test_an_added_token_is_in_the_figure_and_in_the_construction() -> None:
 
 @pytest.mark.parametrize("kind", ["draw", "present", "arc"])
 def test_without_a_constraint_there_is_nothing_to_draw(kind: str) -> None:
-    made = Explorer()
-    made.cursor.edit(constraint=None)
-    if made.session.dfa is None:
-        answer = ask(made, kind, k=0, source="q0", target="q0")
-        assert not answer["ok"] and "no machine" in answer["error"]["message"]
+    made = Explorer(cursor=Cursor(explorer.Session(ToyModel(), None)))
+    fields = {"source": "q0", "target": "q0"} if kind == "arc" else {}
+    answer = ask(made, kind, **fields)
+    assert not answer["ok"] and "no machine" in answer["error"]["message"]
     made.close()
 
 
 def test_a_question_from_elsewhere_is_not_answered() -> None:
     made = Explorer()
-    assert ask(made, "present", k=0, seen=made.session.generation + 1)["present"] is None
+    assert ask(made, "present", k=0, seen=made.cursor.generation + 1)["stale"]
     assert not ask(made, "present", k=EOS + 90)["ok"]
     made.close()

@@ -12,10 +12,10 @@ import pytest
 import explorer
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from widgets.compiling import progress
-from widgets.compiling.progress import Progress
+from widgets import later
 from widgets.export.export import page, recorded, taken
 from widgets.figures.packets import decompress
+from widgets.later import Progress
 from widgets.views.explorer import Explorer
 
 PATIENCE = 60.0  # Seconds; for a busy machine, never part of a result.
@@ -25,7 +25,7 @@ class Exporting:
     """A page that has asked for the file. At the first count the work waits for `goes_on`."""
 
     def __init__(self, made: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(progress, "SECONDS", 0.0)
+        monkeypatch.setattr(later, "SECONDS", 0.0)
         self.explorer = made
         self.begun, self.goes_on, self.done = Event(), Event(), Event()
         self.counts: list[str] = []
@@ -35,7 +35,7 @@ class Exporting:
         assert self.begun.wait(PATIENCE)
 
     def say(self, type: str, /, **content: object) -> None:
-        self.explorer._receive(None, {"type": type, **content}, None)
+        self.explorer._hear(None, {"type": type, **content}, None)
 
     def _hear(self, content: dict[str, Any], buffers: object = None) -> None:
         if content.get("re") != 7 or "later" in content:
@@ -95,7 +95,7 @@ def test_what_is_written_is_what_the_page_would_be_told(sampler: Sampler) -> Non
         explorer.load_model("tiny"), explorer.regex("[a-z ]{3,12}"), "Once ", sampler=sampler
     )
     made.cursor.run(4)
-    data = recorded(taken(made), Progress())
+    data = recorded(taken(made.shown), Progress())
     trace = made.cursor.full_trace()
     for k, told in enumerate(cast("list[dict[str, Any]]", data["reasons"])):
         for token, packet in told.items():
@@ -112,7 +112,7 @@ def test_the_cursor_stays_where_it_is() -> None:
     made.cursor.run(3)
     made.cursor.jump(1)
     seen = made.session.generation, made.session.forks
-    data = run_of(page(made))
+    data = run_of(page(made.shown))
     assert len(data["positions"]) == 4
     assert made.session.index == 1 and made.session.length == 3
     # A page that has seen this place and asks for its drawing is not told that it is elsewhere.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from explorer.analysis.session import Session
-from tests.widgets.test_wire import Reader
+from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
@@ -13,18 +13,18 @@ from widgets.views.explorer import Explorer
 F, OO, FOO, FOR, FOOD, EOS = range(6)
 
 
-def opened(*ids: int) -> Reader:
+def opened(*ids: int) -> Page:
     run = Session.from_ids(ToyModel().vocabulary, toy_constraint(), ids)
-    return Reader(Explorer(cursor=Cursor(run)))
+    return Page(Explorer(cursor=Cursor(run)))
 
 
-def strip(page: Reader) -> dict[str, Any]:
+def strip(page: Page) -> dict[str, Any]:
     return page.line["strip"]
 
 
 def test_the_finding_stands_in_the_line() -> None:
     page = opened(FOO, FOO, FOR, F, F)
-    assert "a run from elsewhere" in page.explorer.about
+    assert "a run from elsewhere" in page.made.about
     assert page.line["model"] is False
     assert [token["text"] for token in strip(page)["tokens"]] == ["foo", "foo"]
     assert strip(page)["rejected"] == {
@@ -36,31 +36,31 @@ def test_the_finding_stands_in_the_line() -> None:
     told = page.ask("why", token=FOR, k=2)["explanation"]
     assert not told["allowed"]
     assert page.ask("walk", token=FOR, k=2)["walk"]["failed_at"] == 2
-    page.explorer.close()
+    page.made.close()
 
 
 def test_a_run_that_is_right_has_no_finding() -> None:
     page = opened(FOO, FOOD, EOS)
     assert strip(page)["rejected"] is None
     assert strip(page)["finished"]
-    page.explorer.close()
+    page.made.close()
 
 
 def test_probabilities_are_blank_and_masks_are_not() -> None:
     page = opened(FOO, FOO)
-    position = page.explorer.position
+    position = page.made.position
     assert position is not None
     assert (position["z"], position["entropy_before"], position["top"]) == (None, None, [])
     assert position["allowed"] == 3
     assert page.line["history"]["z"] == [None, None, None]
     rows = page.ask("search", query="foo", k=2)["rows"]
     assert {row["id"]: row["allowed"] for row in rows} == {FOO: True, FOOD: True}
-    page.explorer.close()
+    page.made.close()
 
 
 def test_one_steps_along_the_recorded_ids_and_no_further() -> None:
     page = opened(FOO, FOO, FOR)
-    made = page.explorer
+    made = page.made
     page.ask("jump", k=0)
     assert page.ask("step")["ok"]
     assert made.session.ids == (FOO,)
@@ -80,13 +80,13 @@ def test_another_constraint_may_allow_what_this_one_did_not() -> None:
     page = opened(FOO, FOO, FOR)
     assert page.ask("edit", kind="regex", text="(foo|for)+", prompt="")["ok"]
     assert strip(page)["rejected"] is None
-    assert page.explorer.session.ids == (FOO, FOO, FOR)
-    page.explorer.close()
+    assert page.made.session.ids == (FOO, FOO, FOR)
+    page.made.close()
 
 
 def test_the_still_and_the_file_open_without_a_model() -> None:
     page = opened(FOO, FOR)
-    assert "foo" in page.explorer.snapshot().text
+    assert "foo" in page.made.snapshot().text
     answer = page.ask("export")
     assert answer["ok"], answer
-    page.explorer.close()
+    page.made.close()

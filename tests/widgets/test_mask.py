@@ -6,7 +6,6 @@ import base64
 import json
 import sys
 import zlib
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 
 import explorer
 from explorer.analysis.session import Session
+from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.figures.packets import decompress
 from widgets.figures.panels.mask import unpack_bits, unpack_order
@@ -23,20 +23,7 @@ from widgets.views.explorer import Explorer
 
 
 def ask(made: Explorer, type: str, /, **content: object) -> dict[str, Any]:
-    answers: list[dict[str, Any]] = []
-    done = Event()
-
-    def hear(content: dict[str, Any], buffers: object = None) -> None:
-        if "later" not in content:
-            answers.append(content)
-            done.set()
-
-    made.send = hear  # type: ignore[method-assign]
-    made._receive(None, {"type": type, "re": 1, **content}, None)
-    assert done.wait(60)
-    (answer,) = answers
-    json.dumps(answer, allow_nan=False)
-    return answer
+    return Page(made).ask(type, **content)
 
 
 def test_the_order_is_that_of_the_position_asked_for() -> None:
@@ -76,12 +63,12 @@ def test_rows_of_positions_that_the_page_did_not_see() -> None:
     made = Explorer()
     made.cursor.run(6)
     trace = made.session.trace
-    answer = ask(made, "rows", **{"from": 1, "to": len(trace.positions)})
+    answer = ask(made, "rows", first=1, end=len(trace.positions))
     for k, place in enumerate(answer["index"], start=1):
         row = unpack_bits(answer["rows"][place], trace.num_classes)
         assert row[trace.token_class].tolist() == trace.allowed(k).tolist()
     made.cursor.jump(1)  # What is ahead of the cursor is of the line too.
-    assert ask(made, "rows", **{"from": 0, "to": 3})["index"] == [0, 0, 0]
+    assert ask(made, "rows", first=0, end=3)["index"] == [0, 0, 0]
     made.close()
 
 
@@ -90,7 +77,7 @@ def test_a_thousand_positions_are_one_small_answer() -> None:
     made = Explorer(
         cursor=Cursor(Session.from_ids(vocabulary, explorer.regex("[ab]{0,2000}"), [0, 1] * 500))
     )
-    answer = ask(made, "rows", **{"from": 0, "to": 1001})
+    answer = ask(made, "rows", first=0, end=1001)
     assert len(answer["index"]) == 1001
     assert len(json.dumps(answer)) < 10_000
     made.close()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import gc
-import json
 import re
 import weakref
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,8 +17,9 @@ from explorer.analysis.session import Session
 from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
+from tests.widgets.page import Page
 from widgets.cursor import Cursor
-from widgets.dialogue.controller import Controller
+from widgets.place import Place
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 from widgets.views.explorer import Explorer
@@ -42,13 +43,8 @@ PARTS = (
 FOO, FOR, FOOD = 2, 3, 4
 
 
-def ask(view: View, type: str, /, **content: object) -> dict[str, object]:
-    """What a page would get for a message."""
-    answers: list[dict[str, object]] = []
-    view.send = lambda content, buffers=None: answers.append(content)  # type: ignore[method-assign]
-    view._receive(None, {"type": type, "re": 1, **content}, None)
-    json.dumps(answers, allow_nan=False)
-    return answers[-1]
+def ask(view: View, type: str, /, **content: object) -> dict[str, Any]:
+    return Page(view).ask(type, **content)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -125,7 +121,7 @@ def test_those_on_one_cursor_follow_each_other() -> None:
 def test_those_on_one_cursor_share_what_was_written_and_worked_out() -> None:
     editor = ConstraintEditor()
     strip, mask = Mask(cursor=editor.cursor), Explorer(cursor=editor.cursor)
-    assert editor.controller is strip.controller
+    assert editor.shown is strip.shown
     assert ask(editor, "edit", kind="choices", text="foo\nfood", prompt="")["ok"]
     for view in (mask, editor):
         assert (view.editor["kind"], view.editor["text"]) == ("choices", "foo\nfood")
@@ -135,16 +131,16 @@ def test_those_on_one_cursor_share_what_was_written_and_worked_out() -> None:
 def test_a_place_is_worked_out_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = Stepper()
     others = [Mask(cursor=steps.cursor), TokenStrip(cursor=steps.cursor)]
-    made: list[Controller] = []
-    state = Controller.state
+    made: list[Place] = []
+    state = Place.state
 
-    def counted(self: Controller) -> dict[str, object]:
+    def counted(self: Place) -> dict[str, object]:
         made.append(self)
         return state(self)
 
-    monkeypatch.setattr(Controller, "state", counted)
+    monkeypatch.setattr(Place, "state", counted)
     steps.cursor.step()
-    assert made == [steps.controller]
+    assert made == [steps.shown]
     others[0].close()
     steps.cursor.step()
     assert (others[0].position["k"], others[1].position["k"]) == (1, 2)
@@ -152,13 +148,13 @@ def test_a_place_is_worked_out_once_for_all(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_cursor_that_nobody_shows_is_forgotten() -> None:
     cursor = Cursor(Session(ToyModel(), toy_constraint()))
-    controller = Controller.of(cursor)
-    stop = controller.follow(lambda _: None)
-    assert Controller.of(cursor) is controller
+    place = Place.of(cursor)
+    stop = place.follow(lambda _: None)
+    assert Place.of(cursor) is place
     stop()
     cursor.step()
     gone = weakref.ref(cursor)
-    del cursor, controller, stop
+    del cursor, place, stop
     gc.collect()
     assert gone() is None
 

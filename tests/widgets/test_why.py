@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from threading import Thread
 from typing import Any, cast
 
 import numpy as np
@@ -14,11 +15,12 @@ import explorer
 from explorer.analysis import explain_trace
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from tests.widgets.test_explorer import Page
+from tests.widgets.page import Page
 from widgets.cursor import Cursor
-from widgets.dialogue.editing import Later
-from widgets.dialogue.why import groups_at, packed
+from widgets.dialogue import TABLE
 from widgets.figures.packets import decompress
+from widgets.messages import AtPosition
+from widgets.page import packed
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 
@@ -60,7 +62,7 @@ def page() -> Iterator[Page]:
 def test_the_verdict_is_that_of_the_words(page: Page, steps: int, token: int) -> None:
     for _ in range(steps):
         page.ask("step")
-    prefix = page.explorer.session.text.encode()
+    prefix = page.made.session.text.encode()
     told = page.ask("why", token=token, k=steps)["explanation"]
     offset = failing_offset(prefix, TOKENS[token])
     assert told["failed_at"] == offset
@@ -93,7 +95,7 @@ def test_after_forks_and_makes_the_token_allowed(page: Page) -> None:
     page.ask("step")
     more = page.ask("more", token=EOS, k=1)["more"]
     assert page.ask("follow", tokens=more["after"])["ok"]
-    session = page.explorer.session
+    session = page.made.session
     assert session.text == "foofood"
     assert session.allowed()[EOS]
     forks = page.line["strip"]["forks"]
@@ -115,7 +117,7 @@ def test_earlier_names_the_place_and_what_was_taken_there(page: Page) -> None:
     more = page.ask("more", token=OO, k=3)["more"]
     assert more["earlier"] == {"position": 1, "chosen": OO}
     # It was taken there itself, and not another one in its place.
-    session, trace = page.explorer.session, page.explorer.trace
+    session, trace = page.made.session, page.made.trace
     assert session.dfa is not None
     hints = explain_trace(session.dfa, trace, OO, 3).hints
     assert any("at position 1, where it was chosen" in hint for hint in hints)
@@ -125,30 +127,47 @@ def test_earlier_names_the_place_and_what_was_taken_there(page: Page) -> None:
     assert starts_a_word(b"f" + TOKENS[OO])
 
 
-def test_an_answer_about_a_place_that_was_left_is_not_worked_out(page: Page) -> None:
+QUESTIONS = {
+    "walk": {"token": FOR}, "why": {"token": FOR}, "more": {"token": FOR}, "widen": {"token": FOR},
+    "search": {"query": "f"}, "order": {}, "reasons": {}, "group": {"group": 0}, "traps": {},
+    "around": {}, "stages": {}, "present": {},
+}  # fmt: skip
+
+
+def test_every_question_about_a_place_is_asked_here() -> None:
+    about = {name for name, entry in TABLE.items() if issubclass(entry.message, AtPosition)}
+    assert set(QUESTIONS) == about
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_a_question_about_a_place_that_was_left_is_dropped(page: Page, kind: str) -> None:
+    seen = page.made.cursor.generation
+    assert page.ask(kind, k=0, seen=seen, **QUESTIONS[kind])["ok"]
     page.ask("step")
-    key = page.explorer.page_data.key()
-    for kind, name in (("more", "more"), ("widen", "widening"), ("reasons", "reasons"),
-                       ("group", "rows"), ("traps", "traps")):  # fmt: skip
-        assert page.ask(kind, token=FOR, k=1, group=0, key=key)[name] is not None
-        assert page.ask(kind, token=FOR, k=0, group=0, key=key)[name] is None
-        assert page.ask(kind, token=FOR, k=1, group=0, key="of another machine")[name] is None
+    answer = page.ask(kind, k=0, seen=seen, **QUESTIONS[kind])
+    assert (answer["ok"], answer["stale"], answer["quiet"]) == (False, True, True)
+    assert "error" not in answer
+    now = page.made.cursor.generation
+    assert answer["generation"] == now
+    assert page.ask(kind, k=1, seen=now, **QUESTIONS[kind])["ok"]
 
 
-@pytest.mark.parametrize("kind", ["more", "widen", "reasons", "group", "traps"])
-def test_a_step_between_question_and_work_cancels_it(kind: str) -> None:
-    made = Explorer()
-    content = {"type": kind, "token": FOR, "k": 0, "group": 0}
-    late = made.controller.answer(content)
-    assert isinstance(late, Later)
-    in_time = made.controller.answer(content)
-    assert isinstance(in_time, Later)
-    put = in_time.work()
-    made.cursor.step()
-    # Neither what had not begun nor what was worked out already is said of the place that was left.
-    assert list((late.work()() or {}).values()) == [None]
-    assert list((put() or {}).values()) == [None]
-    made.close()
+@pytest.mark.parametrize("kind", [kind for kind in QUESTIONS if TABLE[kind].later])
+def test_a_step_while_it_is_worked_out_drops_the_answer(page: Page, kind: str) -> None:
+    moved: list[int] = []
+
+    class Moved(Thread):
+        """The thread of a long answer, before whose work the cursor moves."""
+
+        def run(self) -> None:
+            page.made.cursor.step()
+            moved.append(1)
+            super().run()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("widgets.dialogue.Thread", Moved)
+        answer = page.ask(kind, k=0, **QUESTIONS[kind])
+    assert moved and answer["stale"] and not answer["ok"] and "error" not in answer
 
 
 def test_widening_can_be_used(page: Page) -> None:
@@ -158,7 +177,7 @@ def test_widening_can_be_used(page: Page) -> None:
     assert re.fullmatch(change["changed"], "foofor" + "d")
     assert not re.fullmatch(PATTERN, "foofor" + "d")
     assert page.ask("edit", kind="regex", text=change["changed"], prompt="")["ok"]
-    assert page.explorer.session.text == "foo"
+    assert page.made.session.text == "foo"
     assert page.ask("why", token=FOR, k=1)["explanation"]["allowed"]
 
 
@@ -176,7 +195,7 @@ def test_groups_add_up_and_hold_exactly_their_tokens(page: Page) -> None:
     for number, ids in enumerate([{FOR}, {EOS}, {OO}]):
         answer = page.ask("group", k=1, group=number)
         assert {row["id"] for row in answer["rows"]} == ids
-        raw = groups_at(page.explorer.session, page.explorer.trace, 1).members
+        raw = page.made.page_data.groups(page.made.session, page.made.trace, 1).members
         assert answer["members"] == packed(raw)
         assert set(np.flatnonzero(raw == number + 1).tolist()) == ids
 
@@ -228,16 +247,16 @@ def night() -> Iterator[Page]:
 
 
 def test_a_greedy_trap_stands_at_its_position(night: Page) -> None:
-    assert night.explorer.session.text == " New York"
+    assert night.made.session.text == " New York"
     traps = night.ask("traps")["traps"]
     [trap] = [trap for trap in traps if trap["kind"] == "greedy_trap"]
     assert trap["position"] == 0
     facts = {fact["label"]: fact for fact in trap["facts"]}
-    new = night.explorer.session.vocabulary.ids_of(b" New")
+    new = night.made.session.vocabulary.ids_of(b" New")
     assert facts["token"]["tokens"] == list(new)
     # Right after it the model has something else in mind: the mask leaves almost nothing.
-    assert night.explorer.trace.positions[1].distribution is not None
-    z = night.explorer.trace.positions[1].distribution.z
+    assert night.made.trace.positions[1].distribution is not None
+    z = night.made.trace.positions[1].distribution.z
     assert z < 0.05
     assert float(facts["feasible mass after it"]["text"]) == pytest.approx(z, rel=0.01)
 
@@ -246,7 +265,7 @@ def test_groups_of_a_real_vocabulary_add_up(night: Page) -> None:
     night.ask("jump", k=1)
     found = night.ask("reasons", k=1)["reasons"]
     assert len(found["groups"]) <= 13
-    session = night.explorer.session
+    session = night.made.session
     assert found["allowed"] == int(session.allowed().sum())
     assert found["allowed"] + sum(group["count"] for group in found["groups"]) == found["width"]
     assert found["z"] + sum(group["mass"] for group in found["groups"]) == pytest.approx(1)
@@ -255,8 +274,9 @@ def test_groups_of_a_real_vocabulary_add_up(night: Page) -> None:
     assert found["groups"][0]["examples"] == [row["id"] for row in best][:6]
     assert [row["model"] for row in best] == sorted((row["model"] for row in best), reverse=True)
     # One question, asked again at the same place, is answered from memory.
-    trace = night.explorer.cursor.full_trace()
-    assert groups_at(session, trace, 1) is groups_at(session, trace, 1)
+    trace = night.made.cursor.full_trace()
+    data = night.made.page_data
+    assert data.groups(session, trace, 1) is data.groups(session, trace, 1)
 
 
 def test_a_white_space_loop_is_a_trap_of_the_constraint() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,91 +13,40 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from tests.browser.wide import wide
+from tests.widgets.page import Page
 from widgets.cursor import Cursor
-from widgets.dialogue.page import PageData
 from widgets.figures.changes import changed
+from widgets.page import PageData
 from widgets.toy import PATTERN, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 
 applied = changed
 
 
-class Reader:
-    """The page's side of the line: applies what arrives, and asks for the whole where it must."""
-
-    def __init__(self, made: Explorer) -> None:
-        self.explorer = made
-        self.line: dict[str, Any] = {}
-        self.sent: list[int] = []
-        self.asked = 0
-        self.answers: list[dict[str, Any]] = []
-        self.deaf = False
-        self.behind = False
-        self.number = 0
-        made._send = self._receive  # type: ignore[method-assign]
-        made.send = self._hear  # type: ignore[method-assign]
-        made.send_state()
-
-    def _hear(self, content: dict[str, Any], buffers: object = None) -> None:
-        self.sent.append(len(json.dumps(content, allow_nan=False)))
-        self.answers.append(content)
-
-    def _receive(self, message: dict[str, Any], buffers: object = None) -> None:
-        text = json.dumps(message, allow_nan=False)
-        if self.deaf:
-            self.behind = True
-            return
-        self.sent.append(len(text))
-        line = json.loads(text)["state"].get("line")
-        if line is None:
-            return
-        self.behind = False
-        if "change" not in line:
-            self.line = line
-        elif line["on"] == self.line.get("version"):
-            made = changed(self.line, line["change"])
-            assert isinstance(made, dict)
-            self.line = {**made, "version": line["version"]}
-        else:
-            self.asked += 1
-            self.line = json.loads(json.dumps(self.ask("line")["line"]))
-
-    def ask(self, type: str, /, **content: object) -> dict[str, Any]:
-        """Ask, and wait: some answers come later, from another thread."""
-        self.number += 1
-        self.explorer._receive(None, {"type": type, "re": self.number, **content}, None)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            for answer in tuple(self.answers):
-                if answer["re"] == self.number and not {"later", "progress"} & set(answer):
-                    return answer
-            time.sleep(0.002)
-        raise TimeoutError(type)
-
-    def check(self) -> None:
-        """The line is the kernel's, and that is what no cache had a part in."""
-        made = self.explorer
-        line = {name: value for name, value in self.line.items() if name != "version"}
-        assert line == json.loads(json.dumps(made.line))
-        cursor = made.cursor
-        session = cursor.session
-        fresh = PageData(session).line(
-            cursor.full_trace(), session.index, session.generation, cursor.lines, cursor.current
-        )
-        assert json.loads(json.dumps(fresh)) == {**line, "generation": session.generation}
+def check(page: Page) -> None:
+    """The line that a page has built is the kernel's, and no cache had a part in that."""
+    made = page.made
+    line = {name: value for name, value in page.line.items() if name != "version"}
+    assert line == json.loads(json.dumps(made.line))
+    cursor = made.cursor
+    session = cursor.session
+    fresh = PageData(session).line(
+        cursor.full_trace(), session.index, cursor.generation, cursor.lines, cursor.current
+    )
+    assert json.loads(json.dumps(fresh)) == line
 
 
 @pytest.fixture
-def reader() -> Iterator[Reader]:
+def reader() -> Iterator[Page]:
     made = Explorer()
-    yield Reader(made)
+    yield Page(made)
     made.close()
 
 
-def wander(reader: Reader, seed: int, moves: int) -> None:
+def wander(reader: Page, seed: int, moves: int) -> None:
     """Random moves, some of them in code while nobody listens."""
     draw = random.Random(seed)
-    cursor = reader.explorer.cursor
+    cursor = reader.made.cursor
     for _ in range(moves):
         session = cursor.session
         going = not session.finished
@@ -143,17 +90,17 @@ def wander(reader: Reader, seed: int, moves: int) -> None:
                 cursor.edit(sampler=Sampler(draw.choice([0.0, 1.0])))
         reader.deaf = False
         if not reader.behind:
-            reader.check()
+            check(reader)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_a_page_builds_from_changes_is_the_line(reader: Reader, seed: int) -> None:
+def test_what_a_page_builds_from_changes_is_the_line(reader: Page, seed: int) -> None:
     wander(reader, seed, 60)
-    assert reader.asked  # It missed some, and found back.
+    assert reader.wholes  # It missed some, and found back.
 
 
 def test_a_change_that_is_damaged_would_be_seen(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+    reader: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forgetful(before: object, step: dict[str, Any]) -> object:
         found = applied(before, step)
@@ -161,23 +108,23 @@ def test_a_change_that_is_damaged_would_be_seen(
             found = {**found, "states": found["states"][:-1]}
         return found
 
-    monkeypatch.setattr(sys.modules[__name__], "changed", forgetful)
+    monkeypatch.setattr("tests.widgets.page.changed", forgetful)
     with pytest.raises(AssertionError):
         wander(reader, 1, 30)
 
 
 def test_the_whole_goes_to_who_comes_later_and_into_a_notebook() -> None:
     made = Explorer()
-    reader = Reader(made)
+    reader = Page(made)
     for _ in range(2):
         made.cursor.step()
     state = made.get_state()["line"]
     assert "change" not in state and len(state["strip"]["tokens"]) == 2
     made.cursor.step()  # Whoever looked at the state was told nothing, so nothing is missed.
-    reader.check()
-    assert reader.asked == 0
-    late = Reader(made)
-    late.check()
+    check(reader)
+    assert reader.wholes == 0
+    late = Page(made)
+    check(late)
     made.close()
 
 
@@ -187,9 +134,9 @@ def test_looking_at_the_whole_line_is_no_move() -> None:
     cursor.jump(1)
     made = Explorer(cursor=cursor)
     seen = made.line["generation"]
-    reader = Reader(made)
+    reader = Page(made)
     assert reader.ask("walk", token=2, k=1)["ok"]
-    assert reader.ask("around", k=1, seen=seen)["around"] is not None
+    assert reader.ask("around", k=1, seen=seen)["packed"]
     made.close()
 
 
@@ -204,7 +151,7 @@ RECORDS = r'(\{"name": "[A-Za-z ]{1,20}", "age": [1-9]?[0-9]\}, ){10}'
 )
 def test_a_step_sends_at_most_64_kilobytes_at_131k(pattern: str) -> None:
     made = Explorer(wide(), explorer.regex(pattern), "Once ", sampler=Sampler(1.0), seed=3)
-    reader = Reader(made)
+    reader = Page(made)
     reader.ask("machine")  # Once per constraint, as is the vocabulary's text.
     for _ in range(40):
         if made.session.finished:
@@ -215,8 +162,8 @@ def test_a_step_sends_at_most_64_kilobytes_at_131k(pattern: str) -> None:
         for kind in AFTER_A_STEP:
             if kind == "present" and not made.page_data.whole:
                 continue  # Only of a machine that is drawn whole.
-            place = {"k": k, "from": k, "to": k + 1, "packed": True}
-            answer = reader.ask(kind, **place, key=made.page_data.key())
+            place = {"first": k, "end": k + 1} if kind == "rows" else {"k": k}
+            answer = reader.ask(kind, **place)
             assert answer["ok"], answer
         assert sum(reader.sent) <= 64_000
     made.close()
@@ -224,7 +171,7 @@ def test_a_step_sends_at_most_64_kilobytes_at_131k(pattern: str) -> None:
 
 def test_a_step_of_a_long_run_sends_no_more_than_one_of_a_short() -> None:
     made = Explorer(ToyModel(), toy_constraint())
-    reader = Reader(made)
+    reader = Page(made)
     sizes: list[int] = []
     for _ in range(400):
         reader.sent.clear()

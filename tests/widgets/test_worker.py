@@ -24,8 +24,9 @@ from explorer.errors import (
     RegexError,
 )
 from widgets import kinds
-from widgets.compiling.worker import CalledOff, CallOff, CompileWorker
+from widgets.compiling.worker import CallOff, CompileWorker
 from widgets.kinds import register_kind
+from widgets.later import CalledOff
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])

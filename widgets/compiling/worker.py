@@ -47,6 +47,7 @@ from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
 from widgets.compiling.worker_process import Answer, Job, Question, Words
+from widgets.later import CalledOff
 
 MARGIN: Final = 3.0
 """Seconds past the budget's at which a job is killed: for reading the constraint and answering."""
@@ -62,10 +63,6 @@ _PROGRAM: Final = (
     "sys.path[:] = json.loads(sys.argv[1]); "
     "from widgets.compiling.worker_process import main; main()"
 )
-
-
-class CalledOff(ExplorerError):
-    """A compilation whose answer nobody wants any more."""
 
 
 class CallOff:
@@ -456,4 +453,4 @@ def shared_worker() -> CompileWorker:
     return CompileWorker()
 
 
-__all__ = ["CallOff", "CalledOff", "CompileWorker", "shared_worker"]
+__all__ = ["CallOff", "CompileWorker", "shared_worker"]

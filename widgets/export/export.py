@@ -14,20 +14,16 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from explorer.analysis.session import Session
 from explorer.decoding.trace.trace import Trace
-from widgets.compiling.progress import Progress
 from widgets.cursor import at_end
-from widgets.dialogue.editing import Later
-from widgets.dialogue.page import ALL_TOKENS, Packet, PageData
-from widgets.dialogue.why import groups_at, traps_of
 from widgets.figures.packets import compress, trace_packet
+from widgets.later import Later, Progress
+from widgets.page import ALL_TOKENS, Packet, PageData
+from widgets.place import Place
 from widgets.views import bundle
-
-if TYPE_CHECKING:
-    from widgets.views.explorer import Explorer
 
 MOST_HINTS: Final = 200
 MOST_SUMMARIES: Final = 100
@@ -56,27 +52,27 @@ renderExplorer({ model, el: document.getElementById("explorer") });
 """
 
 
-def exported(explorer: Explorer) -> Later:
+def exported(place: Place) -> Later:
     """The page as an answer that comes later, with its progress.
 
     Args:
-        explorer: The widget.
+        place: What the explorer shows.
     """
     progress = Progress()
-    take = taken(explorer)
+    take = taken(place)
     return Later.of(lambda: {"name": "explorer.html", "html": written(take, progress)}, progress)
 
 
-def page(explorer: Explorer) -> str:
-    """The page for an explorer's current line.
+def page(place: Place) -> str:
+    """The page for the current line.
 
     Args:
-        explorer: The widget.
+        place: What the explorer shows.
 
     Returns:
         HTML, without any reference to elsewhere.
     """
-    return written(taken(explorer), Progress())
+    return written(taken(place), Progress())
 
 
 def written(take: Taken, progress: Progress) -> str:
@@ -121,25 +117,26 @@ class Taken:
     lock: AbstractContextManager[object]
 
 
-def taken(explorer: Explorer) -> Taken:
+def taken(place: Place) -> Taken:
     """What a page needs of an explorer, which is free to go on afterwards.
 
     Args:
-        explorer: The widget.
+        place: What the explorer shows.
     """
-    cursor = explorer.cursor
+    cursor = place.cursor
     with cursor.lock:
-        data, session = explorer.page_data, cursor.session
-        trace = cursor.full_trace()
-        line = dict(explorer.line)
+        data, session = place.page, cursor.session
+        trace, state = cursor.full_trace(), place.state()
+        line = dict(cast("Packet", state["line"]))
         line["strip"] = {**cast("Packet", line["strip"]), "forks": []}
+        del line["generation"]  # There is no kernel that would count.
         traits: Packet = {
-            "about": explorer.about,
+            "about": state["about"],
             "machine": {"key": data.key()},
             "vocabulary": data.vocabulary_name(),
             "line": line,
-            "editor": {**explorer.editor, "presets": []},
-            "sampler": explorer.sampler,
+            "editor": {**state["editor"], "presets": []},
+            "sampler": state["sampler"],
         }
     return Taken(data, at_end(session), trace, traits, cursor.lock)
 
@@ -163,7 +160,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
         "words": data.words(),
         "rows": run["rows"],
         "positions": positions,
-        "traps": traps_of(take.session, trace),
+        "traps": data.traps(trace),
     }
     walks: list[Packet] = []
     reasons: list[Packet] = []
@@ -192,7 +189,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
         around.append(data.around(trace, k))
         if data.dfa is not None and k < MOST_SUMMARIES:
             with take.lock:
-                summaries.append(groups_at(take.session, trace, k).packet)
+                summaries.append(data.groups(take.session, trace, k).packet)
     progress.at("packing")
     return {
         **found, "walks": walks, "reasons": reasons, "around": around, "summaries": summaries

@@ -36,7 +36,8 @@ function bothOf(model, sides) {
     line: () => {
       const [left, right] = sides.map(({ ui }) => ui.tokens());
       const ids = Array.from({ length: Math.max(left.length, right.length) }, (_, i) => [left, right].map((line) => (line[i] ? line[i].id : "")).join("/"));
-      return { strip: { tokens: ids.map((id) => ({ id })) } };
+      const generation = each("line").reduce((sum, line) => sum + (line.generation || 0), 0);
+      return { generation, strip: { tokens: ids.map((id) => ({ id })) } };
     },
     machine: () => ({ key: each("machine").map((machine) => machine.key).join("/") }),
   };

@@ -28,6 +28,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     ui.due.delete(find);
     const key = (asked = wanted());
     const answer = key ? await ui.ask("search", { query: search.value, k: ui.position.k }) : { ok: true };
+    if (answer.stale) asked = "";
     if (key !== wanted()) return;
     results = key && answer.ok ? { key, rows: answer.rows, count: answer.count } : null;
     ui.changed();

@@ -20,7 +20,7 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
   const error = h("div.lmx-error", { role: "alert", hidden: true });
   const cancel = h("button.stop", { hidden: true, title: "stop compiling; the last good constraint stays", onclick: () => {
     asked++;
-    model.send({ type: "cancel" });
+    ui.tell("cancel");
     state = null;
     stop("cancelled");
     ui.announce("cancelled");
@@ -31,7 +31,7 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     asked++;
     clearTimeout(timer);
     timer = 0;
-    if (clock) model.send({ type: "cancel" });
+    if (clock) ui.tell("cancel");
     [pattern.value, prompt.value] = [loaded.text || "", loaded.prompt || ""];
     kind.value = loaded.kind || "regex";
     state = null;
@@ -75,7 +75,7 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
       cancel.hidden = false;
       put(report, "compiling… " + (ms / 1000).toFixed(1) + " s");
     }, 100);
-    const answer = await ui.ask("edit", { later: true, prompt: prompt.value, kind: kind.value, text: pattern.value, ...extra });
+    const answer = await ui.ask("edit", { prompt: prompt.value, kind: kind.value, text: pattern.value, ...extra }, { shown: true });
     if (mine !== asked) return; // Something newer was typed meanwhile, or it was cancelled.
     state = answer.ok || answer.cancelled ? null : answer.error || null;
     stop(answer.cancelled ? "cancelled" : "");
@@ -84,7 +84,7 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
   };
   const later = () => {
     clearTimeout(timer);
-    timer = setTimeout(submit, DEBOUNCE);
+    timer = setTimeout(() => submit(), DEBOUNCE);
     refresh();
   };
   prompt.addEventListener("input", later);
@@ -154,7 +154,7 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
   const off = ui.on("after", update);
   load();
   // By the first edit a process that compiles is warm; what one sees first goes first.
-  const ready = setTimeout(() => model.get("replay") || ui.gone || model.send({ type: "ready" }), 1000);
+  const ready = setTimeout(() => model.get("replay") || ui.tell("ready"), 1000);
   return () => {
     clearTimeout(ready);
     clearInterval(clock);

@@ -8,15 +8,15 @@ export function renderExplorer({ model, el }) {
   const ui = pageState(model);
   const about = h("span.chip");
   const around = frame(model, root, ui);
-  const act = (type, content) => async () => {
-    const answer = await ui.ask(type, content, type === "export" ? "exporting" : "");
-    if (type === "export" && answer.ok) save(answer.name, answer.html);
+  const exporting = async () => {
+    const answer = await ui.ask("export", {}, { doing: "exporting" });
+    if (answer.ok) save(answer.name, answer.html);
   };
   const more = h("button", { "aria-expanded": "false", title: "temperature, filters", onclick: () => {
     sampler.hidden = !sampler.hidden;
     more.setAttribute("aria-expanded", !sampler.hidden);
   } }, "Sampler");
-  const exported = h("button", { title: "one file that replays this without a kernel", onclick: act("export") }, "Export…");
+  const exported = h("button", { title: "one file that replays this without a kernel", onclick: exporting }, "Export…");
   const place = (name) => h("div." + name);
   const [editor, sampler, stepper, strip, machines, distribution, mask, reasons, time] =
     ["editor", "sampler", "stepper", "strip", "machines", "distribution", "mask", "reasons", "time"].map((name) => place("lmx-part-" + name));

@@ -117,7 +117,7 @@ function renderHistory(ui) {
     if (asking) return;
     asking = true;
     const [key, ids] = [machineKey, path];
-    ui.ask("rows", { from, to: tokens.length + 1 }).then((answer) => {
+    ui.ask("rows", { first: from, end: tokens.length + 1 }).then((answer) => {
       asking = false;
       // Rows of a line that is no longer shown are dropped; what is missing is asked for again.
       if (!answer.ok || key !== machineKey || ids.some((id, i) => path[i] !== id)) return;

@@ -208,7 +208,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     update();
     if (!wanted || !key) return;
     const mine = drawing;
-    const answer = await ui.ask("draw", { form, late: true }, "drawing the whole machine");
+    const answer = await ui.ask("draw", { form }, { doing: "drawing the whole machine" });
     if (drawing !== mine) return;
     drawing = answer.ok ? { key, form, ...answer.drawing } : { key, said: answer.cancelled ? "cancelled" : (answer.error && answer.error.message) || "This cannot be drawn here." };
     drawn = "";
@@ -221,8 +221,9 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     if (stages.key === key) return;
     stages.key = key;
     const mine = stages;
-    const answer = await ui.ask("stages", { k: ui.position.k, also: ui.also, late: true }, "working out the construction");
+    const answer = await ui.ask("stages", { k: ui.position.k, also: ui.also }, { doing: "working out the construction" });
     if (stages !== mine || mine.key !== key) return;
+    if (answer.stale) mine.key = "";
     if (answer.cancelled) {
       stages = { number: 0, key: "", figure: null };
       boxes.token_dfa.box.querySelector("header select").value = 0;
@@ -254,7 +255,8 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     if (!key || key === present || ui.gone) return;
     const graph = graphs.token_dfa;
     present = key;
-    const answer = await ui.ask("present", { k: ui.position.k, form: graph.form, late: true });
+    const answer = await ui.ask("present", { k: ui.position.k, form: graph.form });
+    if (answer.stale && present === key) present = "";
     if (present !== key || graphs.token_dfa !== graph || !answer.ok || !answer.present) return;
     const { edges: found, places, top, bottom } = answer.present;
     const wanted = new Set(found.map((edge) => edge.id));
@@ -308,7 +310,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     if (arc.class !== null && arc.class !== undefined) classes = [arc.class];
     else if ((arc.groups || []).length === arc.num_groups) classes = arc.groups.map((one) => one.class);
     else if (name === "token_dfa" && arc.num_groups && !replay && !stages.number) {
-      ui.ask("arc", { source: arc.source, target: arc.target, form: graphs[name].form, late: true }).then((answer) => {
+      ui.ask("arc", { source: arc.source, target: arc.target, form: graphs[name].form }).then((answer) => {
         if (answer.ok && boxes[name].open === open) classes = answer.classes;
         look();
       });

@@ -94,7 +94,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     const key = pathKey(ui, p.k);
     if (ranked && ranked.key === key) return ranked.ids ? ranked : null;
     ranked = { key };
-    ui.ask("order", { k: p.k }, "sorting by probability").then(async (answer) => {
+    ui.ask("order", { k: p.k }, { doing: "sorting by probability" }).then(async (answer) => {
       const found = answer.ok ? await ui.during(readOrder(answer.order)) : null;
       if (!ranked || ranked.key !== key) return; // One has gone on meanwhile.
       if (!found) chosen = null;

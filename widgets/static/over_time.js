@@ -47,7 +47,7 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
   const legend = h("div.dim.lmx-legend");
   const figure = h("button.quiet", { title: "the whole run as an interactive figure: one HTML file of 5 MB that needs no network", onclick: async () => {
     figure.disabled = true;
-    const answer = await ui.ask("figure", {}, "drawing the figure");
+    const answer = await ui.ask("figure", {}, { doing: "drawing the figure" });
     figure.disabled = false;
     if (answer.ok) save(answer.name, JSON.parse(new TextDecoder().decode(await unpack(answer.data))));
   } }, "figure…");

@@ -35,9 +35,6 @@ const AROUND_LATEST = 500;
 
 const PATIENCE = 300; // Milliseconds that one waits without being told for what.
 
-/** What is asked for to go elsewhere. */
-const MOVES = new Set(["step", "take", "peek", "back", "jump", "run"]);
-
 /** A packet after a change, as `widgets/figures/changes.py` writes it; parts that did not change
  * stay the same objects. */
 function patched(before, change) {
@@ -125,7 +122,11 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     const key = pathKey(ui, ui.position.k) + "|" + ui.also.join(",");
     if (ui.around && ui.around.path === key) return;
     ui.around = { ...ui.around, path: key };
-    const answer = await ui.ask("around", { k: ui.position.k, also: ui.also, packed: true });
+    const answer = await ui.ask("around", { k: ui.position.k, also: ui.also });
+    if (answer.stale && ui.around.path === key) {
+      ui.around.path = "";
+      return aroundLater();
+    }
     if (answer.packed) answer.around = JSON.parse(new TextDecoder().decode(await ui.during(unpack(answer.packed))));
     if (answer.ok && answer.around && ui.around.path === key) {
       // The same figure stays the same object, so that it is not drawn again.
@@ -157,13 +158,27 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   ui.still = () => !ui.due.size && [...waiting.values()].every((entry) => entry.tells);
   // What takes long, by number: {doing, words, since}. `frame` shows it, and how to call it off.
   ui.tasks = new Map();
-  /** Ask the kernel. `doing` says what may take long, and then it can be called off. */
-  ui.ask = (type, content = {}, doing = "") =>
+  let told = null; // The generation that the last answer named: a press may follow it before the line arrives.
+  /** A message as `MESSAGES` has it: the kernel's own table, which `bundle` puts before this. */
+  const message = (type, content) => {
+    const { fields } = MESSAGES[type] || {};
+    const wrong = fields ? Object.keys(content).find((name) => !fields.includes(name)) : type;
+    if (wrong) throw new Error(`The page may not send ${type} with ${wrong}.`);
+    const shown = ui.line.generation;
+    const seen = fields.includes("seen") && shown !== undefined ? { seen: Math.max(shown, told ?? shown) } : {};
+    return { type, ...seen, ...content };
+  };
+  /** Tell the kernel something that needs no answer. */
+  ui.tell = (type, content = {}) => ui.gone || model.send(message(type, content));
+  /** Ask the kernel. `doing` says what may take long, and then it can be called off; `shown` that
+   * whoever asks shows that it waits. An answer that is `stale` is to a place that was left. */
+  ui.ask = (type, content = {}, { doing = "", shown = false } = {}) =>
     new Promise((resolve) => {
       if (ui.gone) return resolve({ ok: false, gone: true });
+      const asked = message(type, content);
       const re = ++number;
-      // What comes after a step by itself is not waited for.
-      const timer = content.late && !doing ? 0 : setTimeout(() => {
+      // What the page asks by itself is not waited for.
+      const timer = MESSAGES[type].unasked && !doing ? 0 : setTimeout(() => {
         if (doing) ui.tasks.set(re, { doing, words: "", since: performance.now() });
         else {
           ui.busy++;
@@ -171,9 +186,9 @@ function pageState(model, wants = ["machine", "words", "around"]) {
         }
         ui.changed();
       }, PATIENCE);
-      waiting.set(re, { resolve, timer, doing, counted: false, moves: MOVES.has(type), tells: !!doing || !!content.later });
+      waiting.set(re, { resolve, timer, doing, counted: false, moves: MESSAGES[type].moves, tells: !!doing || shown });
       for (const callback of listeners.asked) callback();
-      model.send({ type, re, seen: ui.line.generation, ...content });
+      model.send({ ...asked, re });
     });
   const settle = (re, content) => {
     const entry = waiting.get(re);
@@ -182,6 +197,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     ui.tasks.delete(re);
     clearTimeout(entry.timer);
     if (entry.counted) ui.busy--;
+    if (content.generation !== undefined) told = Math.max(told ?? 0, content.generation);
     entry.resolve(content);
     ui.changed();
   };
@@ -201,7 +217,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   };
   /** Call off what takes long. The answer, if there still is one, is dropped. */
   ui.stop = (re) => {
-    model.send({ type: "stop", of: re });
+    ui.tell("stop", { of: re });
     settle(re, { ok: false, cancelled: true });
   };
   model.on("msg:custom", (content) => {
@@ -312,7 +328,8 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     if (!known.has(key)) {
       known.set(key, undefined);
       ui.ask(type, { token, k: ui.position.k }).then((answer) => {
-        known.set(key, answer.ok ? answer[field] : null);
+        if (answer.stale) known.delete(key);
+        else known.set(key, answer.ok ? answer[field] : null);
         ui.changed();
       });
     }

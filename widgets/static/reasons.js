@@ -31,7 +31,7 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
   const load = async (number) => {
     const key = path();
     if (members && members.path === key && members.rows.has(number)) return members;
-    const answer = await ui.ask("group", { group: number, k: ui.position.k, key: (model.get("machine") || {}).key });
+    const answer = await ui.ask("group", { group: number, k: ui.position.k });
     if (!answer.ok || !answer.rows || key !== path()) return null;
     if (!members || members.path !== key) members = { path: key, of: new Uint8Array(await ui.during(unpack(answer.members))), rows: new Map() };
     members.rows.set(number, answer.rows);

@@ -37,7 +37,7 @@ function replay(data) {
       if (!taken || (token !== undefined && token !== taken.id)) return null;
       return { walk: stored("walks", here(), taken.id) };
     },
-    rows: ({ from, to }) => ({ rows: data.rows, index: data.positions.slice(from, to).map((packet) => packet.row) }),
+    rows: ({ first, end }) => ({ rows: data.rows, index: data.positions.slice(first, end).map((packet) => packet.row) }),
     step: () => (here() < last ? (move(here() + 1), {}) : null),
     take: ({ token }) => {
       const taken = trait.line.strip.tokens[here()];

@@ -86,7 +86,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   // The kernel is told, so that it leaves for later what would be in play's way.
   const started = (on) => {
     playing = on;
-    ui.ask("play", { on });
+    ui.tell("play", { on });
   };
   const pause = () => {
     if (playing) started(false);

@@ -132,7 +132,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     if (beside === strip.forks) return;
     beside = strip.forks;
     put(forks, (strip.forks || []).map((fork, i) => h("button.lmx-fork" + (fork.current ? ".current" : ""), {
-      title: fork.current ? "this line" : "go to this line", onclick: () => ui.ask("switch", { fork: i }),
+      title: fork.current ? "this line" : "go to this line", onclick: () => ui.ask("switch", { line: i }),
     }, h("span.dim", {}, fork.name + " "), (fork.tokens || []).slice(-24).map((t) => h("span.lmx-tok", {}, t.eos ? t.text || "EOS" : readable(t.text))))));
   };
   const off = ui.on("change", update);

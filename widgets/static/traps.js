@@ -21,7 +21,8 @@ function atRest(ui, type, path, take, wait = 250) {
     if (key !== path() || ui.playing) return ui.changed();
     if (ui.moving()) return look();
     done = key;
-    const answer = await ui.ask(type, { k: ui.position.k, key: (ui.model.get("machine") || {}).key, late: true });
+    const answer = await ui.ask(type, { k: ui.position.k });
+    if (answer.stale && done === key) done = "";
     if (!answer.ok || key !== path()) return;
     take(answer, key);
     ui.changed();

@@ -24,7 +24,6 @@ function whyPanel(ui, closed) {
   let timer = 0;
   const keyOf = (token) => pathKey(ui, ui.position.k) + "|" + token;
   const still = (key) => ui.selected !== null && ui.position && keyOf(ui.selected) === key;
-  const machineKey = () => (ui.model.get("machine") || {}).key;
 
   const search = async (token, told) => {
     const key = keyOf(token);
@@ -35,8 +34,9 @@ function whyPanel(ui, closed) {
     if (!known) {
       if (told.more) return details.set(key, { more: told.more, done: true }), ui.changed();
       asking = true;
-      const answer = await ui.ask("more", { token, k: ui.position.k, key: machineKey(), late: true });
+      const answer = await ui.ask("more", { token, k: ui.position.k });
       asking = false;
+      if (answer.stale) return ui.changed();
       const wide = told.stage === "constraint";
       if (answer.ok) details.set(key, { more: answer.more || {}, done: !wide });
       else details.set(key, { more: {}, done: true });
@@ -47,8 +47,9 @@ function whyPanel(ui, closed) {
         known.resting = false;
         if (!still(key) || asking || ui.playing) return ui.changed();
         asking = true;
-        const answer = await ui.ask("widen", { token, k: ui.position.k, key: machineKey(), late: true });
+        const answer = await ui.ask("widen", { token, k: ui.position.k });
         asking = false;
+        if (answer.stale) return ui.changed();
         details.set(key, { ...known, done: true, widening: answer.ok ? answer.widening : null });
         ui.changed();
       }, REST);
@@ -78,7 +79,7 @@ function whyPanel(ui, closed) {
   };
   const use = (pattern) => {
     const e = ui.model.get("editor") || {};
-    return ui.ask("edit", { kind: "regex", text: pattern, prompt: e.prompt || "" });
+    return ui.ask("edit", { kind: "regex", text: pattern, prompt: e.prompt || "" }, { shown: true });
   };
 
   const boxes = (told) => {

@@ -20,6 +20,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
+from widgets.dialogue import table_for_page
+
 
 class Part(NamedTuple):
     """A view that stands alone, or in another one.
@@ -104,6 +106,7 @@ def script(view: str = "explorer") -> str:
         names.append(view)
     joined = "\n".join(source(f"{name}.js") for name in dict.fromkeys(names))
     bare = _INDENTATION.sub("", _COMMENTS.sub("", joined))
+    bare = f"const MESSAGES = {json.dumps(table_for_page())};\n{bare}"
     return bare.replace("\nexport function ", "\nfunction ")
 
 

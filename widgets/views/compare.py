@@ -12,29 +12,28 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, cast
 
+import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
 import traitlets
 
 from explorer.analysis.session import Session
+from explorer.arguments import wrong
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
+from widgets import messages as ask
 from widgets.cursor import Cursor
-from widgets.dialogue.answering import Answer, Answering, Message
-from widgets.dialogue.controller import Controller
-from widgets.dialogue.editing import COMPILE
-from widgets.dialogue.wire import Wire
+from widgets.dialogue import MOST_AT_ONCE, Answer, Dialogue
+from widgets.editing import COMPILE
+from widgets.place import Place
 from widgets.toy import ToyModel
 from widgets.views import bundle
-from widgets.views.view import SIZES, checked_size, warm
+from widgets.views.view import SIZES, LineChanges, checked_size, warm
 
 SHOWN: Final = ("place", "machine", "editor", "sampler", "line", "position")
 """What a column is told, each as a trait of its own that begins with the side's name."""
-
-MOST_TOKENS: Final = 256
-"""How many tokens one request of the page may ask for."""
 
 _WRITTEN: Final = ("text", "pattern", "report")
 
@@ -43,7 +42,7 @@ def _packet() -> traitlets.Dict[str, Any]:
     return traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
 
 
-class Compare(Answering):
+class Compare(anywidget.AnyWidget):
     """Two lines side by side.
 
     Args:
@@ -105,21 +104,26 @@ class Compare(Answering):
         warm()
         model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
 
-        def controller(rule: Constraint | TokenDFA | None, sampler: Sampler) -> Controller:
+        def place(rule: Constraint | TokenDFA | None, sampler: Sampler) -> Place:
             session = Session(
                 model, rule, prompt, sampler=sampler, seed=seed, top_k=top_k, budget=COMPILE
             )
-            return Controller.of(Cursor(session), top_k=top_k)
+            return Place.of(Cursor(session), top_k=top_k)
 
         self._sides = {
-            "left": controller(left, left_sampler),
-            "right": controller(right, right_sampler),
+            "left": place(left, left_sampler),
+            "right": place(right, right_sampler),
         }
-        self._wires = {side: Wire() for side in self._sides}
+        self._line_changes = {side: LineChanges() for side in self._sides}
+        own = {
+            "take": self._take, "step": self._step, "jump": self._jump, "run": self._run,
+            "play": self._play, "line": self._whole_line,
+        }  # fmt: skip
+        self._dialogue = Dialogue(self._say, self._sides, self._inside, own)
         super().__init__(size=checked_size(size))
-        self.on_msg(self._receive)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
+        self.on_msg(self._hear)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
         self._stops = tuple(
-            found.follow(partial(self._show, side)) for side, found in self._sides.items()
+            place.follow(partial(self._show, side)) for side, place in self._sides.items()
         )
 
     @property
@@ -165,7 +169,7 @@ class Compare(Answering):
         """
         with self.left.lock, self.right.lock:
             to = self.index + 1
-            cursor = self._sides[side].cursor
+            cursor = self._sides[self._side(side)].cursor
             other = self.right if cursor is self.left else self.left
             cursor.step(token)
             if both and not other.session.finished and bool(other.session.allowed()[token]):
@@ -182,6 +186,16 @@ class Compare(Answering):
             raise ExplorerError(f"There is no position {k}.", remedy="Give 0 or more.")
         with self.left.lock, self.right.lock:
             self._go(k)
+
+    def _side(self, side: str) -> str:
+        """The name of a side.
+
+        Raises:
+            ExplorerError: It is something else.
+        """
+        if side not in self._sides:
+            raise wrong("side", side, "'left' or 'right'")
+        return side
 
     def _go(self, k: int) -> None:
         for cursor in (self.left, self.right):
@@ -200,11 +214,11 @@ class Compare(Answering):
         """
         untyped: Any = super()
         state: dict[str, Any] = untyped.get_state(key, drop_defaults)
-        for side, wire in self._wires.items():
+        for side, told in self._line_changes.items():
             name = f"{side}_line"
             if name in state:
                 line = getattr(self, name)
-                state[name] = wire.whole(line) if key is None else wire.step(line)
+                state[name] = told.whole(line) if key is None else told.step(line)
         return state
 
     # --- the page -------------------------------------------------------------------------------
@@ -223,27 +237,31 @@ class Compare(Answering):
         with self.left.lock, self.right.lock, self.hold_sync():
             yield
 
-    def _answer(self, content: Message) -> Answer:
-        kind, side = content.get("type"), content.get("side")
-        match kind:
-            case "take":
-                self.take(str(side), int(content["token"]), both=bool(content.get("both")))
-            case "step":
-                self.step()
-            case "jump":
-                self.jump(int(content["k"]))
-            case "run":
-                self.step(min(int(content["tokens"]), MOST_TOKENS))
-                return {"stopped": all(one.session.finished for one in self._sides.values())}
-            case "play":
-                self.left.playing = self.right.playing = bool(content["on"])
-            case "line" if side in self._sides:  # The page came later, or missed a change.
-                return {"line": self._wires[str(side)].whole(getattr(self, f"{side}_line"))}
-            case _:
-                if side not in self._sides:
-                    raise ExplorerError(f"The page asked for {kind!r}, which is not known.")
-                return self._sides[str(side)].answer(content)
-        return {}
+    def _take(self, message: ask.Take) -> None:
+        self.take(message.side, message.token, both=message.both)
+
+    def _step(self, _: ask.StepOn) -> None:
+        self.step()
+
+    def _jump(self, message: ask.Jump) -> None:
+        self.jump(message.k)
+
+    def _run(self, message: ask.Run) -> Answer:
+        self.step(min(message.tokens, MOST_AT_ONCE))
+        return {"stopped": all(one.session.finished for one in self._sides.values())}
+
+    def _play(self, message: ask.Play) -> None:
+        self.left.playing = self.right.playing = message.on
+
+    def _whole_line(self, message: ask.WholeLine) -> Answer:
+        side = self._side(message.side)
+        return {"line": self._line_changes[side].whole(getattr(self, f"{side}_line"))}
+
+    def _hear(self, _: object, content: object, __: object) -> None:
+        self._dialogue.hear(content)
+
+    def _say(self, answer: dict[str, object]) -> None:
+        self.send(answer)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
 
 
 __all__ = ["Compare"]

@@ -6,16 +6,18 @@ and the file that replays the line without a kernel.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from explorer.arguments import file_path
 from explorer.errors import file_error
 from explorer.files import write_whole
-from widgets.dialogue.answering import Answer, Message, error_packet
-from widgets.dialogue.editing import written
+from widgets.dialogue import Answer
+from widgets.export.export import exported, page
 from widgets.export.still import Still
 from widgets.figures.snapshot import Snapshot, snapshot
+from widgets.messages import Export
 from widgets.views import bundle
 from widgets.views.view import View
 
@@ -47,12 +49,11 @@ class Explorer(View):
     _sent = ("about", "editor", "sampler", "history")
     _still: Still | None = None
 
-    def _answer(self, content: Message) -> Answer:
-        if content.get("type") == "export":
-            from widgets.export.export import exported
+    def _own_handlers(self) -> Mapping[str, Callable[[Any], Answer]]:
+        return {**super()._own_handlers(), "export": self._export}
 
-            return exported(self)
-        return super()._answer(content)
+    def _export(self, _: Export) -> Answer:
+        return exported(self.shown)
 
     def snapshot(self) -> Snapshot:
         """A still of the present position, as SVG and as text; at the end of a cell it shows."""
@@ -92,15 +93,13 @@ class Explorer(View):
         Raises:
             ExplorerError: There is no such folder, or it may not be written to.
         """
-        from widgets.export.export import page
-
         target = file_path("path", path)
         try:
             target.parent.stat()  # The page takes a while: what cannot work is said first.
-            write_whole(target, page(self).encode())
+            write_whole(target, page(self.shown).encode())
         except OSError as error:
             raise file_error(error) from error
         return target
 
 
-__all__ = ["Explorer", "error_packet", "written"]
+__all__ = ["Explorer"]

@@ -126,10 +126,8 @@ class Reasons(View):
 
     Example:
         >>> reasons = Reasons()
-        >>> later = reasons.controller.answer({"type": "reasons", "k": 0})
-        >>> found = later.work()()["reasons"]
-        >>> found["allowed"], [group["reason"] for group in found["groups"]][0]
-        (3, 'expects o, offered a letter')
+        >>> reasons.session.reasons().groups[0].reason
+        'expects o, offered a letter'
     """
 
     _esm = bundle.module("reasons")

@@ -1,17 +1,17 @@
 """What the widgets on a cursor have in common.
 
-A widget only wires: it sends the place that its controller works out, each part under the name of a
-trait, and of what it has sent before only what changed. Large things are asked for by the page, and
-are not kept in a saved notebook.
+A widget only wires: it hands what its page says to its `Dialogue`, and sends the state that its
+`Place` works out, each part under the name of a trait, and of what it has sent before only what
+changed. Large things are asked for by the page, and are not kept in a saved notebook.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, ClassVar, Final, cast
 
+import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
 import traitlets
 
 from explorer.analysis.session import Session
@@ -25,11 +25,12 @@ from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
 from widgets import kinds
 from widgets.cursor import Cursor
-from widgets.dialogue.answering import Answer, Answering, Message
-from widgets.dialogue.controller import Controller, nothing
-from widgets.dialogue.editing import COMPILE
-from widgets.dialogue.page import PageData
-from widgets.dialogue.wire import Wire
+from widgets.dialogue import Answer, Dialogue
+from widgets.editing import COMPILE
+from widgets.figures.changes import change
+from widgets.messages import WholeLine
+from widgets.page import PageData
+from widgets.place import Place, no_op
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 
@@ -37,7 +38,7 @@ SIZES: Final = ("normal", "projector")
 """How large a widget is drawn."""
 
 
-class View(Answering):
+class View(anywidget.AnyWidget):
     """A widget on a cursor. Each part of the explorer is one, and so is the explorer.
 
     Args:
@@ -58,7 +59,7 @@ class View(Answering):
     _sent: ClassVar[tuple[str, ...]] = ()
     """What this widget's page is told besides the place itself: names of traits, ``"history"``."""
 
-    _stop: Callable[[], None] = staticmethod(nothing)  # What is refused is closed all the same.
+    _stop: Callable[[], None] = staticmethod(no_op)  # What is refused is closed all the same.
 
     place = traitlets.Unicode("").tag(sync=True)
     about = traitlets.Unicode("").tag(sync=True)
@@ -100,16 +101,18 @@ class View(Answering):
                 budget=COMPILE,
             )
             cursor = Cursor(session)
-        self.controller = Controller.of(cursor, top_k=top_k)
-        self._wire = Wire()
+        self.shown = Place.of(cursor, top_k=top_k)
+        self._line_changes = LineChanges()
+        own = self._own_handlers()
+        self._dialogue = Dialogue(self._say, {"": self.shown}, lambda: self.shown.cursor.lock, own)
         super().__init__(size=checked_size(size))
-        self.on_msg(self._receive)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
-        self._stop = self.controller.follow(self._show)
+        self.on_msg(self._hear)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
+        self._stop = self.shown.follow(self._show)
 
     @property
     def cursor(self) -> Cursor:
         """The place that is shown; pass it to another view to show it there too."""
-        return self.controller.cursor
+        return self.shown.cursor
 
     @property
     def session(self) -> Session:
@@ -124,7 +127,7 @@ class View(Answering):
     @property
     def page_data(self) -> PageData:
         """What the page can be told about the current line's machine and model."""
-        return self.controller.page_data
+        return self.shown.page
 
     def figure(self) -> Any:
         """The whole line as a plotly figure, which a cell displays.
@@ -144,7 +147,7 @@ class View(Answering):
     def refresh(self) -> None:
         """Send the present place once more; a user need not, the cursor tells of every move."""
         with self.cursor.lock:
-            self._show(self.controller.state())
+            self._show(self.shown.state())
 
     def _show(self, state: Mapping[str, Any]) -> None:
         """Send a place. The position goes last, for it is drawn with what came before it."""
@@ -169,8 +172,8 @@ class View(Answering):
         state: dict[str, Any] = untyped.get_state(key, drop_defaults)
         if "line" in state:
             with self.cursor.lock:
-                wire, line = self._wire, self.line
-                state["line"] = wire.whole(line) if key is None else wire.step(line)
+                told, line = self._line_changes, self.line
+                state["line"] = told.whole(line) if key is None else told.step(line)
         return state
 
     def _set(self, name: str, value: object) -> None:
@@ -178,13 +181,64 @@ class View(Answering):
         if getattr(self, name) != value:
             self.set_trait(name, value)
 
-    def _answer(self, content: Message) -> Answer:
-        if content.get("type") == "line":  # The page came later, or missed a change.
-            return {"line": self._wire.whole(self.line)}
-        return self.controller.answer(content)
+    def _own_handlers(self) -> Mapping[str, Callable[[Any], Answer]]:
+        """What this widget answers itself, by the name of the message."""
+        return {"line": self._whole_line}
 
-    def _inside(self) -> AbstractContextManager[object]:
-        return self.cursor.lock
+    def _whole_line(self, _: WholeLine) -> Answer:
+        return {"line": self._line_changes.whole(self.line)}
+
+    def _hear(self, _: object, content: object, __: object) -> None:
+        self._dialogue.hear(content)
+
+    def _say(self, answer: dict[str, object]) -> None:
+        self.send(answer)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
+
+
+class LineChanges:
+    """A page that is told only what changed of a packet.
+
+    The line of tokens grows with every step, and a page that was told of 500 tokens need not be
+    told again. So the line goes out as the difference to what went out before
+    (`widgets.figures.changes`), under a version number. A page that has another version, because
+    it came later or missed a message, asks for the whole.
+
+    Example:
+        >>> told = LineChanges()
+        >>> told.whole({"ids": [7]})
+        {'ids': [7], 'version': 1}
+        >>> told.step({"ids": [7, 8]})
+        {'on': 1, 'change': {'~': {'ids': {'<': 1, '>': [8]}}}, 'version': 2}
+    """
+
+    def __init__(self) -> None:
+        self._last: Mapping[str, Any] = {}
+        self._version = 0
+
+    def whole(self, packet: Mapping[str, Any]) -> dict[str, Any]:
+        """The packet and its version.
+
+        Args:
+            packet: Plain values for JSON, not to be changed afterwards.
+        """
+        self._change(packet)
+        return {**packet, "version": self._version}
+
+    def step(self, packet: Mapping[str, Any]) -> dict[str, Any]:
+        """What leads to the packet from the one that was told last.
+
+        Args:
+            packet: As `whole` has it.
+        """
+        before = self._version
+        return {"on": before, "change": self._change(packet), "version": self._version}
+
+    def _change(self, packet: Mapping[str, Any]) -> dict[str, Any]:
+        found = change(self._last, packet)
+        if found:
+            self._version += 1
+        self._last = packet
+        return found
 
 
 def checked_size(size: str) -> str:

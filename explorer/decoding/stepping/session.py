@@ -188,7 +188,7 @@ class Session:
         prompt: Prompt | None = None,
         *,
         budget: Budget | None = None,
-    ) -> Session:
+    ) -> Self:
         """A run from elsewhere: ids that some engine wrote, held against a constraint. No model.
 
         An id that is not allowed is a finding, not an error: the session ends before it, and
@@ -537,7 +537,7 @@ class Session:
         constraint: Constraint | TokenMachine | _Unchanged | None = UNCHANGED,
         prompt: Prompt | _Unchanged = UNCHANGED,
         sampler: Sampler | _Unchanged = UNCHANGED,
-    ) -> Session:
+    ) -> Self:
         """Change the question and keep as much of the answer as still fits.
 
         The longest prefix of the tokens that the new constraint allows stays, marked as kept; the
@@ -578,6 +578,7 @@ class Session:
             line = tree.follow(tokens, known, "kept")
             kept = len(line) - 1
             fork = self.copy()
+            self._generation += 1
             self._forks = (*self._forks, fork)
             self._tree, self._line = tree, line
             self._at = min(self._at, kept)
@@ -585,7 +586,6 @@ class Session:
                 self._at = kept
                 self._unread, self._unread_log_probs = tuple(tokens[kept:]), tuple(known[kept:])
                 self._drop_padding()
-            self._generation += 1
             return fork
 
     def __repr__(self) -> str:
@@ -617,19 +617,21 @@ class Session:
         return other
 
     def _advance(self, child: Node) -> Step:
+        # Counted before anything changes: an interrupt in between leaves no trace that is stale.
+        self._generation += 1
         ahead = self._line[self._at + 1 : self._at + 2]
         if ahead != [child]:
             self._line = [*self._line[: self._at + 1], child]
             self._unread, self._unread_log_probs = (), ()
         self._at += 1
-        self._generation += 1
         if child.step is None:
             raise ExplorerError("A step leads nowhere.", remedy=_REPORT)
         return child.step
 
     def _move(self, k: int) -> None:
-        self._at = self._checked(k)
+        k = self._checked(k)
         self._generation += 1
+        self._at = k
 
     def _checked(self, k: int) -> int:
         if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= self.length:  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -6,20 +6,26 @@ machines and their layouts once per constraint, the figures around a position af
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import threading
+import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.analysis import Explanation, explain_all, machine_traps, session_traps
 from explorer.analysis.explaining.step import explain_trace
 from explorer.analysis.session import Session
 from explorer.automata.source import Regex
 from explorer.decoding.sampling.measure import measure
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
+from explorer.errors import ExplorerError
 from explorer.tokens.failing import run
 from explorer.tokens.states import DONE
 from widgets.cursor import whole_trace
@@ -38,7 +44,9 @@ from widgets.figures.packets import (
 )
 from widgets.figures.panels.distribution import reason_at
 from widgets.figures.panels.over_time import over_time
+from widgets.figures.panels.reasons import Grouped, grouped
 from widgets.figures.panels.strip import rejected_token, strip_packet, strip_token
+from widgets.figures.panels.traps import trap_packet
 from widgets.figures.panels.why import more_packet, verdict_packet
 from widgets.figures.position import position_packet
 from widgets.toy import ToyModel
@@ -75,11 +83,14 @@ class PageData:
         self.dfa = session.dfa
         self.lm = session.lm
         self.vocabulary = session.vocabulary
+        self._lock = threading.Lock()  # Layouts are made on threads.
         self._machine: Packet | None = None
         self._inner: dict[tuple[int, ...], tuple[MachineFigure, Layout]] = {}
         self._prompt: tuple[tuple[int, ...], Packet] | None = None
         self._boxes: dict[int, tuple[Step, Packet]] = {}
         self._past: tuple[Trace | None, dict[str, list[object]]] = (None, {})
+        self._groups: tuple[tuple[object, ...], Grouped] | None = None
+        self._machine_traps: list[Packet] | None = None
 
     @property
     def about(self) -> str:
@@ -118,9 +129,10 @@ class PageData:
         """The classes of the tokens, and the machines where they can be drawn whole."""
         if self.dfa is None:
             return {"key": ""}
-        if self._machine is None:
-            self._machine = machine_packet(self.dfa, key=self.key())
-        return self._machine
+        with self._lock:
+            if self._machine is None:
+                self._machine = machine_packet(self.dfa, key=self.key())
+            return self._machine
 
     def classes(self) -> Packet:
         """The classes of the tokens alone, for a page that draws no machine."""
@@ -161,13 +173,14 @@ class PageData:
 
     def _detokenizing(self, tokens: tuple[int, ...]) -> tuple[MachineFigure, Layout]:
         """T_V of some tokens, laid out; the last ones are kept, for a run comes back to them."""
-        known = self._inner.get(tokens)
-        if known is None:
-            if len(self._inner) >= MOST_INNER:
-                del self._inner[next(iter(self._inner))]
-            figure = detokenizing_figure(self.vocabulary, tokens)
-            known = self._inner[tokens] = (figure, lay_out({"inner": figure})["inner"])
-        return known
+        with self._lock:
+            known = self._inner.get(tokens)
+            if known is None:
+                if len(self._inner) >= MOST_INNER:
+                    del self._inner[next(iter(self._inner))]
+                figure = detokenizing_figure(self.vocabulary, tokens)
+                known = self._inner[tokens] = (figure, lay_out({"inner": figure})["inner"])
+            return known
 
     def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:
         """The construction over the tokens that are shown, stage by stage.
@@ -325,11 +338,9 @@ class PageData:
         """
         if self.dfa is None:
             return _unconstrained()
-        ended = trace.positions[k].distribution is None
-        logits = None if session.lm is None or ended else session.logits(k)
-        found = explain_trace(self.dfa, trace, token, k, logits=logits)
-        packet = verdict_packet(found)
-        return {**packet, "more": more_packet(found)} if hints else packet
+        explanation = explained(session, trace, k, token)
+        packet = verdict_packet(explanation)
+        return {**packet, "more": more_packet(explanation)} if hints else packet
 
     def stored_explanation(
         self, trace: Trace, k: int, token: int, logits: Tensor | None, *, hints: bool
@@ -355,6 +366,44 @@ class PageData:
         found = explain_trace(self.dfa, trace, token, k, logits=logits if tell else None)
         packet = verdict_packet(found)
         return {**packet, "more": more_packet(found)} if hints else packet
+
+    def groups(self, session: Session, trace: Trace, k: int) -> Grouped:
+        """The groups of reasons at a position; the last answer is kept.
+
+        Args:
+            session: For the model's logits; one that stays on this line.
+            trace: The record of the whole line.
+            k: A position.
+
+        Raises:
+            ExplorerError: There is no constraint.
+        """
+        if self.dfa is None:
+            raise ExplorerError("There is no constraint, so nothing is masked.")
+        key = (session.prompt, trace.ids[:k], trace.max_tokens, trace.masking_budget)
+        known = self._groups
+        if known is None or known[0] != key:
+            here = trace.positions[k]
+            probabilities = None
+            if session.lm is not None and here.distribution is not None:
+                probabilities = session.logits(k).detach().double().softmax(-1).cpu().numpy()
+            reasons = explain_all(self.dfa, here.state, probabilities, text=here.data)
+            known = self._groups = (key, grouped(reasons, trace.allowed(k), probabilities))
+        return known[1]
+
+    def traps(self, trace: Trace) -> list[Packet]:
+        """The traps of a run, by position, and then those of its constraint.
+
+        Args:
+            trace: The record of the whole line.
+        """
+        if self.dfa is None:
+            return []
+        if self._machine_traps is None:
+            traps = machine_traps(self.dfa)
+            self._machine_traps = [trap_packet(trap, self.dfa) for trap in traps]
+        of_run = session_traps(self.dfa, trace)
+        return [*(trap_packet(trap, self.dfa) for trap in of_run), *self._machine_traps]
 
     def search(self, session: Session, trace: Trace, k: int, query: str) -> Packet:
         """Tokens by text, bytes or id: those that are what is asked for, then the likeliest.
@@ -451,3 +500,27 @@ def _lean(figure: Packet) -> Packet:
         "nodes": [said(node) for node in cast("list[Packet]", figure["nodes"])],
         "edges": [said(edge) for edge in cast("list[Packet]", figure["edges"])],
     }
+
+
+def explained(session: Session, trace: Trace, k: int, token: int) -> Explanation:
+    """The explanation of a token at a position, the sampler and the token budget included.
+
+    Args:
+        session: For the machine and the model's logits.
+        trace: The record of the whole line.
+        k: A position.
+        token: An id.
+
+    Raises:
+        ExplorerError: The session has no constraint.
+    """
+    if session.dfa is None:
+        raise ExplorerError("There is no constraint, so nothing is masked.")
+    unread = trace.positions[k].distribution is None
+    logits = None if session.lm is None or unread else session.logits(k)
+    return explain_trace(session.dfa, trace, token, k, logits=logits)
+
+
+def packed(members: NDArray[np.uint8]) -> str:
+    """A byte per id as base64 of zlib."""
+    return base64.b64encode(zlib.compress(members.tobytes(), 6)).decode("ascii")

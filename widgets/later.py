@@ -1,4 +1,4 @@
-"""How far a long answer is, and whether anyone still waits for it.
+"""An answer that takes long: what works it out, how far it is, and whether anyone still waits.
 
 A page that has waited for 0.3 s shows what is being done, how far it is, and a way to call it off.
 What works counts aloud; a count is sent a few times a second, however often it is said. To be
@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
-from widgets.compiling.worker import CalledOff
+from explorer.errors import ExplorerError
 
 SECONDS: Final = 0.2
 """Between two counts that are sent."""
 
+Packet = dict[str, object]
 
-def _nobody(words: str) -> None:
-    """Who hears nothing."""
+
+class CalledOff(ExplorerError):
+    """Work whose result nobody wants any more."""
+
+
+def _ignore(words: str) -> None:
+    """Drop the words: nobody follows yet."""
 
 
 class Progress:
-    """Between one answer that takes long and the page that waits for it.
+    """How far one long answer is, told to the page that waits for it.
 
     Example:
         >>> progress = Progress()
@@ -33,11 +40,11 @@ class Progress:
         >>> progress.at("2 of 2 positions")
         Traceback (most recent call last):
             ...
-        widgets.compiling.worker.CalledOff: It was called off.
+        widgets.later.CalledOff: It was called off.
     """
 
     def __init__(self) -> None:
-        self._say: Callable[[str], None] = _nobody
+        self._say: Callable[[str], None] = _ignore
         self._said_at = 0.0
         self._called_off = False
 
@@ -50,7 +57,7 @@ class Progress:
         self._say = say
 
     def call_off(self) -> None:
-        """Nobody waits any more; from any thread."""
+        """Say, from any thread, that nobody waits any more."""
         self._called_off = True
 
     def check(self) -> None:
@@ -76,3 +83,32 @@ class Progress:
         if now - self._said_at >= SECONDS:
             self._said_at = now
             self._say(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """An answer that takes long.
+
+    Args:
+        work: What takes long; called on a thread, without the cursor's lock. Returns what puts
+            the result in place, to be called inside the lock; it may have something to say.
+        progress: Where it says how far it is, and learns that nobody waits any more.
+    """
+
+    work: Callable[[], Callable[[], Packet | None]]
+    progress: Progress = field(default_factory=Progress)
+
+    @classmethod
+    def of(cls, make: Callable[[], Packet], progress: Progress | None = None) -> Later:
+        """An answer that is made without the lock, and then only said.
+
+        Args:
+            make: Makes it, on a thread.
+            progress: As above.
+        """
+
+        def work() -> Callable[[], Packet]:
+            packet = make()
+            return lambda: packet
+
+        return cls(work, progress or Progress())

@@ -4,15 +4,12 @@ A constraint takes long to compile now and then, and a page can only say "cancel
 is not waiting. So an edit that compiles is answered later: its `Later` is worked out without the
 cursor's lock, while everything else goes on with the old constraint, and is put in place under it.
 At most one edit of a cursor counts; a newer one, or a cancel, calls the older one off.
-
-Who cannot wait for an answer is answered at once: then the edit compiles here, within its budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from explorer.analysis.session import Session
@@ -21,13 +18,12 @@ from explorer.automata.source import Choice, Regex
 from explorer.budget import Budget
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
-from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
 from widgets import kinds
-from widgets.compiling.progress import Progress
-from widgets.compiling.worker import CalledOff, CallOff, CompileWorker, shared_worker
+from widgets.compiling.worker import CallOff, CompileWorker, shared_worker
 from widgets.cursor import Aside, Cursor
 from widgets.figures.machines.character_fsa import character_view
+from widgets.later import CalledOff, Later
 from widgets.toy import ToyModel, toy_constraint
 
 COMPILE: Final = Budget(seconds=10.0)
@@ -35,35 +31,6 @@ COMPILE: Final = Budget(seconds=10.0)
 
 GRACE: Final = 0.5
 """Seconds that a compilation may still take when a newer one waits: a new process takes as long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """An answer that takes long.
-
-    Args:
-        work: What takes long; called on a thread, without the cursor's lock. Returns what puts
-            the result in place, to be called inside the lock; it may have something to say.
-        progress: Where it says how far it is, and hears that nobody waits any more.
-    """
-
-    work: Callable[[], Callable[[], dict[str, object] | None]]
-    progress: Progress = field(default_factory=Progress)
-
-    @classmethod
-    def of(cls, make: Callable[[], dict[str, object]], progress: Progress | None = None) -> Later:
-        """An answer that is made without the lock, and then only said.
-
-        Args:
-            make: Makes it, on a thread.
-            progress: As above.
-        """
-
-        def work() -> Callable[[], dict[str, object]]:
-            found = make()
-            return lambda: found
-
-        return cls(work, progress or Progress())
 
 
 class Editing:
@@ -75,7 +42,7 @@ class Editing:
 
     Attributes:
         budget: Limits of each compilation.
-        worker: What compiles; ``None`` until a page has shown the editor, or wants to wait.
+        worker: What compiles; ``None`` until a page has shown the editor, or has edited.
     """
 
     def __init__(self, cursor: Cursor, *, top_k: int = 10) -> None:
@@ -104,36 +71,39 @@ class Editing:
         """Call off what is being compiled; the last good constraint stays."""
         self._newest.call()
 
-    def edit(self, content: Mapping[str, Any]) -> Later | None:
+    def edit(self, kind: str, text: str, prompt: str, preset: str | None = None) -> Later | None:
         """Ask something else.
 
         Args:
-            content: ``kind`` and ``text`` of the constraint, ``prompt``, the name of the
-                ``preset`` they come from, if they do, and ``later`` if the answer may come later.
+            kind: Of the constraint.
+            text: The constraint, as it was typed.
+            prompt: The prompt, as it was typed.
+            preset: The name of the preset that they come from, if they do.
 
         Returns:
-            The rest of it, if it has to be waited for; ``None`` if it is done.
+            The rest of it, if something has to be compiled; ``None`` if it is done.
 
         Raises:
-            ExplorerError: What the constraint or the compilation says.
+            ExplorerError: What the session says about the prompt.
         """
         self._newest.call(GRACE)
         mine = self._newest = CallOff()
-        question = str(content["kind"]), str(content["text"])
-        prompt = str(content.get("prompt", ""))
-        worker = self._waited(content)
+        question = kind, text
         session = self._cursor.session
-        if content.get("preset") == kinds.TOY:
+        if preset == kinds.TOY:
             if not isinstance(session.lm, ToyModel):
                 self._aside = self._cursor.aside()
                 self._prompt = prompt
             self._begin(ToyModel(), toy_constraint(), "")
             return None
         # A preset of another language needs a vocabulary that can write it.
-        elsewhere = isinstance(session.lm, ToyModel) and bool(content.get("preset"))
+        elsewhere = isinstance(session.lm, ToyModel) and preset is not None
         if question == self.text() and not elsewhere:
             self._change(None, prompt)
             return None
+        if self.worker is None:
+            self.worker = shared_worker()
+        worker = self.worker
 
         def work() -> Callable[[], None]:
             lm, vocabulary, aside = session.lm, session.vocabulary, self._aside
@@ -142,10 +112,7 @@ class Editing:
             elif elsewhere:
                 lm = load_model("tiny")
                 vocabulary = lm.vocabulary
-            if worker is None:
-                dfa = compile(kinds.build(*question), vocabulary, self.budget)
-            else:
-                dfa = worker.compile(question, vocabulary, self.budget, mine)
+            dfa = worker.compile(question, vocabulary, self.budget, mine)
             character_view(dfa)  # The page needs it at once, and here no step waits for it.
 
             def put() -> None:
@@ -162,18 +129,7 @@ class Editing:
 
             return put
 
-        if worker is not None:
-            return Later(work)
-        work()()
-        return None
-
-    def _waited(self, content: Mapping[str, Any]) -> CompileWorker | None:
-        """The worker, for who waits for its answer."""
-        if not content.get("later"):
-            return None
-        if self.worker is None:
-            self.worker = shared_worker()
-        return self.worker
+        return Later(work)
 
     def _change(self, dfa: TokenDFA | None, prompt: str) -> None:
         session = self._cursor.session
@@ -233,4 +189,4 @@ def written(constraint: Constraint | None) -> tuple[str, str]:
             return "regex", str(constraint)
 
 
-__all__ = ["COMPILE", "Editing", "Later", "written"]
+__all__ = ["COMPILE", "Editing", "written"]

@@ -1,1 +1,0 @@
-"""What page and kernel say to each other."""

@@ -1,0 +1,304 @@
+"""What a page may say to the kernel: one frozen class per message, with its fields and their types.
+
+`read` turns what arrived into one of them or says what is wrong with it, so a handler never meets a
+field that is missing, of another type, or unknown. The class of each name, its handler and its
+flags stand in the one table, `widgets.dialogue.TABLE`; the page is given the names and fields from
+there and sends nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+import msgspec
+
+from explorer.errors import ExplorerError
+
+Form = Literal["characters", "bytes"]
+
+
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What every message carries.
+
+    Args:
+        re: Its number, which the answer repeats; ``None`` if no answer is wanted.
+        side: Which line of a comparison it is about; empty for both.
+    """
+
+    re: int | None = None
+    side: Literal["left", "right", ""] = ""
+
+
+class AtPlace(Message, frozen=True, kw_only=True):
+    """A message about the place that the page shows.
+
+    Args:
+        seen: The cursor's generation that the page shows. If the cursor has moved on since, the
+            message is dropped; ``None`` is about any place.
+    """
+
+    seen: int | None = None
+
+
+class AtPosition(AtPlace, frozen=True, kw_only=True):
+    """A question about one position of the line.
+
+    Args:
+        k: How many tokens stand before it; default the cursor's.
+    """
+
+    k: int | None = None
+
+
+# --- moving ---------------------------------------------------------------------------------------
+
+
+class StepOn(AtPlace, frozen=True):
+    """One token on."""
+
+
+class Take(AtPlace, frozen=True, kw_only=True):
+    """A token of the user's.
+
+    Args:
+        token: Its id.
+        both: In a comparison: take it on the other side too, where it is allowed.
+    """
+
+    token: int
+    both: bool = False
+
+
+class Peek(AtPlace, frozen=True, kw_only=True):
+    """The next token byte by byte, without taking it.
+
+    Args:
+        token: One of the user's; default what a step would take.
+    """
+
+    token: int | None = None
+
+
+class Jump(AtPlace, frozen=True, kw_only=True):
+    """To the position after ``k`` tokens."""
+
+    k: int
+
+
+class Run(AtPlace, frozen=True, kw_only=True):
+    """Some tokens on, at most ``tokens``."""
+
+    tokens: int
+
+
+class Fork(AtPlace, frozen=True):
+    """Keep this line and go on beside it."""
+
+
+class Switch(AtPlace, frozen=True, kw_only=True):
+    """To another line, by its number among those that are shown."""
+
+    line: int
+
+
+class Follow(AtPlace, frozen=True, kw_only=True):
+    """Fork, and take these tokens on the fork."""
+
+    tokens: list[int]
+
+
+class Reset(Message, frozen=True):
+    """To the start, with nothing ahead and no lines beside it."""
+
+
+# --- questions about a position -------------------------------------------------------------------
+
+
+class WalkToken(AtPosition, frozen=True, kw_only=True):
+    """What a token does in the machines, byte by byte."""
+
+    token: int
+
+
+class Why(AtPosition, frozen=True, kw_only=True):
+    """The verdict on a token."""
+
+    token: int
+
+
+class More(AtPosition, frozen=True, kw_only=True):
+    """What is searched for besides the verdict: completions, what must come before."""
+
+    token: int
+
+
+class Widen(AtPosition, frozen=True, kw_only=True):
+    """The smallest change of the pattern that would allow a token."""
+
+    token: int
+
+
+class FindTokens(AtPosition, frozen=True, kw_only=True):
+    """Tokens by their text, their bytes (``0x66``) or their id."""
+
+    query: str
+
+
+class TokenOrder(AtPosition, frozen=True):
+    """All tokens by their probability."""
+
+
+class ReasonGroups(AtPosition, frozen=True):
+    """Why the rest is masked, in groups."""
+
+
+class GroupMembers(AtPosition, frozen=True, kw_only=True):
+    """The likeliest tokens of a group, by its number."""
+
+    group: int
+
+
+class FindTraps(AtPosition, frozen=True):
+    """The traps of the run and of its constraint."""
+
+
+class FiguresAround(AtPosition, frozen=True, kw_only=True):
+    """The figures that change with the position; ``also`` are tokens that the user added."""
+
+    also: list[int] = []
+
+
+class ConstructionStages(AtPosition, frozen=True, kw_only=True):
+    """The construction of the token DFA over the tokens that are shown."""
+
+    also: list[int] = []
+
+
+class PresentArcs(AtPosition, frozen=True, kw_only=True):
+    """The arcs of the path and of the present state that a cut drawing lacks."""
+
+    form: Form = "characters"
+
+
+# --- questions about the machine and the line -----------------------------------------------------
+
+
+class MachineFigures(Message, frozen=True, kw_only=True):
+    """The token classes of the constraint, and with ``figures`` its machines."""
+
+    figures: bool = True
+
+
+class Draw(Message, frozen=True, kw_only=True):
+    """Both machines whole, in one of the forms."""
+
+    form: Form = "characters"
+
+
+class ArcClasses(Message, frozen=True, kw_only=True):
+    """All token classes of an arc of the token DFA."""
+
+    source: str
+    target: str
+    form: Form = "characters"
+
+
+class TokenTexts(Message, frozen=True):
+    """The readable text of every token."""
+
+
+class WholeLine(Message, frozen=True):
+    """The whole line: the page came later, or missed a change."""
+
+
+class MaskRows(Message, frozen=True, kw_only=True):
+    """The rows of the mask at the positions ``first`` to before ``end``."""
+
+    first: int
+    end: int
+
+
+class RunFigure(Message, frozen=True):
+    """The whole run as an interactive figure, as a file."""
+
+
+class Export(Message, frozen=True):
+    """The file that replays the line without a kernel."""
+
+
+# --- changing the question ------------------------------------------------------------------------
+
+
+class Edit(Message, frozen=True, kw_only=True):
+    """Another prompt or constraint.
+
+    Args:
+        kind: Of the constraint; see `widgets.kinds`.
+        text: As it was typed.
+        prompt: As it was typed.
+        preset: The name of the preset that they come from, if they do.
+    """
+
+    kind: str
+    text: str
+    prompt: str = ""
+    preset: str | None = None
+
+
+class Cancel(Message, frozen=True):
+    """Call off what is being compiled."""
+
+
+class Ready(Message, frozen=True):
+    """The page shows the editor: have a process that compiles ready."""
+
+
+class SetSampler(Message, frozen=True, kw_only=True):
+    """How a token is chosen from now on."""
+
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+
+
+class Play(Message, frozen=True, kw_only=True):
+    """Whether the page plays; what belongs into quiet moments waits meanwhile."""
+
+    on: bool
+
+
+class Stop(Message, frozen=True, kw_only=True):
+    """Nobody waits any more for the answer to the message with this number."""
+
+    of: int
+
+
+M = TypeVar("M", bound=Message)
+
+
+def read(kind: type[M], content: dict[str, object]) -> M:
+    """A message from what the page sent, its ``type`` left out.
+
+    Args:
+        kind: The class of the message.
+        content: Plain values from JSON.
+
+    Raises:
+        ExplorerError: A field is missing, unknown, or of another type.
+
+    Example:
+        >>> read(Take, {"token": 3, "re": 1}).token
+        3
+        >>> read(Take, {"token": "three"})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        explorer.errors.ExplorerError: The page sent a message that cannot be read: ...
+    """
+    try:
+        return msgspec.convert(content, kind)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise ExplorerError(
+            f"The page sent a message that cannot be read: {error}.",
+            remedy="Reload the page; if that does not help, it is a fault of the explorer.",
+        ) from error
