@@ -40,7 +40,7 @@ from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.tokens.device import DeviceMasks
 from explorer.vocabulary import Vocabulary
-from tests.bench.constraints import CASES, ORDER_TEXT
+from tests.bench.constraints import CASES, JSON_TEXT
 from tests.bench.engines import Greedy, make
 from tests.bench.measure import interleaved
 from tests.bench.vocabularies import plain, sentencepiece_32k, tekken_131k
@@ -53,7 +53,7 @@ class Compiled:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         tokens = plain(vocabulary)
-        self.ids = Greedy(tokens)(ORDER_TEXT)
+        self.ids = Greedy(tokens)(JSON_TEXT)
         self.dfa = explorer.compile(explorer.regex(JSON_OBJECT.pattern), vocabulary)
         self.xgrammar = make("xgrammar", tokens).compile(JSON_OBJECT.pattern)
         self.llguidance = make("llguidance", tokens).compile(JSON_OBJECT.pattern)
