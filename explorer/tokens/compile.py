@@ -27,6 +27,7 @@ from explorer.errors import (
     VocabularyError,
 )
 from explorer.tokens.assemble import Assembled, assemble
+from explorer.tokens.class_words import class_words, packed_bytes
 from explorer.tokens.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
@@ -131,6 +132,9 @@ def compile(
         raise _cannot_write(dfa, vocabulary)
     lap("trimming")
     live = int(np.count_nonzero(machine.token_class))
+    meter.check("Packing the classes", bytes=packed_bytes(len(vocabulary), live))
+    sets = class_words(machine.token_class, machine.table.shape[1], live)
+    lap("packing")
     arrays = (
         machine.table,
         machine.token_class,
@@ -147,7 +151,7 @@ def compile(
         token_classes=machine.table.shape[1],
         live_tokens=live,
         stuck_states=len(machine.stuck),
-        bytes_held=sum(array.nbytes for array in arrays),
+        bytes_held=sum(array.nbytes for array in arrays) + sets.nbytes,
         method=method,
         find_lost=partial(find_lost, dfa, vocabulary, machine.char_state),
     )
@@ -161,6 +165,7 @@ def compile(
         distance=machine.distance,
         stuck=machine.stuck,
         report=report,
+        sets=sets,
     )
 
 

@@ -52,7 +52,7 @@ class Free:
         """``None``: nothing reads the bytes."""
         return None
 
-    @cached_property
+    @property
     def report(self) -> Report:
         """A report of nothing done: all figures are 0, and the kind is ``"free"``."""
         live = len(self.vocabulary)

@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, ByteMachine, Int32
 from explorer.tokens.report import Report
+from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
-
-UInt32 = NDArray[np.uint32]
 
 
 @runtime_checkable

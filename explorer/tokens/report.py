@@ -16,7 +16,7 @@ class Report:
     Args:
         milliseconds: Wall-clock milliseconds per stage, in the order of the pipeline:
             ``character_fsa``, ``vocabulary_trie`` (about 0 once the vocabulary has been used),
-            ``composition``, ``trimming``.
+            ``composition``, ``trimming``, ``packing``.
         character_states: States of the character FSA.
         byte_classes: Bytes that the character FSA tells apart.
         reached_states: Character states that some token sequence reaches.

@@ -1,14 +1,13 @@
 """The token DFA: the constraint as the language model meets it, one token at a time.
 
-A table of states × token classes, and the class of each token id. A state's mask is its row
-gathered through ``token_class``: about 0.05 ms for 131,072 ids, and the rows of
-visited states are kept. The vocabulary and the constraint stay with the machine, because a mask
-without them cannot be explained.
+A table of states × token classes, and the class of each token id. A state's mask is the union of
+the classes that its row allows (`explorer.tokens.class_words`): a few microseconds for 131,072 ids,
+and the masks of visited states are kept. The vocabulary and the constraint stay with the machine,
+because a mask without them cannot be explained.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,29 +21,19 @@ from explorer.arguments import file_path, instance, listed, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.errors import MissingDependency
-from explorer.jit import jit
 from explorer.tokens.assemble import Table
+from explorer.tokens.class_words import ClassWords, class_words
+from explorer.tokens.kept import Kept
 from explorer.tokens.lost import Lost
-from explorer.tokens.machine import UInt32
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, FREE, check_state
+from explorer.tokens.words import UInt32, pack, unpack
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import torch
 
     from explorer.tokens.device import DeviceMasks
-
-_ROW_BYTES_KEPT = 64_000_000
-
-
-@jit
-def _gather(row: Bool, token_class: Int32) -> Bool:
-    """``row[token_class]``, without numpy's detour over 64-bit indices."""
-    result = np.empty(token_class.shape[0], np.bool_)
-    for token in range(token_class.shape[0]):
-        result[token] = row[token_class[token]]
-    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +54,7 @@ class TokenDFA:
         distance: int32[num_states], the fewest tokens to the end of the text, EOS included.
         stuck: int32[n], character states that tokens reach and this vocabulary cannot finish.
         report: Times and sizes of the compilation.
+        sets: The ids of each class as masks take them; made from ``token_class`` if not given.
 
     Example:
         >>> import explorer
@@ -86,8 +76,9 @@ class TokenDFA:
     distance: Int32
     stuck: Int32
     report: Report
-    _rows: OrderedDict[int, Bool] = field(
-        default_factory=lambda: OrderedDict[int, Bool](), repr=False
+    sets: ClassWords | None = field(default=None, repr=False)
+    _masks: Kept[int, UInt32] = field(
+        default_factory=lambda: Kept[int, UInt32](), init=False, repr=False
     )
 
     @property
@@ -109,7 +100,7 @@ class TokenDFA:
     def nbytes(self) -> int:
         """Bytes held by the machine's arrays."""
         arrays = (self.table, self.token_class, self.char_state, self.accepting, self.distance)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in arrays) + self._sets.nbytes
 
     def _check_state(self, state: int) -> None:
         check_state(state, self.num_states)
@@ -137,22 +128,13 @@ class TokenDFA:
             state: A state or a sentinel. `DONE` allows only EOS, `FREE` every id, `DEAD` none.
 
         Returns:
-            bool[len(vocabulary)], read-only; kept for visited states.
+            bool[len(vocabulary)], read-only.
 
         Raises:
             ExplorerError: There is no such state.
         """
-        self._check_state(state)
-        row = self._rows.get(state)
-        if row is None:
-            if state == FREE:
-                row = np.ones(len(self.vocabulary), np.bool_)
-            else:
-                row = _gather(self.class_row(state), cast("Int32", self.token_class))
-            row.setflags(write=False)
-            while self._rows and (len(self._rows) + 1) * row.nbytes > _ROW_BYTES_KEPT:
-                self._rows.popitem(last=False)
-            self._rows[state] = row
+        row = unpack(self.mask(state), len(self.vocabulary))
+        row.setflags(write=False)
         return row
 
     @property
@@ -179,15 +161,22 @@ class TokenDFA:
         """The mask of a state as packed words; see `explorer.tokens.machine.TokenMachine`.
 
         Returns:
-            uint32[ceil(len(vocabulary) / 32)], read-only.
+            uint32[ceil(len(vocabulary) / 32)], read-only; kept for visited states.
 
         Raises:
             ExplorerError: There is no such state.
         """
-        bits = np.packbits(self.allowed(state), bitorder="little")
-        words = np.zeros((len(self.vocabulary) + 31) // 32, "<u4")
-        words.view(np.uint8)[: len(bits)] = bits
-        words.setflags(write=False)
+        self._check_state(state)
+        words = self._masks.get(state)
+        if words is None:
+            if state == FREE:
+                words = pack(np.ones(len(self.vocabulary), np.bool_))
+            elif state < 0:
+                words = self._sets.mask(np.where(self.class_row(state), DONE, DEAD).astype("i2"))
+            else:
+                words = self._sets.mask(self.table[state])
+            words.setflags(write=False)
+            self._masks.put(state, words, words.nbytes)
         return words
 
     def step(self, state: int, token: int) -> int | None:
@@ -241,6 +230,13 @@ class TokenDFA:
         """
         self._check_state(state)
         return bool(self.accepting[state]) if state >= 0 else state in (DONE, FREE)
+
+    @cached_property
+    def _sets(self) -> ClassWords:
+        if self.sets is not None:
+            return self.sets
+        live = int(np.count_nonzero(self.token_class))
+        return class_words(self.token_class, self.num_classes, live)
 
     @cached_property
     def tokens_of_class(self) -> tuple[Int32, ...]:
@@ -300,6 +296,12 @@ class TokenDFA:
 
         vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         return load(file_path("path", path), vocabulary)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return TokenDFA, (
+            self.constraint, self.vocabulary, self.table, self.token_class, self.char_state,
+            self.accepting, self.distance, self.stuck, self.report,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return (

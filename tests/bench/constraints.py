@@ -104,7 +104,7 @@ JSON_PATTERN: Final = optional_members(
 JSON_TEXT: Final = (
     '{"name": "Zoë \\"王\\"", "class": "Rogue", "life": 12, "mana": -3, "equipment": '
     '[{"name": "bow", "durability": 90, "quality": "Magic"}, {"name": "", "quality": "Unique"},'
-    ' {}] }'
+    " {}] }"
 )
 
 CASES: Final = (

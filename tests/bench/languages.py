@@ -40,7 +40,12 @@ def compare(case: Case, engines: Mapping[str, Engine], tokens: Tokens) -> dict[s
         name: engine.compile(case.pattern) for name, engine in engines.items()
     }
     first, *others = engines
-    counts = {"texts": len(case.accepted) + len(case.rejected), "masks": 0, "narrowed": 0, "aside": 0}
+    counts = {
+        "texts": len(case.accepted) + len(case.rejected),
+        "masks": 0,
+        "narrowed": 0,
+        "aside": 0,
+    }
     writers = (Greedy(tokens), Greedy(tokens, longest=1))
     for text in (*case.accepted, *case.rejected):
         for ids in (write(text) for write in writers):

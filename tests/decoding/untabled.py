@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, ByteMachine
-from explorer.tokens.machine import UInt32
 from explorer.tokens.report import Report
 from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from explorer.automata.machine import Bool, Int32
 from explorer.decoding.trace.masks import pack_classes
 from explorer.jit import jit
-from explorer.tokens.machine import UInt32
 from explorer.tokens.states import DEAD_CLASS, EOS_CLASS, NUM_FIXED_CLASSES
+from explorer.tokens.words import UInt32
 
 
 @jit
