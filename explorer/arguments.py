@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from operator import index
 from pathlib import Path
 from typing import TypeVar, cast
@@ -41,7 +42,10 @@ def wrong(
         >>> print(wrong("seed", "a", "a whole number"))
         seed is 'a' (str), not a whole number. Give seed as a whole number.
     """
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except Exception:  # An object of somebody's own may raise anything.
+        shown = object.__repr__(value)
     if len(shown) > _SHOWN:
         shown = f"{shown[: _SHOWN - 1]}…"
     kind = "" if value is None else f" ({type(value).__name__})"
@@ -99,7 +103,7 @@ def whole_number(
     """
     try:
         number = None if isinstance(value, bool) else index(cast("int", value))
-    except TypeError:
+    except Exception:  # Not only TypeError: an `__index__` of somebody's own may raise anything.
         number = None
     if number is None or (low is not None and number < low) or (high is not None and number > high):
         bounds = "" if low is None else f" from {low}"
@@ -152,7 +156,11 @@ def listed(
     """
     if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
         raise wrong(name, value, wanted, error=error)
-    return list(cast("Iterable[object]", value))
+    entries = cast("Iterable[object]", value)
+    try:
+        return list(entries)
+    except Exception as cause:  # An array without dimensions, or an iterator that fails on the way.
+        raise wrong(name, entries, wanted, error=error) from cause
 
 
 def file_path(name: str, value: object) -> Path:
@@ -163,5 +171,6 @@ def file_path(name: str, value: object) -> Path:
     """
     given = value
     if isinstance(value, os.PathLike):
-        given = os.fspath(cast("os.PathLike[str]", value))
+        with suppress(Exception):  # A path of somebody's own may raise anything.
+            given = os.fspath(cast("os.PathLike[str]", value))
     return Path(instance(name, given, str, "a path, or a str"))

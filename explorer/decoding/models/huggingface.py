@@ -26,11 +26,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.cache_utils import Cache, DynamicCache
+from transformers.initialization import no_init_weights
 from transformers.utils import logging
 
+from explorer.decoding.models.checkpoint import weights_in
 from explorer.decoding.models.key_values import KeyValues
+from explorer.decoding.models.misfits import Misfits
 from explorer.decoding.models.model import Prompt, Reading
 from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary
@@ -149,12 +152,12 @@ class HuggingFaceModel:
         with self._lock, torch.no_grad():
             if not self._takes_cache:
                 ids = self._tensor([tokens])
-                logits = self._model(input_ids=ids, use_cache=False, **self._last_only).logits
+                logits = self._forward(input_ids=ids, use_cache=False, **self._last_only).logits
                 note = f"This model keeps no key-values: {len(tokens)} tokens read again."
                 return Reading(logits[0, -1].float(), len(tokens), note)
             start = self._key_values.start(tokens)
             rest = self._tensor([tokens[start.length :]])
-            output = self._model(
+            output = self._forward(
                 input_ids=rest, past_key_values=start.cache, use_cache=True, **self._last_only
             )
             self._key_values.keep(tokens, start.cache, start.floor)
@@ -175,13 +178,28 @@ class HuggingFaceModel:
             raise ExplorerError("A batch of no prompts has no logits.", remedy="Give one or more.")
         self._check_length(prompts)
         return HuggingFaceBatch(
-            self._model,
+            self._forward,
             prompts,
             self._empty_cache() if self._takes_cache else None,
             takes_positions=self._takes_positions,
             last_only=self._last_only,
             check=self._check_longest,
+            device=self.device,
         )
+
+    def _forward(self, **inputs: Any) -> Any:
+        """The forward pass of the model itself."""
+        try:
+            return self._model(**inputs)
+        # A configuration may describe a model that can be built and not be run.
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0].rstrip(" .:") or type(error).__name__
+            raise ExplorerError(
+                f"The model {self._name!r} failed at reading {inputs['input_ids'].numel():,} "
+                f"tokens: {reason}.",
+                remedy="Check its config.json and the memory that is left; the cause is above.",
+                evidence={"model": self._name, "error": type(error).__name__},
+            ) from error
 
     def _empty_cache(self) -> Cache:
         return DynamicCache(config=self._model.config)
@@ -262,31 +280,32 @@ class HuggingFaceBatch:
     """Several texts that grow by one token each; made by `HuggingFaceModel.batch`.
 
     Args:
-        model: The model of transformers.
+        forward: The forward pass of the model.
         prompts: Ids of each row.
         cache: An empty dynamic cache; ``None`` for a model that takes none.
         takes_positions: Whether the model is told the place of each id, which padding shifts.
         last_only: How to ask for the last logits only.
         check: Refuses a text of too many tokens.
+        device: Where the ids go.
     """
 
     def __init__(
         self,
-        model: Any,
+        forward: Callable[..., Any],
         prompts: Sequence[Sequence[int]],
         cache: Cache | None,
         *,
         takes_positions: bool,
         last_only: dict[str, Any],
         check: Callable[[int], None],
+        device: torch.device,
     ) -> None:
         self._check = check
-        self._model = model
+        self._forward = forward
         self._cache = cache
         self._takes_positions = takes_positions
         self._last_only = last_only
         width = max(map(len, prompts))
-        device = model.device
         padded = [[0] * (width - len(row)) + list(row) for row in prompts]
         seen = [[0] * (width - len(row)) + [1] * len(row) for row in prompts]
         self._ids = torch.tensor(padded, dtype=torch.int64, device=device)
@@ -318,7 +337,7 @@ class HuggingFaceBatch:
         if self._cache is not None:
             more["past_key_values"] = self._cache
         with torch.no_grad():
-            output = self._model(
+            output = self._forward(
                 input_ids=ids,
                 attention_mask=self._seen,
                 use_cache=self._cache is not None,
@@ -350,6 +369,7 @@ def open_folder(
     device: torch.device,
     dtype: torch.dtype | None,
     trust_remote_code: bool,
+    strict: bool,
 ) -> HuggingFaceModel:
     """Load the model and the tokenizer of a folder. Weights are read from safetensors only.
 
@@ -359,24 +379,72 @@ def open_folder(
         device: Where to put it.
         dtype: Of the weights; ``None`` for that of the file.
         trust_remote_code: Whether code in the folder may be run.
+        strict: Whether weights that do not fit the configuration are an error; else the name
+            says that they do not.
+
+    Raises:
+        ExplorerError: Weights are missing, not expected, or of another shape.
     """
     common: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
     tokenizer: Any = AutoTokenizer.from_pretrained(folder, **common)
-    with _no_progress_bar():
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            folder, use_safetensors=True, dtype=dtype or "auto", **common
+    with _quiet():
+        # Code of somebody else need not bear being built without memory.
+        if strict and not trust_remote_code:
+            _check_size(AutoConfig.from_pretrained(folder, **common), folder, name)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder,
+            use_safetensors=True,
+            dtype=dtype or "auto",
+            output_loading_info=True,
+            # Reported like every other misfit, instead of as an error of its own.
+            ignore_mismatched_sizes=True,
+            **common,
         )
+    model, said = loaded
+    misfits = Misfits.of(said)
+    if misfits.any and strict:
+        raise misfits.error(folder, name)
+    if misfits.any:
+        name = f"{name} (strict=False: {misfits.counts})"
     return HuggingFaceModel(model.to(device).eval(), tokenizer, name)
 
 
+def _check_size(config: Any, folder: Path, name: str) -> None:
+    """Refuse a configuration of a much larger model before random weights fill the memory."""
+    if getattr(config, "quantization_config", None) is not None:
+        return  # Several weights may be packed into one number.
+    files = weights_in(folder)
+    layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", 0)
+    too_many = isinstance(layers, int) and layers > files.tensors
+    described = f"{layers:,} layers, and its files hold {files.tensors:,} tensors"
+    if not too_many:
+        with torch.device("meta"), no_init_weights():
+            empty: Any = AutoModelForCausalLM.from_config(config)
+        numbers = sum(weights.numel() for weights in empty.parameters())
+        too_many = numbers > 2 * files.numbers + 10**7
+        described = f"{numbers:,} weights, and its files hold {files.numbers:,}"
+    if too_many:
+        raise ExplorerError(
+            f"The weights of the model {name!r} in {folder} do not fit its config.json: that "
+            f"describes {described}.",
+            remedy="Fetch the model again, with the config.json that it was saved with.",
+            evidence={"layers": layers, "tensors": files.tensors, "numbers": files.numbers},
+        )
+
+
 @contextmanager
-def _no_progress_bar() -> Generator[None]:
-    """Keep the library from drawing in the reader's notebook; its own setting comes back after."""
-    shown = logging.is_progress_bar_enabled()
+def _quiet() -> Generator[None]:
+    """Keep the library from drawing in the reader's notebook and from telling what we tell.
+
+    Its own settings come back after.
+    """
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()
 

@@ -4,25 +4,29 @@
 looked up in the Hugging Face cache of this user first; only if it is not there is the hub asked,
 for the files that are read and no others.
 
-What is not trusted is not run: weights come from safetensors files only, because the older files
-are pickles, which execute what they hold; and code beside a model runs only where the caller says
-``trust_remote_code=True``.
+What is not trusted is not run: weights come from safetensors files of the model's folder only
+(`explorer.decoding.models.checkpoint`), and code beside a model runs only where the caller says
+``trust_remote_code=True``. Weights that do not fit the configuration are an error, because the
+library would replace them with random ones.
+
+A model is opened once per process, and one at a time (`explorer.decoding.models.opening`).
 
 Cost: the embedded model loads in less than a second after the imports of torch and transformers.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import torch
 
-from explorer.arguments import instance
+from explorer.arguments import flag, instance, wrong
+from explorer.decoding.models.checkpoint import check_weights, file_names
+from explorer.decoding.models.opening import Opening
 from explorer.decoding.models.tiny import FOLDER
 from explorer.errors import ExplorerError, MissingDependency
 from explorer.tokens.tensors import checked_device
@@ -34,12 +38,15 @@ TINY: Final = "tiny"
 """The name of the embedded model."""
 
 _TRY_TINY: Final = 'load_model("tiny") needs no files and no network.'
-_PICKLED: Final = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_NAME: Final = re.compile(r"(?=.{1,96}\Z)[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _WANTED: Final = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "*.tiktoken")
+_SHOWN: Final = 100
 _DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
 
 DType = Literal["auto", "float32", "bfloat16", "float16"]
+
+
+_OPENING: Final = Opening["HuggingFaceModel"]()
 
 
 def load_model(
@@ -48,8 +55,11 @@ def load_model(
     device: str | torch.device = "auto",
     dtype: DType | torch.dtype = "auto",
     trust_remote_code: bool = False,
+    strict: bool = True,
 ) -> HuggingFaceModel:
-    """Open a language model.
+    """Open a language model; one that is open already is given again.
+
+    May be called from any thread. An interrupt ends the waiting; nothing is left half open.
 
     Args:
         name: ``"tiny"``, a folder in the form of ``save_pretrained``, or a Hugging Face name such
@@ -59,61 +69,108 @@ def load_model(
             and what the file holds elsewhere. Logits are always float32.
         trust_remote_code: Whether code that comes with the model may be run. Only for a model
             whose authors you trust as you trust this machine's administrator.
+        strict: Whether weights that are missing, not expected or of another shape are an error.
+            With False the model runs with random weights in their place, and its name, which
+            traces keep, says so.
 
     Returns:
         The model, with `vocabulary`.
 
     Raises:
         ExplorerError: There is no such model (the message says what was looked for, and where),
-            it has no safetensors weights, its files do not fit together, or the device is not
-            there.
+            it has no safetensors weights in its folder, its weights do not fit its configuration,
+            its files do not fit together, or the device is not there.
         UnsupportedTokenizer: The bytes of its tokens cannot be known exactly.
         MissingDependency: transformers is not installed.
     """
+    if trust_remote_code is not True and trust_remote_code is not False:
+        raise wrong(
+            "trust_remote_code",
+            trust_remote_code,
+            "True or False",
+            remedy="True runs the Python code that comes with the model, on this machine and with "
+            "all that you may do here; leave it out, or give False, to run none.",
+        )
+    strict = flag("strict", strict)
     where = _device(device)
     kind = _dtype(dtype, where)
     folder, shown = _find(name, trust_remote_code)
-    _check_weights(folder, shown)
-    try:
-        from safetensors import SafetensorError
 
+    def open_it() -> HuggingFaceModel:
+        return _opened(folder, shown, where, kind, trust_remote_code, strict)
+
+    try:
+        key = (
+            folder.resolve(), _files(folder), shown, where, kind, trust_remote_code, strict,
+        )  # fmt: skip
+        check_weights(folder, shown, _make_it(folder))
+    except OSError as error:
+        raise _cannot_load(folder, shown, error) from error
+    return _OPENING.open(key, open_it, keep=shown == TINY)
+
+
+def _opened(
+    folder: Path,
+    shown: str,
+    device: torch.device,
+    dtype: torch.dtype | None,
+    trust_remote_code: bool,
+    strict: bool,
+) -> HuggingFaceModel:
+    try:
         from explorer.decoding.models.huggingface import open_folder
     except ImportError as error:
         raise _missing(error) from error
     try:
-        return open_folder(folder, shown, where, kind, trust_remote_code)
+        return open_folder(folder, shown, device, dtype, trust_remote_code, strict)
     except ExplorerError:
         raise
-    # The library raises errors of many kinds for a file that it cannot use.
-    except (
-        OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError,
-    ) as error:  # fmt: skip
-        reason = str(error).strip().split("\n")[0]
-        raise ExplorerError(
-            f"The model {shown!r} in {folder} cannot be loaded: {reason.rstrip(' .:')}.",
-            remedy=(
-                "Check that the folder holds the whole model and that this release of "
-                f"transformers knows its kind. {_TRY_TINY}"
-            ),
-            evidence={"name": shown, "folder": str(folder), "error": type(error).__name__},
-        ) from error
+    # The library raises errors of every kind for files that it cannot use: its own validation
+    # errors, failed assertions, a division by a number of heads that is 0.
+    except Exception as error:
+        raise _cannot_load(folder, shown, error) from error
+
+
+def _cannot_load(folder: Path, shown: str, error: Exception) -> ExplorerError:
+    kind = type(error).__name__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # "Validation error for 'x':" goes on in the next line.
+    reason = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]).rstrip(" .:")
+    # "3" or "'layers'" alone says nothing.
+    if not reason or isinstance(error, ArithmeticError | AssertionError | LookupError):
+        reason = f"{kind}: {reason}" if reason else kind
+    return ExplorerError(
+        f"The model {shown!r} in {folder} cannot be loaded: {reason}.",
+        remedy=(
+            "Check that the folder holds the whole model and that this release of "
+            f"transformers knows its kind. {_TRY_TINY}"
+        ),
+        evidence={"name": shown, "folder": str(folder), "error": kind},
+    )
+
+
+def _files(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
+    """What the files of a folder are at this moment, so that a changed model is another one."""
+    found: list[tuple[str, int, int, int]] = []
+    for path in folder.iterdir():
+        if path.is_file():
+            status = path.stat()
+            found.append((path.name, status.st_ino, status.st_size, status.st_mtime_ns))
+    return tuple(sorted(found))
 
 
 def _device(device: str | torch.device) -> torch.device:
-    if device == "auto":
+    if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return checked_device(device, or_auto=True)
 
 
 def _dtype(dtype: str | torch.dtype, device: torch.device) -> torch.dtype | None:
-    if isinstance(dtype, torch.dtype):
+    if isinstance(dtype, torch.dtype) and dtype.is_floating_point:
         return dtype
-    if dtype not in _DTYPES:
-        raise ExplorerError(
-            f"There is no dtype {dtype!r} for a model.",
-            remedy=f"Give one of {', '.join(map(repr, _DTYPES))}.",
-            evidence={"dtype": dtype},
-        )
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        remedy = f"Give one of {', '.join(map(repr, _DTYPES))}."
+        raise wrong("dtype", dtype, "a dtype of a model's weights", remedy=remedy)
     if dtype == "auto":
         return torch.float32 if device.type == "cpu" else None
     return cast(torch.dtype, getattr(torch, dtype))
@@ -121,26 +178,46 @@ def _dtype(dtype: str | torch.dtype, device: torch.device) -> torch.dtype | None
 
 def _find(name: str | os.PathLike[str], code: bool) -> tuple[Path, str]:
     """The folder of a model, and what to call it."""
-    given = os.fspath(name) if isinstance(name, os.PathLike) else name
-    given = instance("name", given, str, "the name or the folder of a model", remedy=_TRY_TINY)
+    given = _text_of(name)
     if given == TINY:
         return FOLDER, TINY
     folder = Path(given)
-    if given and folder.is_dir():
+    if given and _is_folder(folder):
         if not (folder / "config.json").is_file():
             raise ExplorerError(
-                f"The folder {folder} holds no config.json, so it is no model of transformers.",
+                f"The folder {folder} holds no config.json, so it is not a model of transformers.",
                 remedy=f"Give the folder that `save_pretrained` wrote. {_TRY_TINY}",
-                evidence={"folder": str(folder), "files": _some(folder)},
+                evidence={"folder": str(folder), "files": file_names(folder)},
             )
-        return folder, folder.name
+        return folder, folder.resolve().name
     if not _NAME.fullmatch(given):
         raise ExplorerError(
-            f"There is no folder {given!r}, and it is not the form of a Hugging Face name.",
+            f"There is no folder {_short(given)}, and it is not the form of a Hugging Face name.",
             remedy=f"Check the path, or give a name such as 'org/model'. {_TRY_TINY}",
             evidence={"name": given},
         )
     return _from_hub(given, code), given
+
+
+def _text_of(name: object) -> str:
+    """A name or a path as a text."""
+    given: object = name
+    if isinstance(name, os.PathLike):
+        # A path of somebody's own may raise anything; then it is shown as it is.
+        with suppress(Exception):
+            given = os.fspath(cast("os.PathLike[str]", name))
+    return instance("name", given, str, "the name or the folder of a model", remedy=_TRY_TINY)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # Too long for a path, or somewhere that may not be looked at.
+        return False
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _from_hub(name: str, code: bool) -> Path:
@@ -176,52 +253,11 @@ def _from_hub(name: str, code: bool) -> Path:
     )
 
 
-def _check_weights(folder: Path, shown: str) -> None:
-    """Refuse pickles and half-fetched models before anything is opened."""
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        try:
-            shards = cast(dict[str, Any], json.loads(index.read_bytes()))["weight_map"].values()
-            wanted = sorted({str(shard) for shard in shards})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ExplorerError(
-                f"{index} is not the index of a model's weights.",
-                remedy="Fetch the model again.",
-                evidence={"path": str(index)},
-            ) from error
-        lacking = [shard for shard in wanted if not (folder / shard).is_file()]
-        if lacking:
-            raise ExplorerError(
-                f"The model {shown!r} in {folder} lacks {len(lacking)} of {len(wanted)} files of "
-                f"weights, {lacking[0]} first.",
-                remedy="Fetch the model again: it may have broken off.",
-                evidence={"missing": tuple(lacking)},
-            )
-        return
-    if any(folder.glob("*.safetensors")):
-        return
-    pickled = sorted(path.name for path in folder.iterdir() if path.suffix in _PICKLED)
-    if pickled:
-        raise ExplorerError(
-            f"The model {shown!r} in {folder} has its weights only as {pickled[0]}, a pickle, "
-            f"which can run any code when it is opened.",
-            remedy="Use a model with safetensors weights, or convert it where you trust it.",
-            evidence={"files": tuple(pickled)},
-        )
-    raise ExplorerError(
-        f"The model {shown!r} has no weights: no *.safetensors file in {folder}.",
-        remedy=(
-            "Make it with `python -m tools.tiny.train`."
-            if folder == FOLDER
-            else f"Fetch the whole model. {_TRY_TINY}"
-        ),
-        evidence={"folder": str(folder), "files": _some(folder)},
-    )
-
-
-def _some(folder: Path) -> tuple[str, ...]:
-    names: Iterable[str] = (path.name for path in folder.iterdir())
-    return tuple(sorted(names)[:20])
+def _make_it(folder: Path) -> str:
+    """What to do where there are no weights."""
+    if folder == FOLDER:
+        return "Make it with `python -m tools.tiny.train`."
+    return f"Fetch the whole model. {_TRY_TINY}"
 
 
 def _missing(error: ImportError) -> MissingDependency:
