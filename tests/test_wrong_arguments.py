@@ -268,7 +268,7 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("name is 3 (int)", lambda g: g.load_model(3)),
     ("folder ''", lambda g: g.load_model("")),
     ("device is 3.5 (float)", lambda g: g.load_model("tiny", device=3.5)),
-    ("dtype 3", lambda g: g.load_model("tiny", dtype=3)),
+    ("dtype is 3", lambda g: g.load_model("tiny", dtype=3)),
 ]
 
 
