@@ -32,12 +32,12 @@ import numpy as np
 from explorer.analysis import Explanation
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import BudgetExceeded, ExplorerError, RegexError
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine, table_of
 from widgets import messages as ask
 from widgets.cursor import at_end
+from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.present import missing_arcs
-from widgets.figures.machines.token_dfa import Arcs
 from widgets.figures.packets import compress
 from widgets.figures.panels.mask import order_packet, rows_packet
 from widgets.figures.panels.why import more_packet, widening_packet
@@ -377,7 +377,7 @@ def _present(place: Place, message: ask.PresentArcs) -> Later:
 # --- questions about the machine and the line -----------------------------------------------------
 
 
-def _machine(place: Place) -> TokenDFA:
+def _machine(place: Place) -> TokenMachine:
     if place.session.dfa is None:
         raise ExplorerError("There is no constraint, so there is no machine to draw.")
     return place.session.dfa
@@ -401,9 +401,10 @@ def _draw(place: Place, message: ask.Draw) -> Later:
 
 
 def _arc(place: Place, message: ask.ArcClasses) -> Packet:
-    arcs = Arcs(_machine(place), message.form)
-    leads = arcs.classes(arcs.members.get(message.source, ()))
-    return {"classes": sorted(leads.get(message.target, []))}
+    machine = _machine(place)
+    ids = arcs_of(machine, message.form).tokens(message.source, message.target)
+    table = table_of(machine)
+    return {"classes": (ids if table is None else np.unique(table.token_class[ids])).tolist()}
 
 
 def _words(place: Place, message: ask.TokenTexts) -> Later:

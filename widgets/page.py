@@ -21,25 +21,24 @@ from torch import Tensor
 from explorer.analysis import Explanation, explain_all, machine_traps, session_traps
 from explorer.analysis.explaining.step import explain_trace
 from explorer.analysis.session import Session
-from explorer.automata.source import Regex
 from explorer.decoding.sampling.measure import measure
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
-from explorer.tokens.failing import run
 from explorer.tokens.states import DONE
 from widgets.cursor import whole_trace
+from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.labels import token_text
-from widgets.figures.drawing.layout import Layout, lay_out
-from widgets.figures.machines.ahead import ahead
+from widgets.figures.drawing.layout import lay_out
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.machines.drawn import draw_at, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.stages import stage_figures
 from widgets.figures.machines.walk import walk_packet
 from widgets.figures.packets import (
     class_packet,
-    drawn_states,
     machine_packet,
+    pattern_of,
     vocabulary_packet,
 )
 from widgets.figures.panels.distribution import reason_at
@@ -142,10 +141,7 @@ class PageData:
 
     def pattern(self) -> str:
         """The constraint as it is written out; empty if there is none."""
-        if self.dfa is None:
-            return ""
-        source = self.dfa.constraint.source
-        return source.pattern if isinstance(source, Regex) else str(source)
+        return pattern_of(self.dfa)
 
     def around(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Packet:
         """What is drawn anew at a position: T_V for the tokens that matter, and large machines.
@@ -159,12 +155,9 @@ class PageData:
         inner, place = self._detokenizing(tuple(tokens))
         figures, layouts = {"detokenizing_fst": inner}, {"detokenizing_fst": place}
         if self.dfa is not None and not self.whole:
-            machine = self.dfa.constraint.dfa
-            states = run(machine, machine.start, trace.positions[k].data).tolist()
-            stops = [position.char_state for position in trace.positions[: k + 1]]
-            near, places = ahead(self.dfa, states, stops)
-            figures |= near
-            layouts |= places
+            near = draw_at(self.dfa, trace, k)
+            figures |= near.figures
+            layouts |= near.layouts
         return {
             "key": f"{k if len(figures) > 1 else ''}:{','.join(map(str, tokens))}",
             "machines": {name: _lean(found.to_dict()) for name, found in figures.items()},
@@ -216,7 +209,7 @@ class PageData:
     @property
     def whole(self) -> bool:
         """Whether the machines are drawn whole."""
-        return self.dfa is not None and drawn_states(self.dfa) <= 300
+        return self.dfa is not None and drawn_whole(self.dfa)
 
     def position(self, trace: Trace, k: int) -> Packet:
         """Everything the page shows of a position.
@@ -263,7 +256,6 @@ class PageData:
             "generation": generation,
             "strip": strip,
             "model": self.lm is not None,
-            "states": [position.char_state for position in trace.positions],
             "history": self._history(trace),
         }
 
@@ -320,9 +312,9 @@ class PageData:
         """
         if self.dfa is None:
             data = self.vocabulary.tokens[token] if token < len(self.vocabulary) else None
-            return {"token": token, "bytes": list(data or b""), "path": [], "failed_at": None}
+            return {"token": token, "bytes": list(data or b""), "lit": {}, "failed_at": None}
         position = trace.positions[k]
-        return walk_packet(self.dfa, position.state, token, text=position.data, explanation=False)
+        return walk_packet(self.dfa, position.state, token)
 
     def explanation(
         self, session: Session, trace: Trace, k: int, token: int, *, hints: bool = False

@@ -114,7 +114,7 @@ def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
 class _Characters:
     """Follows a byte machine by whole characters, an interval of bytes at a time."""
 
-    def __init__(self, steps: Sequence[list[Interval]]) -> None:
+    def __init__(self, steps: Sequence[list[Interval]] | Mapping[int, list[Interval]]) -> None:
         self.steps = steps
         self.known: dict[tuple[int, int], list[Piece]] = {}
 
@@ -185,6 +185,20 @@ def character_arcs(
             result[state] = characters.from_state(state)
             queue += [target for _, _, target in result[state]]
     return result
+
+
+def character_pieces(steps: Mapping[int, list[Interval]], state: int) -> list[Piece]:
+    """Where each character leads from one state, as code point ranges in order.
+
+    Args:
+        steps: The byte intervals of each state; only those that a character passes are asked.
+        state: A state between characters.
+
+    Example:
+        >>> character_pieces({0: [(97, 99, 1)]}, 0)
+        [(97, 99, 1)]
+    """
+    return _Characters(steps).from_state(state)
 
 
 def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:

@@ -10,7 +10,7 @@ import json
 import threading
 from typing import Any, cast
 
-from widgets.figures.changes import changed
+from tests.widgets.patched import changed
 from widgets.views.compare import Compare
 from widgets.views.view import View
 

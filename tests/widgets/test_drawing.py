@@ -41,7 +41,7 @@ def test_the_byte_form_has_every_state() -> None:
 def test_a_large_machine_is_drawn_whole_when_asked_for() -> None:
     made = large("[a-z]{320}")
     machine = ask(made, "machine")["machine"]
-    assert machine["states"] == {"characters": 321, "tokens": 321, "whole": False}
+    assert machine["states"] == {"characters": 321, "tokens": 321, "whole": False, "known": True}
     drawing = ask(made, "draw", form="characters")["drawing"]
     assert len(drawing["machines"]["character_fsa"]["nodes"]) == 321
     token = drawing["machines"]["token_dfa"]

@@ -22,8 +22,9 @@ from widgets import kinds
 from widgets.cursor import MOST_LINES, Cursor
 from widgets.dialogue import error_packet
 from widgets.editing import written
-from widgets.figures import packets
-from widgets.figures.drawing.layout import Layout, lay_out
+from widgets.figures import snapshot as snapshots
+from widgets.figures.drawing.frame import Layout
+from widgets.figures.drawing.layout import lay_out
 from widgets.figures.machines import drawn as drawn_once
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.machine_figure import MachineFigure
@@ -74,7 +75,7 @@ def test_stepping_moves_the_traits(page: Page) -> None:
     assert made.position["k"] == 0
     page.ask("step")
     assert made.position["k"] == made.line["index"] == 1
-    assert made.line["states"] == [0, 3]
+    assert made.position["lit"]["characters"]["now"] == ["c3", "q3", "t"]
     page.ask("take", token=FOOD)
     assert made.session.ids == (FOO, FOOD)
     page.ask("jump", k=1)
@@ -283,7 +284,7 @@ def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.Monke
         laid.extend(figures)
         return lay_out(figures)
 
-    for module in (packets, drawn_once):
+    for module in (snapshots, drawn_once):
         monkeypatch.setattr(module, "lay_out", counted)
     root = ElementTree.fromstring(made.snapshot().svg)
     assert laid == ["detokenizing_fst"]
@@ -291,8 +292,8 @@ def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.Monke
     heights = [float(node.get("height", "0")) for node in root if node.tag.endswith("svg")]
     assert len(heights) == 3 and heights[0] < 60 < heights[2]
     # The arc that the step took is drawn.
-    path = [position.state for position in reversed(made.trace.positions)]
-    figures, layouts = packets.drawn_figures(dfa, sources=path)
+    drawn_here = drawn_once.draw_at(dfa, made.trace, len(made.trace))
+    figures, layouts = drawn_here.figures, drawn_here.layouts
     taken = f"q{here}-q{made.session.position.char_state}"
     assert taken in {edge.id for edge in figures["token_dfa"].edges}
     assert taken in layouts["token_dfa"].edges

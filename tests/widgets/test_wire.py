@@ -14,8 +14,8 @@ from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from tests.browser.wide import wide
 from tests.widgets.page import Page
+from tests.widgets.patched import changed
 from widgets.cursor import Cursor
-from widgets.figures.changes import changed
 from widgets.page import PageData
 from widgets.toy import PATTERN, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
@@ -105,7 +105,7 @@ def test_a_change_that_is_damaged_would_be_seen(
     def forgetful(before: object, step: dict[str, Any]) -> object:
         found = applied(before, step)
         if isinstance(found, dict) and found.get("length"):
-            found = {**found, "states": found["states"][:-1]}
+            found = {**found, "length": found["length"] - 1}
         return found
 
     monkeypatch.setattr("tests.widgets.page.changed", forgetful)

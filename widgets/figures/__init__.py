@@ -1,18 +1,14 @@
-"""Figures: pure functions from machines and traces to data, DOT and SVG; no widget is imported.
+"""Figures: pure functions from machines and traces to data and SVG; no widget is imported.
 
 In reading order:
 
-`labels`              characters, bytes and tokens as short, harmless text
-`machine_figure`      a machine as nodes and edges with words
-`character_fsa`, `detokenizing_figure`, `token_dfa`, `stages`
-                      the machines of the pipeline as figures
-`dot`, `geometry`, `layout`, `ahead`
-                      where they go: Graphviz for places, curves of our own, a strip where too large
-`position`, `walk`, `strip`, `distribution`, `reasons`, `mask`, `over_time`
-                      what is shown of a step, a token, a run
-`packets`             what travels to a page
-`snapshot`, `plotly_figure`
-                      a static picture of one position, an interactive one of a run
+`drawing`             labels, places, curves: what every drawing is made of
+`machines`            the machines of the pipeline as nodes and edges, and what is lit in them
+`panels`              what is shown beside them: tokens, probabilities, reasons, the mask
+`position`            what is told of a step
+`packets`             what travels to a page once
+`changes`             what travels of a long line: only what changed
+`snapshot`            a static picture of one position
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def change(before: object, after: object) -> Change:
         before, after: Plain values for JSON.
 
     Returns:
-        What `changed` makes ``after`` of, given ``before``.
+        What `patched`, on the page, makes ``after`` of, given ``before``.
 
     Example:
         >>> change({"k": 1, "ids": [7, 8]}, {"k": 2, "ids": [7, 8, 9]})
@@ -83,33 +83,3 @@ def _of_lists(before: list[object], after: list[object]) -> Change:
         if inside:
             return {"@": places}
     return {"<": same, ">": after[same:]}
-
-
-def changed(before: object, step: Change) -> object:
-    """A value after a change; the value itself is left as it is.
-
-    Args:
-        before: What `change` was given first.
-        step: What it said.
-
-    Example:
-        >>> changed({"k": 1, "ids": [7, 8]}, {"~": {"ids": {"<": 1, ">": [9]}}, "-": ["k"]})
-        {'ids': [7, 9]}
-    """
-    if "=" in step:
-        return step["="]
-    if "<" in step:
-        return [*cast("list[object]", before)[: step["<"]], *step[">"]]
-    if "@" in step:
-        made = list(cast("list[object]", before))
-        for place, inner in step["@"].items():
-            made[int(place)] = changed(made[int(place)], inner)
-        return made
-    if not step:
-        return before
-    entries = dict(cast("Mapping[str, object]", before))
-    for key in step.get("-", ()):
-        del entries[key]
-    for key, inner in step.get("~", {}).items():
-        entries[key] = changed(entries.get(key), inner)
-    return entries

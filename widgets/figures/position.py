@@ -2,8 +2,9 @@
 
 Position k is after k tokens and holds the distribution from which token k + 1 is drawn. The mask
 is a bit per token class; the tokens themselves, and the class of each, went to the page once
-(`widgets.figures.packets`). The path is the character states byte by byte; of a long text the
-last `PATH_BYTES`, because all packets together would otherwise grow with the square of the text.
+(`widgets.figures.packets`). What the path lights is names of nodes and arcs
+(`widgets.figures.machines.lit`); of a long text the end of the path, because all packets together
+would otherwise grow with the square of the text.
 
 Cost: well under a millisecond with a warm machine, besides the verdicts of the bars.
 """
@@ -16,32 +17,28 @@ from typing import Final
 from explorer.analysis.characters.display import split_tail
 from explorer.analysis.places.positions import Position as Place
 from explorer.analysis.places.positions import positions_of
-from explorer.automata.machine import NO_ARC
 from explorer.automata.source import Regex
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
-from explorer.tokens.failing import run
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine, table_of
 from widgets.figures.machines.character_fsa import expects
+from widgets.figures.machines.lit import path_packet
 from widgets.figures.panels.distribution import BARS, bars, table_text
 from widgets.figures.panels.mask import pack_bits
-
-PATH_BYTES: Final = 256
-"""How many character states of the path a packet holds at most."""
 
 SPANS: Final = 64
 """How many places of the pattern are marked at most."""
 
 
 def position_packet(
-    trace: Trace, k: int, dfa: TokenDFA | None = None, bars_shown: int = BARS
+    trace: Trace, k: int, machine: TokenMachine | None = None, bars_shown: int = BARS
 ) -> dict[str, object]:
     """Everything a page shows of one position.
 
     Args:
         trace: The record.
         k: A position, 0 to ``len(trace)``.
-        dfa: The token DFA of the trace; without it there are no reasons and no path.
+        machine: The token machine of the trace; without it there are no reasons and no path.
         bars_shown: How many bars.
 
     Returns:
@@ -51,7 +48,6 @@ def position_packet(
     position = trace.positions[k]
     step = trace.steps[k] if k < len(trace.steps) else None
     found = position.distribution
-    path, path_from = _path(dfa, position.data)
     taken: dict[str, object] | None = None
     if step is not None:
         taken = {
@@ -65,17 +61,15 @@ def position_packet(
     return {
         "k": k,
         "state": position.state,
-        "char_state": position.char_state,
-        "path": path,
-        "path_from": path_from,
-        "row": "" if trace.masks is None else pack_bits(trace.row(k)),
+        "lit": {} if machine is None else path_packet(trace, k, machine),
+        "row": _row(trace, k, machine),
         "allowed": position.num_allowed,
         "width": trace.tokens.size,
         "z": None if found is None else _number(found.z),
         "entropy_before": None if found is None else _number(found.entropy_before),
         "entropy_after": None if found is None else _number(found.entropy_after),
         "kl": None if found is None else _number(found.kl),
-        "top": [bar.to_dict() for bar in bars(trace, k, dfa, bars_shown)],
+        "top": [bar.to_dict() for bar in bars(trace, k, machine, bars_shown)],
         "taken": taken,
         "rank": None if step is None else step.rank,
         "forced": position.forced,
@@ -90,18 +84,19 @@ def position_packet(
             "mask": round(found.timing.mask, 3),
             "sampling": round(found.timing.sampling, 3),
         },
-        "expects": "" if dfa is None else expected_words(dfa, position.char_state),
-        "spans": [] if dfa is None else [list(span) for span in live_spans(dfa, position.data)],
+        "expects": "" if machine is None else expected_words(machine, position.state),
+        "spans": []
+        if machine is None
+        else [list(span) for span in live_spans(machine, position.data)],
     }
 
 
-def _path(dfa: TokenDFA | None, data: bytes) -> tuple[list[int], int]:
-    if dfa is None:
-        return [], 0
-    machine = dfa.constraint.dfa
-    states = run(machine, machine.start, data).tolist()
-    skipped = max(0, len(states) - PATH_BYTES)
-    return states[skipped:], skipped
+def _row(trace: Trace, k: int, machine: TokenMachine | None) -> str:
+    """The mask: a bit per token class, or per id where the machine has no classes."""
+    if trace.masks is None:
+        return ""
+    known = machine is None or table_of(machine) is not None
+    return pack_bits(trace.row(k) if known else trace.allowed(k))
 
 
 def _probability(log_prob: float | None) -> float | None:
@@ -113,16 +108,16 @@ def _number(value: float) -> float | None:
     return float(f"{value:.5g}") if math.isfinite(value) else None
 
 
-def expected_words(dfa: TokenDFA, char_state: int) -> str:
-    """What a character state expects, in words; empty for a sentinel."""
-    return "" if char_state == NO_ARC else expects(dfa, char_state)
+def expected_words(machine: TokenMachine, state: int) -> str:
+    """What a token state expects, in words; empty for a sentinel."""
+    return "" if state < 0 else expects(machine, machine.byte_state(state))
 
 
-def live_spans(dfa: TokenDFA, data: bytes) -> tuple[tuple[int, int], ...]:
+def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...]:
     """The places of the pattern that read what comes next.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine.
         data: The text so far, in bytes.
 
     Returns:
@@ -135,7 +130,7 @@ def live_spans(dfa: TokenDFA, data: bytes) -> tuple[tuple[int, int], ...]:
         >>> live_spans(explorer.compile(explorer.regex("(foo)+d"), vocab), b"foo")
         ((1, 2), (6, 7))
     """
-    source = dfa.constraint.source
+    source = None if machine.constraint is None else machine.constraint.source
     if not isinstance(source, Regex):
         return ()
     text = split_tail(data)[0]

@@ -24,7 +24,7 @@ function drawMachine(figure, layout, form) {
       s("path.m-" + name, { d: "M0,0.6 L8,4 L0,7.4 z" }));
   const lines = s("g"), labels = s("g.words"), circles = s("g");
   const svg = s("svg", { role: "img" }, s("title", {}, figure.caption || ""),
-    s("defs", {}, ["g", "past", "go"].map(arrow)), lines, circles, labels);
+    s("defs", {}, ["g", "past", "go", "ko"].map(arrow)), lines, circles, labels);
   const arcs = new Map(), between = new Map(), nodes = new Map(), own = new Set();
   const graph = { id, svg, arcs, between, nodes, layout, figure, form, own, top: Infinity, bottom: -Infinity };
   graph.add = (edges, places) => {
@@ -39,7 +39,7 @@ function drawMachine(figure, layout, form) {
       text.append(s("title", {}, edge.title || edge.label));
       lines.append(g);
       labels.append(text);
-      arcs.set(edge.id, { ...edge, g, text, line, words: [...text.querySelectorAll("tspan")], state: "" });
+      arcs.set(edge.id, { ...edge, g, text, line, words: [...text.querySelectorAll("tspan")], other: null, state: "" });
       between.set(edge.source + ">" + edge.target, edge);
     }
   };
@@ -80,6 +80,23 @@ function drawMachine(figure, layout, form) {
   for (const { x, y } of layout.returns || []) circles.append(s("g.n.back", {}, s("title", {}, "back to the root"), s("circle", { cx: x, cy: y, r: 4 })));
   return graph;
 }
+
+/** Say on a lit arc which token is meant. One that its label writes out is set in bold; of an arc of
+ * many tokens the label names the one that was taken: "202 +156", not "100 +156". */
+function relabel(arc, words) {
+  const label = (all) => all.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word));
+  const named = arc.words.filter(({ textContent }) => words.includes(textContent.split(" : ")[0]));
+  const other = words.length && !named.length && arc.target !== "t" && arc.tokens ? words[words.length - 1] : null;
+  if (other !== arc.other) {
+    const text = other === null ? arc.label : clipped(other) + (arc.count > 1 ? ` +${count(arc.count - 1)}` : "");
+    arc.text.replaceChildren(...label(text), arc.text.querySelector("title"));
+    arc.words = [...arc.text.querySelectorAll("tspan")];
+    arc.other = other;
+  }
+  for (const word of arc.words) word.style.fontWeight = named.length && !named.includes(word) ? "400" : "";
+}
+
+const clipped = (text) => (text.length > 12 ? text.slice(0, 11) + "…" : text);
 
 /** A strip that shows all of a wide machine and which part of it is in view. A picture of the scroll
  * bar, so nothing is lost without it. */

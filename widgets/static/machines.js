@@ -472,19 +472,18 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         const go = set.go.has(id) || set.open.has(id);
         const past = !go && set.pastArcs.has(id);
         const words = set.words.get(id) || [];
-        const state = (go ? "go" : past ? "past" : "g") + (set.open.has(id) ? " open" : "") + (arc.words.length > 1 ? words.join(" ") : "");
+        const ko = set.koArcs.has(id);
+        const state = (go ? "go" : past ? "past" : "g") + (set.open.has(id) ? " open" : "") + (ko ? " ko" : "") + words.join(" ");
         if (state !== arc.state) {
           arc.state = state;
           arc.g.classList.toggle("go", go);
           arc.g.classList.toggle("open", set.open.has(id));
+          arc.g.classList.toggle("ko", ko);
           arc.g.classList.toggle("past", past);
           arc.text.classList.toggle("lit", go || past);
-          // A word that stands for several tokens is no token's own: then all of the label is bold.
-          // One that is not written out is among the rest, "+3".
-          const own = arc.words.filter(({ textContent }) => words.includes(textContent.split(" : ")[0]));
-          const meant = own.length || !words.length ? own : arc.words.filter(({ textContent }) => /^\+\d/.test(textContent));
-          for (const word of arc.words) word.style.fontWeight = meant.length && !meant.includes(word) ? "400" : "";
-          arc.line.setAttribute("marker-end", `url(#${graph.id}-${go ? "go" : past ? "past" : "g"})`);
+          arc.text.classList.toggle("ko", ko);
+          relabel(arc, go || past ? words : []);
+          arc.line.setAttribute("marker-end", `url(#${graph.id}-${ko ? "ko" : go ? "go" : past ? "past" : "g"})`);
         }
         const row = !table.hidden && table.querySelector(`[data-row="${CSS.escape(id)}"]`);
         if (!row) continue;

@@ -238,8 +238,9 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   model.on("comm:close", ui.lost);
 
   const useMachine = async (packet) => {
-    const raw = await ui.during(unpack(packet.token_class));
-    ui.machine = { ...packet, classOf: packet.bits === 32 ? new Uint32Array(raw) : new Uint16Array(raw) };
+    // A machine without token classes: each token is one.
+    const raw = packet.token_class ? await ui.during(unpack(packet.token_class)) : null;
+    ui.machine = { ...packet, classOf: !raw ? Uint32Array.from({ length: packet.num_classes }, (_, i) => i) : packet.bits === 32 ? new Uint32Array(raw) : new Uint16Array(raw) };
     ui.changed();
   };
   const readMachine = async () => {

@@ -96,8 +96,8 @@ class Machines(View):
     Example:
         >>> machines = Machines()
         >>> _ = machines.cursor.step()
-        >>> machines.line["states"], machines.position["path"]
-        ([0, 3], [0, 1, 2, 3])
+        >>> machines.position["lit"]["characters"]["now"]
+        ['c3', 'q3', 't']
     """
 
     _esm = bundle.module("machines")

@@ -7,7 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widgets.figures.changes import change, changed
+from tests.widgets.patched import changed
+from widgets.figures.changes import change
 
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from(["", "a", "=", "<"])

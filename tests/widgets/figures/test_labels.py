@@ -10,9 +10,10 @@ import pytest
 import explorer
 from explorer.decoding.models.load import load_model
 from widgets import kinds
+from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.geometry import Placed, Routed, label_width
 from widgets.figures.drawing.labels import tokens_label
-from widgets.figures.drawing.layout import Layout, lay_out
+from widgets.figures.drawing.layout import lay_out
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.machine_figure import MachineFigure

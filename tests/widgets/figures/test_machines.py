@@ -15,12 +15,14 @@ from explorer.errors import ExplorerError
 from explorer.tokens.failing import run
 from explorer.tokens.states import DONE
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
-from widgets.figures.machines.character_fsa import character_figure, character_view
+from widgets.figures.machines.arcs import arcs_of
+from widgets.figures.machines.character_fsa import character_figure
+from widgets.figures.machines.character_view import character_view
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
+from widgets.figures.machines.drawn import draw_whole, drawn_whole
 from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node, check_size
 from widgets.figures.machines.stages import stage_figures
-from widgets.figures.machines.token_dfa import state_edges, token_figure
-from widgets.figures.packets import machine_figures
+from widgets.figures.machines.token_dfa import token_figure
 
 BYTES = [bytes([b]) for b in range(256)]
 
@@ -103,7 +105,7 @@ def test_edges_out_of_a_state_sum_to_what_it_allows(pattern: str, tokens: list[b
     dfa = explorer.compile(explorer.regex(pattern), vocabulary)
     figure = token_figure(dfa)
     for state in range(min(dfa.num_states, 12)):
-        edges = state_edges(dfa, state)
+        edges = arcs_of(dfa).edges([state])
         assert sum(edge.count for edge in edges) == int(dfa.allowed(state).sum())
         for edge in edges:
             assert edge.num_groups >= len(edge.groups) >= 1
@@ -130,15 +132,20 @@ def test_the_character_form_reads_what_the_machine_reads(pattern: str, character
         assert all((f"c{state}", f"c{target}") in drawn for target in read)
 
 
-def test_states_in_a_character_are_dots_and_many_are_one() -> None:
+def test_the_bytes_of_a_character_are_folded_into_its_arc_and_drawn_once() -> None:
     vocabulary = explorer.Vocabulary.from_bytes(BYTES, eos_ids=[256])
-    few = explorer.compile(explorer.regex("ä+x"), vocabulary)
-    assert [node.kind for node in character_figure(few).nodes].count("dot") == 1
-    assert all(edge.label != "" for edge in character_figure(few).edges)
+    few = explorer.compile(explorer.regex("é+x"), vocabulary)
+    assert arcs(character_figure(few)) == {
+        ("c0", "é", "c2"),
+        ("c2", "é", "c2"),
+        ("c2", "x", "c3"),
+    }
+    # A token can end in the middle: the token DFA has that state.
+    assert [node.kind for node in token_figure(few).nodes].count("dot") == 1
     many = explorer.compile(explorer.regex(r"\w+"), vocabulary)
-    figure = character_figure(many)
-    assert [node.id for node in figure.nodes if node.kind == "dot"] == ["cmid"]
-    assert figure.node_of(f"c{min(character_view(many).dots)}") == "cmid"
+    figure = token_figure(many)
+    assert [node.id for node in figure.nodes if node.kind == "dot"] == ["qmid"]
+    assert figure.node_of(f"q{min(character_view(many).dots)}") == "qmid"
     assert len(character_figure(many, "bytes").nodes) == many.constraint.dfa.num_states
 
 
@@ -231,20 +238,13 @@ def test_two_thousand_states_are_refused_with_the_count() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
     dfa = explorer.compile(explorer.regex("a{2500}"), vocabulary)
     with pytest.raises(ExplorerError, match="2,501"):
-        machine_figures(dfa, [0], whole=True)
-    assert set(machine_figures(dfa, [0])) == {"detokenizing_fst"}
+        draw_whole(dfa)
+    assert not drawn_whole(dfa)
 
 
 def test_a_figure_without_ends_is_refused() -> None:
     with pytest.raises(ExplorerError, match="without ends"):
         MachineFigure("stage", "", True, (Node("s0", "0"),), (Edge("s0", "s1", "", "", 0),))
-
-
-def test_the_table_holds_every_edge() -> None:
-    figure = token_figure(toy_dfa())
-    rows = figure.to_rows()
-    assert len(rows) == len(figure.edges)
-    assert ("3", "4", "1 token: food", 1) in rows
 
 
 def test_figures_load_no_notebook_library() -> None:
@@ -264,7 +264,7 @@ def test_where_not_all_arcs_are_drawn_those_asked_for_are() -> None:
     figure = token_figure(dfa, sources=[last])
     assert not figure.complete and figure.caption.startswith("400 of 1,342 arcs")
     drawn = {edge.id for edge in figure.edges}
-    assert {edge.id for edge in state_edges(dfa, last)} <= drawn
-    assert not {edge.id for edge in state_edges(dfa, last)} <= {
+    assert {edge.id for edge in arcs_of(dfa).edges([last])} <= drawn
+    assert not {edge.id for edge in arcs_of(dfa).edges([last])} <= {
         edge.id for edge in token_figure(dfa).edges
     }

@@ -17,12 +17,12 @@ import explorer
 from tests.widgets.figures.cases import TOY_PROBABILITIES, hash_session, toy_dfa, toy_session
 from widgets.figures.drawing.labels import markup, ranges_label
 from widgets.figures.drawing.layout import lay_out
-from widgets.figures.drawing.svg import machine_svg
+from widgets.figures.drawing.svg import document, machine
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure, relevant_tokens
-from widgets.figures.machines.lit import lit
+from widgets.figures.machines.lit import lit_path
 from widgets.figures.machines.token_dfa import token_figure
-from widgets.figures.machines.walk import walk_packet
+from widgets.figures.machines.walk import Walk, walk, walk_packet
 from widgets.figures.packets import (
     class_packet,
     decompress,
@@ -62,8 +62,15 @@ def size(value: object) -> int:
 def test_the_toy_position_is_the_design_s() -> None:
     session = toy_session()
     packet = plain(position_packet(session.trace, 1, session.dfa))
-    assert (packet["k"], packet["state"], packet["char_state"]) == (1, 2, 3)
-    assert packet["path"] == [0, 1, 2, 3]
+    assert (packet["k"], packet["state"]) == (1, 2)
+    assert packet["lit"] == {
+        "characters": {
+            "nodes": ["c0", "c1", "c2", "c3", "q0", "q3"],
+            "edges": ["c0-c1", "c1-c2", "c2-c3", "q0-q3"],
+            "now": ["c3", "q3", "t"],
+            "tokens": {"q0-q3": ["foo"]},
+        }
+    }
     assert (packet["allowed"], packet["width"]) == (3, 6)
     assert packet["z"] == pytest.approx(0.64)
     assert packet["entropy_before"] == pytest.approx(
@@ -97,7 +104,7 @@ def test_n_tokens_have_n_plus_one_positions_and_the_last_has_none_taken() -> Non
     trace = toy_session().trace
     last = plain(position_packet(trace, len(trace.steps), toy_dfa()))
     assert last["taken"] is None and last["finished"] and last["z"] is None and last["top"] == []
-    assert last["char_state"] == -1 and last["expects"] == ""
+    assert last["expects"] == "" and "done" in last["lit"]["characters"]["now"]
 
 
 CONSTRAINTS = st.sampled_from(["(foo)+d", '"[^"]*"', "(ä|日本)+x|é", r"\w*!", "[a-z]{1,3}"])
@@ -124,38 +131,34 @@ def test_every_lit_edge_exists(pattern: str, extra: list[bytes], data: st.DataOb
     edges_t = {edge.id for edge in detokenizing_figure(vocabulary, [token]).edges}
     for form, figure in forms.items():
         edges_c = {edge.id for edge in figure.edges}
-        walk = plain(walk_packet(dfa, state, token, form=form))  # pyright: ignore[reportArgumentType]
-        for k, step in enumerate(walk["path"]):
-            assert step["edge_t"] in edges_t
-            assert step["edge_c"] is None or step["edge_c"] in edges_c
-            if form == "bytes" and k != walk["failed_at"]:
-                assert step["edge_c"] == f"c{step['from']}-c{step['to']}"
-        assert (walk["edge_q"] is not None) == (dfa.step(state, token) is not None)
-        assert walk["edge_q"] is None or walk["edge_q"] in edges_q
-        assert (walk["reason"] is None) == walk["allowed"]
-        assert walk["explanation"]["allowed"] == walk["allowed"]
+        found = walk(dfa, state, token, "bytes" if form == "bytes" else "characters")
+        for k, step in enumerate(found.steps):
+            assert step.edges[0] in edges_t and set(step.edges[1:]) <= edges_c
+            if form == "bytes" and k != found.failed_at:
+                assert len(step.edges) == 2
+        assert (found.arc is not None) == (dfa.step(state, token) is not None)
+        if form == "characters":
+            assert found.arc is None or found.arc in edges_q
+        packet = plain(walk_packet(dfa, state, token))
+        assert packet["lit"].get(form, packet["lit"]["characters"]) == plain(found.to_dict())
+        assert packet["allowed"] == (found.arc is not None)
 
 
 def test_slow_motion_lights_the_still() -> None:
+    """The design's picture: after ``foo``, two bytes into ``food``."""
     session = toy_session()
     dfa = toy_dfa()
-    found = lit(session.trace, 1, dfa, token=4, written=2)
+    path = lit_path(session.trace, 1, dfa)
+    found: Walk = walk(dfa, session.trace.positions[1].state, 4)
+    assert path.edges == ("c0-c1", "c1-c2", "c2-c3", "q0-q3")
+    assert path.now == ("c3", "q3", "t")
+    two = found.steps[:2]
+    assert [step.edges for step in two] == [("t-t66", "c3-c1"), ("t66-t666f", "c1-c2")]
+    assert two[-1].nodes == ("t666f", "c2")
+    assert (found.arc, found.target, found.stopped) == ("q3-q4", "q4", None)
     figures = (character_figure(dfa), detokenizing_figure(dfa.vocabulary, range(5)))
     known = {n.id for figure in (*figures, token_figure(dfa)) for n in figure.nodes}
-    assert set(found.nodes) <= known
-    assert {n for n, mark in found.nodes.items() if mark == "now"} == {"c2", "t666f", "q3"}
-    assert {e for e, mark in found.edges.items() if mark == "go"} == {
-        "c3-c1",
-        "c1-c2",
-        "t-t66",
-        "t66-t666f",
-        "q3-q4",
-    }
-    assert {e for e, mark in found.edges.items() if mark == "past"} == {
-        "c0-c1",
-        "c2-c3",
-        "q0-q3",
-    }
+    assert {*path.nodes, *(node for step in found.steps for node in step.nodes)} <= known
 
 
 @given(st.text())
@@ -199,7 +202,8 @@ def test_hostile_tokens_in_every_machine() -> None:
     }
     layouts = lay_out(figures)
     for name, figure in figures.items():
-        root = ElementTree.fromstring(machine_svg(figure, layouts[name]))
+        drawing = machine(figure, layouts[name])
+        root = ElementTree.fromstring(document(100, 100, figure.caption, [drawing]))
         assert {item.tag.split("}")[-1] for item in root.iter()} <= {
             "svg", "title", "rect", "text", "tspan", "path", "polygon", "circle", "g",
         }  # fmt: skip
@@ -229,10 +233,7 @@ def test_orders_are_permutations() -> None:
 
 def test_the_strip_marks_how_each_token_came_about() -> None:
     session = toy_session()
-    other = session.fork()
-    other.jump(1)
-    other.step("f")
-    packet = plain(strip_packet(session.trace, session.vocabulary, [other]))
+    packet = plain(strip_packet(session.trace, session.vocabulary))
     assert [token["text"] for token in packet["tokens"]] == ["foo", "food", "EOS"]
     assert [token.get("by", "sampler") for token in packet["tokens"]] == ["user", "user", "sampler"]
     assert ["forced" in token for token in packet["tokens"]] == [False, False, True]
@@ -240,8 +241,6 @@ def test_the_strip_marks_how_each_token_came_about() -> None:
     assert set(packet["tokens"][0]) <= {"id", "text", "surprisal", "by", "intervention"}
     assert all(value is not False for token in packet["tokens"] for value in token.values())
     assert packet["tokens"][0]["surprisal"] == pytest.approx(-math.log2(0.34), abs=1e-3)
-    assert packet["forks"][0]["from"] == 1
-    assert [token["text"] for token in packet["forks"][0]["tokens"]] == ["f"]
 
 
 def test_over_time_has_a_value_per_position() -> None:
@@ -279,11 +278,11 @@ def test_relevant_tokens_hold_the_taken_one_and_those_asked_for() -> None:
 
 
 def test_a_machine_packet_is_json_and_complete() -> None:
-    packet = plain(machine_packet(toy_dfa(), range(5), key="k"))
-    assert set(packet["machines"]) == {"character_fsa", "detokenizing_fst", "token_dfa"}
-    for name, machine in packet["machines"].items():
+    packet = plain(machine_packet(toy_dfa(), "k"))
+    assert set(packet["machines"]) == {"character_fsa", "token_dfa"}
+    for name, figure in packet["machines"].items():
         places = packet["layouts"][name]
-        assert {edge["id"] for edge in machine["edges"]} == set(places["edges"])
+        assert {edge["id"] for edge in figure["edges"]} == set(places["edges"])
     assert packet["pattern"] == "(foo)+d"
 
 
@@ -296,8 +295,8 @@ def test_sizes_at_131_072_tokens(tekken_131k: explorer.Vocabulary) -> None:
     texts = cast("dict[str, list[str]]", decompress(str(vocabulary["data"])))
     assert len(texts["text"]) == len(tekken_131k)
     assert size(class_packet(dfa)) <= 64_000
-    machine = machine_packet(dfa, relevant_tokens(trace, 2))
-    assert size(machine) <= 200_000
+    drawn = machine_packet(dfa)
+    assert size(drawn) <= 200_000
     for k in range(len(trace.positions)):
         assert size(position_packet(trace, k, dfa)) <= 64_000
     # A thousand steps of this kind stay within 5 MB.
@@ -308,7 +307,9 @@ def test_sizes_at_131_072_tokens(tekken_131k: explorer.Vocabulary) -> None:
 
 def test_the_path_of_a_long_text_is_cut() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b"a" * 50], eos_ids=[1])
-    session = hash_session(vocabulary, "a*b?", 30)
-    packet = position_packet(session.trace, len(session.trace.steps), session.dfa)
-    path = cast("list[int]", packet["path"])
-    assert len(path) <= 256 and packet["path_from"] == len(session.trace.data) + 1 - len(path)
+    session = hash_session(vocabulary, "a*b?", 0)
+    for _ in range(30):
+        session.step(0)
+    packet = plain(position_packet(session.trace, len(session.trace.steps), session.dfa))
+    assert len(session.trace.data) > 1_000
+    assert len(packet["lit"]["characters"]["nodes"]) <= 256 + 2

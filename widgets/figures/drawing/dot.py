@@ -3,8 +3,7 @@
 DOT is written with the `graphviz` package. Layout runs in a subprocess with a timeout: `dot`
 where it is installed, else the pygraphviz wheel, which has Graphviz inside (in this process it
 would hold the interpreter's lock). Only positions are asked for, of nodes named ``n0``, ``n1``,
-…: no token text ever reaches Graphviz on the way to a drawing. `to_dot` writes the whole figure,
-for users; its labels are escaped.
+…: no token text ever reaches Graphviz.
 
 Past `FAST` nodes the search for few crossings is cut short: 300 nodes take a fifth of the time.
 """
@@ -19,8 +18,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 import graphviz  # pyright: ignore[reportMissingTypeStubs] - It has none.
-
-from widgets.figures.machines.machine_figure import MachineFigure
 
 Engine = Literal["dot", "pygraphviz", "own"]
 
@@ -53,29 +50,6 @@ def engines() -> tuple[Engine, ...]:
     if find_spec("pygraphviz"):
         found.append("pygraphviz")
     return (*found, "own")
-
-
-def to_dot(figure: MachineFigure) -> str:
-    """A figure as DOT text, for Graphviz by hand.
-
-    Args:
-        figure: Any machine.
-
-    Example:
-        >>> from explorer.vocabulary import Vocabulary
-        >>> from widgets.figures.machines.detokenizing_figure import detokenizing_figure
-        >>> vocab = Vocabulary.from_bytes([b"ab"], eos_ids=[1])
-        >>> print(to_dot(detokenizing_figure(vocab, [0])).splitlines()[-2].strip())
-        t61 -> t [label="ab : b"]
-    """
-    graph = _digraph(name=figure.name, graph_attr={"rankdir": "LR"})
-    for node in figure.nodes:
-        shape = "doublecircle" if node.accepting else "circle"
-        style = "dashed" if node.kind == "ghost" else "solid"
-        graph.node(node.id, graphviz.escape(node.label), shape=shape, style=style)
-    for edge in figure.edges:
-        graph.edge(edge.source, edge.target, label=graphviz.escape(edge.label))
-    return str(graph.source)
 
 
 def positions(

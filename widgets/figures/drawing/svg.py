@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
-from widgets.figures.drawing.geometry import RADIUS, Placed, Routed
+from widgets.figures.drawing.frame import Layout
+from widgets.figures.drawing.geometry import Placed, Routed
 from widgets.figures.drawing.labels import markup
-from widgets.figures.drawing.layout import Layout
 from widgets.figures.drawing.palette import (
     INK,
     MONO,
@@ -379,15 +379,3 @@ def document(width: float, height: float, title: str, parts: Iterable[str]) -> s
         f"<title>{markup(title)}</title>"
         f"{box(0, 0, width, height, fill=PAPER)}{''.join(parts)}</svg>"
     )
-
-
-def machine_svg(
-    figure: MachineFigure,
-    layout: Layout,
-    nodes: Mapping[str, Mark] | None = None,
-    edges: Mapping[str, Mark] | None = None,
-) -> str:
-    """One machine as a picture of its own; see `machine`."""
-    title = f"{figure.name.replace('_', ' ')}: {figure.caption}"
-    height = max(layout.height, 2 * RADIUS)
-    return document(layout.width, height, title, [machine(figure, layout, nodes, edges)])

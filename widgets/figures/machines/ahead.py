@@ -17,12 +17,15 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
+from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.geometry import DOT_RADIUS, RADIUS, Placed
-from widgets.figures.drawing.layout import Layout, finish
-from widgets.figures.machines.character_fsa import CharacterView, character_figure, character_view
-from widgets.figures.machines.machine_figure import Edge, MachineFigure
-from widgets.figures.machines.token_dfa import Arcs, token_figure
+from widgets.figures.drawing.layout import finish
+from widgets.figures.machines.arcs import Arcs, arcs_of
+from widgets.figures.machines.character_fsa import character_figure
+from widgets.figures.machines.character_view import CharacterView, character_view
+from widgets.figures.machines.machine_figure import Edge, MachineFigure, base
+from widgets.figures.machines.token_dfa import token_figure
 
 PATH_STATES: Final = 12
 """How many different states of the path are on the strip."""
@@ -35,61 +38,60 @@ ROW: Final = 60.0
 
 
 def ahead(
-    dfa: TokenDFA, path: Sequence[int], stops: Sequence[int] = (), shown: int = PATH_STATES
+    machine: TokenMachine,
+    path: Sequence[int],
+    stops: Sequence[int] = (),
+    shown: int = PATH_STATES,
 ) -> tuple[dict[str, MachineFigure], dict[str, Layout]]:
     """The two machines with the same states, near where we are.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine.
         path: The character states byte by byte, the present one last; at least one.
-        stops: Those of them where a token ended, the start and the present one included, in order.
+        stops: The token states along it, the start and the present one included, in order.
         shown: How many different states of the path to show.
 
     Returns:
         Figures and layouts, both by the names ``character_fsa`` and ``token_dfa``.
     """
-    view = character_view(dfa)
-    named = [state for state in path if state in view.arcs or state in view.dots]
+    view = character_view(machine, path)
+    arcs = arcs_of(machine)
+    present = [state for state in stops[-1:] if state >= 0]
+    counted: dict[int, int] = {}
+    for name, count in arcs.sizes(arcs.name(present[0])).items() if present else ():
+        if name not in ("done", "qmid"):
+            char = int(base(name)[1:])
+            counted[char] = counted.get(char, 0) + count
+    next_tokens = sorted(counted, key=lambda char: (-counted[char], char))[:AHEAD]
+    if not view.whole:  # To follow the arcs may have met states.
+        view = character_view(machine, [*path, *next_tokens])
+    named = [state for state in path if view.between(state) or state in view.dots]
     # In the order in which the path first came to them; a loop comes back to a place it has.
     order = list(dict.fromkeys(named))
     recent = set(list(dict.fromkeys(reversed(named)))[:shown])
     kept = [state for state in order if state in recent]
-    here = named[-1] if named else dfa.constraint.dfa.start
+    here = named[-1] if named else path[-1]
     if not kept:
         kept = [here]
     next_characters = dict.fromkeys(
         [target for _, _, target in view.arcs.get(here, ())]
-        + ([t for _, _, t in view.steps[here]] if here not in view.arcs else [])
+        + ([t for _, _, t in view.steps.get(here, ())] if not view.between(here) else [])
     )
-    token_state = {char: q for q, char in enumerate(dfa.char_state.tolist())}
-    next_tokens: list[int] = []
-    state = token_state.get(here)
-    if state is not None:
-        counted: dict[int, int] = {}
-        sizes = [len(ids) for ids in dfa.tokens_of_class]
-        for class_, target in enumerate(dfa.table[state].tolist()):
-            if target >= 0:
-                char = int(dfa.char_state[target])
-                counted[char] = counted.get(char, 0) + sizes[class_]
-        next_tokens = sorted(counted, key=lambda char: (-counted[char], char))[:AHEAD]
     column = [
         target
         for target in dict.fromkeys([*list(next_characters)[:AHEAD], *next_tokens])
-        if target not in recent and (target in view.arcs or target in view.dots)
+        if target not in recent and (view.between(target) or target in view.dots)
     ]
     states = [*kept, *column]
-    present = [] if state is None else [state]
-    tokens = token_figure(dfa, only=states, sources=present, most=0)
+    tokens = token_figure(machine, only=states, sources=present, most=0, met=stops_met(stops))
     figures = {
-        "character_fsa": character_figure(dfa, only=states),
-        "token_dfa": replace(
-            tokens, edges=(*tokens.edges, *_taken(dfa, tokens, token_state, stops))
-        ),
+        "character_fsa": character_figure(machine, only=states),
+        "token_dfa": replace(tokens, edges=(*tokens.edges, *_taken(arcs, tokens, stops))),
     }
     first = order.index(kept[0]) if kept[0] in order else 0
     places: dict[str, Placed] = {}
     for k, state in enumerate(kept):
-        radius = RADIUS if state in view.arcs else DOT_RADIUS
+        radius = RADIUS if view.between(state) else DOT_RADIUS
         places[str(state)] = Placed((first + k) * STEP, 0.0, radius)
     levels = _levels(view, here, column)
     begin = (first + len(kept)) * STEP
@@ -97,14 +99,26 @@ def ahead(
         begin += STEP / 2  # Arcs that fan out need room for their words.
     for depth, level in enumerate(levels):
         for k, state in enumerate(level):
-            radius = RADIUS if state in view.arcs else DOT_RADIUS
+            radius = RADIUS if view.between(state) else DOT_RADIUS
             y = (k - (len(level) - 1) / 2) * ROW
             places[str(state)] = Placed(begin + depth * STEP, y, radius)
     layouts: dict[str, Layout] = {}
     for name, figure in figures.items():
-        drawn = {node.id: places[node.id[1:]] for node in figure.nodes if node.id[1:] in places}
+        drawn = {node.id: beside(node.id, places) for node in figure.nodes if node.kind != "done"}
         layouts[name] = finish(figure, drawn, "own")
     return figures, layouts
+
+
+def stops_met(stops: Sequence[int]) -> list[int]:
+    """The token states of a path that have arcs."""
+    return [state for state in stops if state >= 0]
+
+
+def beside(name: str, places: Mapping[str, Placed]) -> Placed:
+    """The place of a node: that of its character state, or a little below for a further one."""
+    stem, _, number = name.partition("~")
+    place = places[stem[1:]]
+    return place if not number else Placed(place.x, place.y + ROW * int(number), place.r)
 
 
 def _levels(view: CharacterView, here: int, column: Sequence[int]) -> list[list[int]]:
@@ -125,17 +139,14 @@ def _levels(view: CharacterView, here: int, column: Sequence[int]) -> list[list[
     return [level for level in levels if level]
 
 
-def _taken(
-    dfa: TokenDFA, figure: MachineFigure, token_state: Mapping[int, int], stops: Sequence[int]
-) -> list[Edge]:
+def _taken(arcs: Arcs, figure: MachineFigure, stops: Sequence[int]) -> list[Edge]:
     """The arcs of the token DFA that the path took between nodes of a figure, without its own."""
-    arcs = Arcs(dfa)
     known = {edge.id for edge in figure.edges}
     drawn = {node.id for node in figure.nodes}
     found: list[Edge] = []
-    for before, after in pairwise(token_state[s] for s in stops if s in token_state):
-        source, target = arcs.names[before], arcs.names[after]
-        if {source, target} <= drawn and f"{source}-{target}" not in known:
+    for before, after in pairwise(stops):
+        source, target = arcs.name(before), arcs.name(after)
+        if before >= 0 and {source, target} <= drawn and f"{source}-{target}" not in known:
             known.add(f"{source}-{target}")
             found += arcs.edges([before], [target])
     return found

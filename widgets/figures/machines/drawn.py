@@ -1,8 +1,11 @@
-"""The two machines with the same states, drawn whole: figures and layouts, worked out once.
+"""The machines drawn: figures and layouts, what no position changes worked out once.
 
-A page asks for them with the constraint, once more when the form changes, and the arcs of the
-present state (`widgets.figures.machines.present`) are drawn onto the very same places. So they are
-kept as long as their token DFA is.
+A page asks for the two machines with the same states with the constraint, once more when the form
+changes, and the arcs of the present state (`widgets.figures.machines.present`) are drawn onto the
+very same places. So they are kept as long as their token machine is.
+
+A machine that is not a table has more arcs with every step. Its states keep their places all the
+same if the machine over bytes is finite; only the arcs of the token DFA are drawn anew.
 
 Cost: see `widgets.figures.drawing.layout`; the second time none.
 """
@@ -10,13 +13,20 @@ Cost: see `widgets.figures.drawing.layout`; the second time none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
-from explorer.tokens.token_dfa import TokenDFA
-from widgets.figures.drawing.layout import Layout, lay_out
-from widgets.figures.machines.character_fsa import Form, character_figure, character_view
+from explorer.automata.machine import Dfa
+from explorer.decoding.trace.trace import Trace
+from explorer.tokens.machine import TokenMachine, table_of
+from widgets.figures.drawing.columns import Places, place
+from widgets.figures.drawing.frame import Layout
+from widgets.figures.drawing.layout import lay_out
+from widgets.figures.machines.ahead import ahead
+from widgets.figures.machines.character_fsa import character_figure
+from widgets.figures.machines.character_view import Form, character_view, states_along
 from widgets.figures.machines.machine_figure import MachineFigure, check_size
+from widgets.figures.machines.present import missing_arcs
 from widgets.figures.machines.token_dfa import token_figure
 
 
@@ -32,27 +42,30 @@ class Drawn:
     layouts: Mapping[str, Layout]
 
 
-_drawn: WeakKeyDictionary[TokenDFA, dict[Form, Drawn]] = WeakKeyDictionary()
+_drawn: WeakKeyDictionary[TokenMachine, dict[Form, Drawn]] = WeakKeyDictionary()
 
 
-def drawn_states(dfa: TokenDFA, form: Form = "characters") -> int:
+def drawn_states(machine: TokenMachine, form: Form = "characters") -> int:
     """How many nodes the character FSA has when it is drawn whole.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine.
         form: In the byte form the states in the middle of a character all count.
     """
-    view = character_view(dfa)
-    if form == "bytes":
-        return len(view.steps)
-    return len(view.arcs) + (1 if view.collapsed else len(view.dots))
+    view = character_view(machine)
+    return len(view.steps if form == "bytes" else view.arcs)
 
 
-def draw_whole(dfa: TokenDFA, form: Form = "characters") -> Drawn:
+def drawn_whole(machine: TokenMachine) -> bool:
+    """Whether the machines are drawn whole without being asked, once for all positions."""
+    return table_of(machine) is not None and check_size(drawn_states(machine))
+
+
+def draw_whole(machine: TokenMachine, form: Form = "characters") -> Drawn:
     """The two machines drawn whole.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine.
         form: How the character FSA is drawn.
 
     Raises:
@@ -66,12 +79,58 @@ def draw_whole(dfa: TokenDFA, form: Form = "characters") -> Drawn:
         >>> sorted(found.layouts), draw_whole(dfa) is found
         (['character_fsa', 'token_dfa'], True)
     """
-    known = _drawn.setdefault(dfa, {})
-    if form not in known:
-        check_size(drawn_states(dfa, form), whole=True)
+    known = _drawn.setdefault(machine, {})
+    if form not in known or table_of(machine) is None:
+        check_size(drawn_states(machine, form), whole=True)
         figures = {
-            "character_fsa": character_figure(dfa, form),
-            "token_dfa": token_figure(dfa, form=form),
+            "character_fsa": character_figure(machine, form),
+            "token_dfa": token_figure(machine, form=form),
         }
         known[form] = Drawn(figures, lay_out(figures, whole=True))
     return known[form]
+
+
+def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "characters") -> Drawn:
+    """The two machines at a position: whole where that is readable, else what is near.
+
+    Args:
+        machine: The token machine.
+        trace: The record.
+        k: A position.
+        form: How the character FSA is drawn, where it is drawn whole.
+    """
+    states = [position.state for position in trace.positions[: k + 1]]
+    if drawn_whole(machine):
+        drawn = draw_whole(machine, form)
+        token, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
+        if token.complete:
+            return drawn
+        more = missing_arcs(machine, token, layout, states, form)
+        token = replace(token, edges=(*token.edges, *more.edges))
+        layout = replace(layout, edges={**layout.edges, **more.places})
+        return Drawn({**drawn.figures, "token_dfa": token}, {**drawn.layouts, "token_dfa": layout})
+    byte_machine = machine.byte_machine
+    if byte_machine is None:
+        return Drawn({}, {})
+    if isinstance(byte_machine, Dfa) and check_size(drawn_states(machine, form)):
+        met = sorted({position.state for position in trace.positions if position.state >= 0})
+        token = token_figure(machine, met=met, form=form)
+        return _at_known_places(machine, token, form)
+    path = states_along(byte_machine, byte_machine.start, trace.positions[k].data)
+    return Drawn(*ahead(machine, path, states))
+
+
+_places: WeakKeyDictionary[TokenMachine, dict[Form, tuple[MachineFigure, Places]]] = (
+    WeakKeyDictionary()
+)
+
+
+def _at_known_places(machine: TokenMachine, token: MachineFigure, form: Form) -> Drawn:
+    """The machines of a token machine that is not a table: its states stay where they are."""
+    known = _places.setdefault(machine, {})
+    if form not in known:
+        character = character_figure(machine, form)
+        known[form] = (character, place(character, token))
+    character, places = known[form]
+    figures = {"character_fsa": character, "token_dfa": token}
+    return Drawn(figures, lay_out(figures, places=places))

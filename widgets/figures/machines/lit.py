@@ -1,7 +1,10 @@
-"""What is lit at a position: the path so far, where we are, and what the next token would take.
+"""What is lit at a position: the path so far, where we are, and what a token would take.
 
 A step only changes these names; places stay. The path is blue and now is amber, in all three
-machines at once.
+machines at once. This is the one place where it is worked out: the page lights the names that it
+is sent (``static/lit.js``), and a picture without a page uses them itself.
+
+Cost: the bytes of the text and the last `ARCS_OF` tokens.
 """
 
 from __future__ import annotations
@@ -9,17 +12,109 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, cast
+from typing import Final, Literal
 
 from explorer.automata.machine import NO_ARC
 from explorer.decoding.trace.trace import Trace
-from explorer.tokens.failing import run
-from explorer.tokens.states import DONE
-from explorer.tokens.token_dfa import TokenDFA
-from widgets.figures.machines.character_fsa import Form, character_view
-from widgets.figures.machines.walk import character_edges, walk_packet
+from explorer.tokens.machine import TokenMachine
+from widgets.figures.drawing.labels import token_text
+from widgets.figures.machines.arcs import node_of
+from widgets.figures.machines.character_view import (
+    Form,
+    character_edges,
+    character_view,
+    states_along,
+)
+from widgets.figures.machines.walk import walk
 
 Mark = Literal["past", "now", "go"]
+
+ARCS_OF: Final = 256
+"""Of so many tokens the arcs are lit, the last ones; and of as many bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LitPath:
+    """What the path so far lights, in one of the two forms of the character FSA.
+
+    Args:
+        nodes: What was passed, by name.
+        edges: What was taken.
+        now: Where we are: one node of each machine.
+        tokens: For each arc of the token DFA that was taken, the tokens that took it, in words.
+    """
+
+    nodes: tuple[str, ...]
+    edges: tuple[str, ...]
+    now: tuple[str, ...]
+    tokens: Mapping[str, tuple[str, ...]]
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values for JSON."""
+        return {
+            "nodes": list(self.nodes),
+            "edges": list(self.edges),
+            "now": list(self.now),
+            "tokens": {arc: list(words) for arc, words in self.tokens.items()},
+        }
+
+
+def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characters") -> LitPath:
+    """What the path to a position lights.
+
+    Args:
+        trace: The record.
+        k: A position.
+        machine: The token machine.
+        form: How the character FSA is drawn.
+    """
+    position = trace.positions[k]
+    byte_machine = machine.byte_machine
+    if byte_machine is None:
+        return LitPath((), (), ("t",), {})
+    states = states_along(byte_machine, byte_machine.start, position.data)
+    first = max(0, len(states) - ARCS_OF - 1)
+    states, data = states[first:], position.data[first:]
+    view = character_view(machine, states)
+    shown = [s for s in states if s != NO_ARC and (form == "bytes" or view.between(s))]
+    nodes = dict.fromkeys(f"c{state}" for state in shown)
+    edges = dict.fromkeys(
+        edge for edge in character_edges(view, states, data, form) if edge is not None
+    )
+    tokens: dict[str, dict[str, None]] = {}
+    begin = max(0, k - ARCS_OF)
+    line = [node_of(machine, p.state, form) for p in trace.positions[begin : k + 1]]
+    nodes.update(dict.fromkeys(line))
+    for step, (one, two) in zip(trace.steps[begin:k], pairwise(line), strict=False):
+        arc = f"{one}-{two}"
+        edges[arc] = None
+        tokens.setdefault(arc, {})[token_text(machine.vocabulary, step.token)] = None
+    now = [f"c{shown[-1]}"] if shown else []
+    return LitPath(
+        tuple(nodes),
+        tuple(edges),
+        (*now, line[-1], "t"),
+        {arc: tuple(words) for arc, words in tokens.items()},
+    )
+
+
+def path_packet(trace: Trace, k: int, machine: TokenMachine) -> dict[str, object]:
+    """What the path lights as the page reads it, in both forms where they differ.
+
+    Args:
+        trace: The record.
+        k: A position.
+        machine: The token machine.
+
+    Returns:
+        Plain values for JSON: ``characters`` and perhaps ``bytes``.
+    """
+    found = lit_path(trace, k, machine)
+    by_byte = lit_path(trace, k, machine, "bytes")
+    packet: dict[str, object] = {"characters": found.to_dict()}
+    if by_byte != found:
+        packet["bytes"] = by_byte.to_dict()
+    return packet
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,75 +129,34 @@ class Lit:
     edges: Mapping[str, Mark]
 
 
-def lit(
-    trace: Trace,
-    k: int,
-    dfa: TokenDFA,
-    *,
-    token: int | None = None,
-    written: int | None = None,
-    form: Form = "characters",
-) -> Lit:
-    """What is lit at a position.
+def lit(trace: Trace, k: int, machine: TokenMachine, token: int | None = None) -> Lit:
+    """What is lit at a position, for a picture without a page.
 
     Args:
         trace: The record.
         k: A position.
-        dfa: The token DFA.
-        token: A token that is taken next, hovered or asked about; it need not be allowed.
-        written: How many of its bytes are written (slow motion); default all.
-        form: How the character FSA is drawn.
+        machine: The token machine.
+        token: The token that is taken next.
+
+    Example:
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> from explorer.decoding.stepping.session import Session
+        >>> session = Session(ToyModel(), toy_constraint())
+        >>> _ = session.step(2)
+        >>> found = lit(session.trace, 1, session.dfa, 4)
+        >>> found.edges["c2-c3"], found.edges["q3-q4"], found.nodes["q3"]
+        ('past', 'go', 'now')
     """
-    view = character_view(dfa)
-    machine = dfa.constraint.dfa
-    nodes: dict[str, Mark] = {}
-    edges: dict[str, Mark] = {}
+    path = lit_path(trace, k, machine)
+    nodes: dict[str, Mark] = dict.fromkeys(path.nodes, "past")
+    edges: dict[str, Mark] = dict.fromkeys(path.edges, "past")
     position = trace.positions[k]
-    states = run(machine, machine.start, position.data).tolist()
-    for state in states:
-        nodes[f"c{_drawn(dfa, state, form)}"] = "past"
-    for edge in character_edges(dfa, states, form):
-        if edge is not None:
-            edges[edge] = "past"
-    line = [p.char_state for p in trace.positions[: k + 1]]
-    named = [f"q{view.node(s)}" if s != NO_ARC else "done" for s in line]
-    for name in named:
-        nodes[name] = "past"
-    for one, two in pairwise(named):
-        edges[f"{one}-{two}"] = "past"
-    nodes["t"] = "past"
-    here = states[-1]
-    if position.state != DONE:
-        nodes[named[-1]] = "now"
-    if token is None or position.state < 0:
-        nodes[f"c{_drawn(dfa, here, form)}"] = "now" if position.state != DONE else "past"
-        nodes["t"] = "now"
-        return Lit(nodes, edges)
-    walk = walk_packet(dfa, position.state, token, form=form, explanation=False)
-    path = cast("list[dict[str, object]]", walk["path"])
-    shown = path if written is None else path[:written]
-    for step in shown:
-        if step["to"] == NO_ARC:
-            break
-        here = cast(int, step["to"])
-        nodes[f"c{_drawn(dfa, here, form)}"] = "past"
-        if step["edge_c"] is not None:
-            edges[str(step["edge_c"])] = "go"
-    inside = "t"
-    for step in shown:
-        edges[str(step["edge_t"])] = "go"
-        inside = str(step["edge_t"]).split("-")[1]
-        nodes.setdefault(inside, "past")
-    if written is not None:
-        nodes[f"c{_drawn(dfa, here, form)}"] = "now"
-        nodes[inside] = "now"
-    else:
-        nodes[f"c{_drawn(dfa, states[-1], form)}"] = "now"
-        nodes["t"] = "now"
-    if walk["edge_q"] is not None:
-        edges[str(walk["edge_q"])] = "go"
+    if token is not None and position.state >= 0:
+        found = walk(machine, position.state, token)
+        for step in found.steps:
+            nodes.update(dict.fromkeys(step.nodes, "past"))
+            edges.update(dict.fromkeys(step.edges, "go"))
+        if found.arc is not None:
+            edges[found.arc] = "go"
+    nodes.update(dict.fromkeys(path.now, "past" if position.finished else "now"))
     return Lit(nodes, edges)
-
-
-def _drawn(dfa: TokenDFA, state: int, form: Form) -> str:
-    return str(state) if form == "bytes" else character_view(dfa).node(state)

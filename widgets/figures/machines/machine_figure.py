@@ -191,8 +191,7 @@ class MachineFigure:
     def to_dict(self) -> dict[str, object]:
         """As plain values for JSON, as the page reads them.
 
-        With more than `GROUPED` edges they come without their token classes; those of one state are
-        `widgets.figures.machines.token_dfa.state_edges`.
+        With more than `GROUPED` edges they come without their token classes.
         """
         groups = len(self.edges) <= GROUPED
         return {
@@ -204,16 +203,15 @@ class MachineFigure:
             "alias": dict(self.alias),
         }
 
-    def to_rows(self) -> list[tuple[str, str, str, int]]:
-        """The machine as a table: source, target, what is on the edge, how many.
 
-        What a keyboard or a screen reader walks in place of the drawing.
-        """
-        labels = {node.id: node.label or node.title for node in self.nodes}
-        return [
-            (labels[edge.source], labels[edge.target], edge.title or edge.label, edge.count)
-            for edge in self.edges
-        ]
+def base(name: str) -> str:
+    """The name of a node without what tells it from others of the same character state.
+
+    Example:
+        >>> base("q7"), base("q7~1")
+        ('q7', 'q7')
+    """
+    return name.partition("~")[0]
 
 
 def check_size(count: int, *, whole: bool = False) -> bool:

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
+from widgets.figures.drawing.frame import MARGIN, Layout
 from widgets.figures.drawing.geometry import Routed, Wire
-from widgets.figures.drawing.layout import MARGIN, Layout
 from widgets.figures.drawing.routing import Router
-from widgets.figures.machines.character_fsa import Form
+from widgets.figures.machines.arcs import arcs_of
+from widgets.figures.machines.character_view import Form
 from widgets.figures.machines.machine_figure import Edge, MachineFigure
-from widgets.figures.machines.token_dfa import Arcs
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Missing:
 
 
 def missing_arcs(
-    dfa: TokenDFA,
+    machine: TokenMachine,
     figure: MachineFigure,
     layout: Layout,
     states: Sequence[int],
@@ -56,7 +56,7 @@ def missing_arcs(
     """The arcs of the present state and of the path that a drawing lacks.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine.
         figure, layout: Its drawing.
         states: Token states along the path, the present one last; sentinels are passed over.
         form: How the drawing names its nodes.
@@ -72,15 +72,15 @@ def missing_arcs(
         >>> [edge.id for edge in missing_arcs(dfa, cut, layout, [dfa.start]).edges]
         ['q0-q3']
     """
-    arcs = Arcs(dfa, form)
+    arcs = arcs_of(machine, form)
     drawn = {edge.id for edge in figure.edges}
     path = [state for state in states if state >= 0]
     found: dict[str, Edge] = {}
     for number, state in enumerate(path):
-        source = arcs.names[state]
+        source = arcs.name(state)
         last = number == len(path) - 1
-        targets = None if last else [arcs.names[path[number + 1]]]
-        if not last and f"{source}-{arcs.names[path[number + 1]]}" in drawn:
+        targets = None if last else [arcs.name(path[number + 1])]
+        if not last and f"{source}-{arcs.name(path[number + 1])}" in drawn:
             continue
         for edge in arcs.edges(arcs.members[source], targets):
             if edge.id not in drawn:

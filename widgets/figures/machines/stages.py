@@ -13,19 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from explorer.automata.machine import NO_ARC
+from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.stages import NO_TOKEN, Stage, composition_stages
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text, tokens_label
 from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node, check_size
 
 
-def stage_figures(dfa: TokenDFA, tokens: Iterable[int]) -> tuple[MachineFigure, ...]:
+def stage_figures(machine: TokenMachine, tokens: Iterable[int]) -> tuple[MachineFigure, ...]:
     """The stages of the composition over some tokens.
 
     Args:
-        dfa: The token DFA whose construction is shown.
+        machine: The token machine whose construction is shown.
         tokens: Ids; those that are no text are left out.
 
     Returns:
@@ -47,14 +48,21 @@ def stage_figures(dfa: TokenDFA, tokens: Iterable[int]) -> tuple[MachineFigure, 
         determinized: 4 states, 7 arcs; EOS comes after
         trimmed: 4 states, 7 arcs; EOS comes after
     """
-    vocabulary = dfa.vocabulary
+    vocabulary, byte_machine = machine.vocabulary, machine.byte_machine
+    if not isinstance(byte_machine, Dfa):
+        raise ExplorerError(
+            "The construction composes two finite machines, and this constraint is not one.",
+            remedy="Step through it: its token machine is worked out as it is used.",
+        )
     shown = [
         token
         for token in dict.fromkeys(tokens)
         if 0 <= token < len(vocabulary) and vocabulary.tokens[token] is not None
     ]
-    stages = composition_stages(vocabulary, dfa.constraint.dfa, shown)
-    token_states = frozenset(dfa.char_state.tolist())
+    stages = composition_stages(vocabulary, byte_machine, shown)
+    table = table_of(machine)
+    known = range(byte_machine.num_states) if table is None else table.char_state.tolist()
+    token_states = frozenset(known)
     return tuple(stage_figure(vocabulary, stage, token_states) for stage in stages)
 
 

@@ -1,128 +1,155 @@
 """One token through all three machines, byte by byte: slow motion, hovering, and asking why.
 
 The id enters T_V, its bytes come out, the character FSA moves with each, and the last one
-completes the arc of the token DFA. Every edge that a walk names is an edge of the figures; where
+completes the arc of the token DFA. Every node and edge that is named is one of the figures; where
 the character FSA is drawn by characters, all bytes of a character light that character's arc.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import dataclass
 
-from explorer.analysis.explaining.explanation import explain
 from explorer.automata.machine import NO_ARC
-from explorer.tokens.failing import run
-from explorer.tokens.states import DONE
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, token_text
-from widgets.figures.machines.character_fsa import Form, character_view
+from widgets.figures.machines.arcs import node_of
+from widgets.figures.machines.character_view import (
+    Form,
+    character_edges,
+    character_view,
+    states_along,
+)
 from widgets.figures.machines.detokenizing_figure import prefix_node
-from widgets.figures.panels.reasons import in_short
 
 
-def walk_packet(
-    dfa: TokenDFA,
-    state: int,
-    token: int,
-    *,
-    text: bytes | None = None,
-    form: Form = "characters",
-    explanation: bool = True,
-) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class ByteStep:
+    """What one byte of a token lights.
+
+    Args:
+        edges: One of T_V and, unless the byte fails or lies in the middle of a character that may
+            be several, one of the character FSA.
+        nodes: Where it leads: in T_V, and in the character FSA unless the byte fails.
+    """
+
+    edges: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A token through the machines, in one of the two forms of the character FSA.
+
+    Args:
+        steps: One per byte read, the failing one included.
+        failed_at: The offset of the byte that fails.
+        stopped: The node of the character FSA where it fails; ``None`` if no byte does.
+        arc: The arc of the token DFA that the token takes; ``None`` if it is masked.
+        target: The node of the token DFA that it leads to.
+    """
+
+    steps: tuple[ByteStep, ...]
+    failed_at: int | None
+    stopped: str | None
+    arc: str | None
+    target: str | None
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values for JSON."""
+        return {
+            "steps": [[list(step.edges), list(step.nodes)] for step in self.steps],
+            "stopped": self.stopped,
+            "arc": self.arc,
+            "target": self.target,
+        }
+
+
+def walk(machine: TokenMachine, state: int, token: int, form: Form = "characters") -> Walk:
     """What a token does in all three machines.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine.
         state: A token state or a sentinel.
         token: An id, allowed or not.
-        text: The text so far, in bytes; default a shortest one that leads to the state.
         form: How the character FSA is drawn.
-        explanation: Also the verdict, as a plain mapping.
-
-    Returns:
-        Plain values for JSON: ``token``, ``text``, ``bytes``, ``labels`` (one per byte), ``path``
-        (one entry per byte read: ``byte``, ``from``, ``to``, ``edge_c``, ``edge_t``),
-        ``failed_at`` (the offset of the byte that fails), ``edge_q``, ``reason``, ``explanation``.
 
     Raises:
-        ExplorerError: There is no such state, or the text does not lead to it.
+        ExplorerError: There is no such state.
 
     Example:
         >>> import explorer
         >>> toy = [b"f", b"oo", b"foo", b"for", b"food"]
         >>> vocab = explorer.Vocabulary.from_bytes(toy, eos_ids=[5])
         >>> dfa = explorer.compile(explorer.regex("(foo)+d"), vocab)
-        >>> found = walk_packet(dfa, dfa.walk([2])[-1], 3)
-        >>> found["failed_at"], found["reason"], [step["edge_c"] for step in found["path"]]
-        (2, 'r: expects o', ['c3-c1', 'c1-c2', None])
+        >>> found = walk(dfa, dfa.walk([2])[-1], 3)
+        >>> found.failed_at, found.stopped, [step.edges for step in found.steps]
+        (2, 'c2', [('t-t66', 'c3-c1'), ('t66-t666f', 'c1-c2'), ('t666f-t',)])
     """
-    vocabulary = dfa.vocabulary
-    data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
-    view = character_view(dfa)
-    char_state = int(dfa.char_state[state]) if state >= 0 else NO_ARC
-    states = run(dfa.constraint.dfa, char_state, data or b"").tolist()
+    vocabulary = machine.vocabulary
+    data = (vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None) or b""
+    byte_machine = machine.byte_machine
+    begin = machine.byte_state(state) if state >= 0 else NO_ARC
+    states = [NO_ARC] * (len(data) + 1)
+    if byte_machine is not None:
+        states = states_along(byte_machine, begin, data)
+    view = character_view(machine, states)
     failed = next((k for k, after in enumerate(states[1:]) if after == NO_ARC), None)
-    arcs = character_edges(dfa, states, form)
-    path: list[dict[str, object]] = []
-    for k, byte in enumerate(data or b""):
-        if failed is not None and k > failed:
-            break
-        before = prefix_node((data or b"")[:k])
-        after = "t" if k + 1 == len(data or b"") else prefix_node((data or b"")[: k + 1])
-        path.append(
-            {
-                "byte": byte,
-                "from": states[k],
-                "to": states[k + 1],
-                "edge_c": arcs[k],
-                "edge_t": f"{before}-{after}",
-            }
-        )
-    target = dfa.step(state, token)
-    edge_q: str | None = None
-    if target is not None and state >= 0:
-        name = "done" if target == DONE else f"q{view.node(int(dfa.char_state[target]))}"
-        edge_q = f"q{view.node(char_state)}-{name}"
-    found = explain(dfa, state, token, text=text) if explanation else None
+    arcs = character_edges(view, states, data, form)
+    here = begin
+    steps: list[ByteStep] = []
+    for k in range(len(data) if failed is None else failed + 1):
+        after = prefix_node(data[: k + 1]) if k + 1 < len(data) else "t"
+        edges, nodes = [f"{prefix_node(data[:k])}-{after}"], [after]
+        if states[k + 1] != NO_ARC:
+            if form == "bytes" or view.between(states[k + 1]):
+                here = states[k + 1]
+            nodes.append(f"c{here}")
+            if (arc := arcs[k]) is not None:
+                edges.append(arc)
+        steps.append(ByteStep(tuple(edges), tuple(nodes)))
+    target = machine.step(state, token)
+    name = None if target is None or state < 0 else node_of(machine, target, form)
+    return Walk(
+        tuple(steps),
+        failed,
+        None if failed is None or state < 0 else f"c{here}",
+        None if name is None else f"{node_of(machine, state, form)}-{name}",
+        name,
+    )
+
+
+def walk_packet(machine: TokenMachine, state: int, token: int) -> dict[str, object]:
+    """A walk as the page reads it, in both forms of the character FSA where they differ.
+
+    Args:
+        machine: The token machine.
+        state: A token state or a sentinel.
+        token: An id, allowed or not.
+
+    Returns:
+        Plain values for JSON: ``token``, ``text``, ``bytes``, ``labels`` (one per byte),
+        ``failed_at``, ``allowed``, and ``lit`` with ``characters`` and perhaps ``bytes``.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"oo"], eos_ids=[2])
+        >>> dfa = explorer.compile(explorer.regex("f(oo)*"), vocab)
+        >>> walk_packet(dfa, dfa.start, 0)["lit"]["characters"]["arc"]
+        'q0-q1'
+    """
+    vocabulary = machine.vocabulary
+    data = (vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None) or b""
+    found = walk(machine, state, token)
+    by_byte = walk(machine, state, token, "bytes")
+    lit: dict[str, object] = {"characters": found.to_dict()}
+    if by_byte != found:
+        lit["bytes"] = by_byte.to_dict()
     return {
         "token": token,
         "text": token_text(vocabulary, token),
-        "bytes": list(data or b""),
-        "labels": [byte_text(byte) for byte in data or b""],
-        "path": path,
-        "failed_at": failed,
-        "edge_q": edge_q,
-        "allowed": target is not None,
-        "reason": None if found is None else in_short(found.verdict),
-        "explanation": None if found is None else found.to_dict(lazy=False),
+        "bytes": list(data),
+        "labels": [byte_text(byte) for byte in data],
+        "failed_at": found.failed_at,
+        "allowed": machine.step(state, token) is not None,
+        "lit": lit,
     }
-
-
-def character_edges(dfa: TokenDFA, states: list[int], form: Form) -> list[str | None]:
-    """The edge of the character FSA that each byte of a run lights.
-
-    Args:
-        dfa: The token DFA.
-        states: Character states along some bytes; -1 from the first failure on.
-        form: How the machine is drawn.
-
-    Returns:
-        One edge id per byte; ``None`` where no arc is taken.
-    """
-    view = character_view(dfa)
-    found: list[str | None] = []
-    for k, (before, after) in enumerate(pairwise(states)):
-        if before == NO_ARC or after == NO_ARC:
-            found.append(None)
-        elif form == "bytes" or (before in view.arcs and after in view.arcs):
-            found.append(f"c{before}-c{after}")
-        else:
-            # Inside a character: its arc, if the run holds all of it, else the dots.
-            begin = next((j for j in range(k, -1, -1) if states[j] in view.arcs), None)
-            end = next((j for j in range(k + 1, len(states)) if states[j] in view.arcs), None)
-            if begin is not None and end is not None:
-                found.append(f"c{states[begin]}-c{states[end]}")
-            else:
-                both = {before, after} - set(view.arcs) <= view.dots
-                found.append(f"c{view.node(before)}-c{view.node(after)}" if both else None)
-    return found

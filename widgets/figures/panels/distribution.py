@@ -13,8 +13,8 @@ from typing import Final
 
 from explorer.decoding.trace.records import Candidate, Position
 from explorer.decoding.trace.trace import Trace
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import FREE
-from explorer.tokens.token_dfa import TokenDFA
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.panels.reasons import short_reason
 
@@ -82,13 +82,15 @@ def table_text(trace: Trace, token: int) -> str:
     return readable(name.encode(errors="replace")) if name else f"id {token}"
 
 
-def bars(trace: Trace, k: int, dfa: TokenDFA | None = None, most: int = BARS) -> tuple[Bar, ...]:
+def bars(
+    trace: Trace, k: int, machine: TokenMachine | None = None, most: int = BARS
+) -> tuple[Bar, ...]:
     """The bars of a position, the model's likeliest first.
 
     Args:
         trace: The record.
         k: A position.
-        dfa: The token DFA, for reasons; without it masked tokens have ``"masked"``.
+        machine: The token machine, for reasons; without it masked tokens have ``"masked"``.
         most: How many. What was taken is always among them.
     """
     position = trace.positions[k]
@@ -100,15 +102,15 @@ def bars(trace: Trace, k: int, dfa: TokenDFA | None = None, most: int = BARS) ->
     for entry in found[most:]:
         if entry.token == taken and shown:
             shown[-1] = entry
-    return tuple(_bar(trace, position, entry, entry.token == taken, dfa) for entry in shown)
+    return tuple(_bar(trace, position, entry, entry.token == taken, machine) for entry in shown)
 
 
 def _bar(
-    trace: Trace, position: Position, entry: Candidate, taken: bool, dfa: TokenDFA | None
+    trace: Trace, position: Position, entry: Candidate, taken: bool, machine: TokenMachine | None
 ) -> Bar:
     text = table_text(trace, entry.token)
-    if dfa is not None:
-        text = token_text(dfa.vocabulary, entry.token)
+    if machine is not None:
+        text = token_text(machine.vocabulary, entry.token)
     return Bar(
         entry.token,
         text,
@@ -116,14 +118,14 @@ def _bar(
         math.exp(entry.filtered),
         math.exp(entry.constrained),
         entry.allowed,
-        None if entry.allowed else reason_at(position, entry.token, dfa),
+        None if entry.allowed else reason_at(position, entry.token, machine),
         taken,
     )
 
 
-def reason_at(position: Position, token: int, dfa: TokenDFA | None) -> str:
+def reason_at(position: Position, token: int, machine: TokenMachine | None) -> str:
     """Why a token is masked at a position, the token budget included."""
-    if dfa is None or position.state == FREE:
+    if machine is None or position.state == FREE:
         return "masked"
-    found = short_reason(dfa, position.state, token, position.data)
+    found = short_reason(machine, position.state, token, position.data)
     return "over the token budget" if found is None else found

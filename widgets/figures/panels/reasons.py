@@ -19,17 +19,17 @@ from explorer.analysis.characters.display import show_characters
 from explorer.analysis.explaining.groups import EXAMPLES
 from explorer.analysis.verdict.machine import machine_of
 from explorer.analysis.verdict.verdict import Verdict, judge
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, character_text, shorten
 
 MOST: Final = 24
 
 
-def short_reason(dfa: TokenDFA, state: int, token: int, prefix: bytes) -> str | None:
+def short_reason(machine: TokenMachine, state: int, token: int, prefix: bytes) -> str | None:
     """The reason for a masked token, or ``None`` for an allowed one.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine.
         state: The state.
         token: An id.
         prefix: The text so far, in bytes.
@@ -42,7 +42,7 @@ def short_reason(dfa: TokenDFA, state: int, token: int, prefix: bytes) -> str | 
         >>> [short_reason(dfa, dfa.walk([2])[-1], token, b"foo") for token in (3, 5, 1, 0)]
         ['r: expects o', 'not complete', 'expects d or f', None]
     """
-    return in_short(judge(dfa, machine_of(dfa), state, token, prefix))
+    return in_short(judge(machine, machine_of(machine), state, token, prefix))
 
 
 def in_short(verdict: Verdict) -> str | None:

@@ -8,14 +8,12 @@ that one was likely; *intervention* means that the model's first choice was mask
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Final
 
 from explorer.automata.detokenizing import readable
-from explorer.decoding.stepping.session import Session
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.panels.distribution import reason_at, table_text
@@ -71,12 +69,12 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
     return found | {name: True for name, there in marks.items() if there}
 
 
-def rejected_token(trace: Trace, dfa: TokenDFA | None = None) -> dict[str, object] | None:
+def rejected_token(trace: Trace, machine: TokenMachine | None = None) -> dict[str, object] | None:
     """The token of a run from elsewhere that the constraint does not allow; the finding of it.
 
     Args:
         trace: The record.
-        dfa: Its token DFA, for the reason.
+        machine: Its token machine, for the reason.
 
     Returns:
         ``id``, ``text``, ``at`` (how many tokens stand before it), ``reason`` in a few words, and
@@ -93,7 +91,7 @@ def rejected_token(trace: Trace, dfa: TokenDFA | None = None) -> dict[str, objec
     if found is None:
         return None
     text = table_text(trace, found.token)
-    reason = reason_at(trace.positions[found.index], found.token, dfa)
+    reason = reason_at(trace.positions[found.index], found.token, machine)
     return {
         "id": found.token,
         "text": text,
@@ -103,19 +101,15 @@ def rejected_token(trace: Trace, dfa: TokenDFA | None = None) -> dict[str, objec
     }
 
 
-def strip_packet(
-    trace: Trace, vocabulary: Vocabulary | None = None, forks: Iterable[Session | Trace] = ()
-) -> dict[str, object]:
-    """Prompt, output and forks.
+def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> dict[str, object]:
+    """Prompt and output.
 
     Args:
         trace: The record.
         vocabulary: All tokens, for the prompt; without it the prompt is one box of text.
-        forks: Other ways that were gone; each is a row of its own.
 
     Returns:
-        Plain values for JSON. A fork holds ``from``, the position where it leaves this line, and
-        its tokens from there on.
+        Plain values for JSON.
     """
     shown = trace.prompt_ids[-PROMPT_TOKENS:]
     prompt: list[dict[str, object]]
@@ -124,24 +118,9 @@ def strip_packet(
     else:
         given = trace.prompt if isinstance(trace.prompt, str) else ""
         prompt = [{"id": None, "text": readable(given.encode(errors="replace"))}] if given else []
-    rows: list[dict[str, object]] = []
-    for fork in forks:
-        other = fork.trace if isinstance(fork, Session) else fork
-        common = 0
-        for one, two in zip(trace.ids, other.ids, strict=False):
-            if one != two:
-                break
-            common += 1
-        rows.append(
-            {
-                "from": common,
-                "tokens": [strip_token(other, j) for j in range(common, len(other.steps))],
-            }
-        )
     return {
         "prompt": prompt,
         "prompt_left_out": len(trace.prompt_ids) - len(shown),
         "tokens": [strip_token(trace, j) for j in range(len(trace.steps))],
-        "forks": rows,
         "finished": trace.finished,
     }

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from explorer.analysis import Trap
-from explorer.tokens.token_dfa import TokenDFA
-from widgets.figures.machines.character_fsa import character_view
+from explorer.tokens.machine import TokenMachine
+from widgets.figures.machines.character_view import character_view
 
 NAMES: Final[Mapping[str, str]] = {
     "whitespace_loop": "White space for ever",
@@ -40,12 +40,12 @@ _LABELS: Final[Mapping[str, str]] = {
 _TOKENS: Final = frozenset({"token", "tokens", "wished"})
 
 
-def trap_packet(trap: Trap, dfa: TokenDFA) -> dict[str, object]:
+def trap_packet(trap: Trap, machine: TokenMachine) -> dict[str, object]:
     """A trap as plain values for JSON.
 
     Args:
         trap: The trap.
-        dfa: Its machine; a token state is named as it is drawn, by its character state.
+        machine: Its machine; a token state is named as it is drawn, by its character state.
 
     Returns:
         ``facts`` are the evidence: each has a ``label`` and either ``tokens`` (ids) or ``text``.
@@ -67,19 +67,19 @@ def trap_packet(trap: Trap, dfa: TokenDFA) -> dict[str, object]:
         "position": trap.position,
         "facts": [
             _fact(name, value)
-            for name, value in {**trap.evidence, **_drawn(trap, dfa)}.items()
+            for name, value in {**trap.evidence, **_drawn(trap, machine)}.items()
             if value != ()
         ],
     }
 
 
-def _drawn(trap: Trap, dfa: TokenDFA) -> dict[str, object]:
+def _drawn(trap: Trap, machine: TokenMachine) -> dict[str, object]:
     """The states of the evidence as the pictures number them; dots have no number there."""
     states = trap.evidence.get("states")
     if not isinstance(states, tuple):
         return {}
-    named = character_view(dfa).arcs
-    chars: list[int] = dfa.char_state[list(cast("tuple[int, ...]", states))].tolist()
+    named = character_view(machine).arcs
+    chars = {machine.byte_state(state) for state in cast("tuple[int, ...]", states)}
     return {"states": tuple(sorted(char for char in chars if char in named))}
 
 

@@ -1,0 +1,196 @@
+"""Machines that are not tables: what was met is drawn, at the places of the whole, and said so."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer.automata.machine import NO_ARC
+from explorer.decoding.stepping.session import Session
+from explorer.tokens.states import DONE
+from tests.widgets.figures.cases import TOY_PROBABILITIES, Table, toy_dfa, toy_vocabulary
+from widgets.figures.machines.arcs import STEPPED, arcs_of, state_names
+from widgets.figures.machines.character_view import character_view
+from widgets.figures.machines.drawn import draw_at
+from widgets.figures.machines.lit import lit_path
+from widgets.figures.machines.walk import walk
+from widgets.figures.packets import machine_packet
+
+
+class Pairs:
+    """The texts aⁿbⁿ, n ≥ 1, which no finite machine reads: a state is a number of a's and b's."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[int, int], int] = {(0, 0): 0}
+        self.start = 0
+
+    @property
+    def num_states(self) -> int:
+        return len(self.known)
+
+    def pair(self, state: int) -> tuple[int, int]:
+        return list(self.known)[state]
+
+    def step(self, state: int, byte: int) -> int:
+        a, b = self.pair(state)
+        after = (a + 1, b) if byte == 97 and not b else (a, b + 1) if byte == 98 else (-1, -1)
+        if not after[0] >= after[1] >= 0:
+            return NO_ARC
+        return self.known.setdefault(after, len(self.known))
+
+    def is_accepting(self, state: int) -> bool:
+        return state != NO_ARC and self.pair(state)[0] == self.pair(state)[1] > 0
+
+    def expected(self, state: int) -> bytes:
+        if state == NO_ARC:
+            return b""
+        a, b = self.pair(state)
+        return bytes([97] * (not b) + [98] * (b < a))
+
+
+class Counting:
+    """A token machine over `Pairs`, with two token states for each byte state but the start."""
+
+    constraint = None
+    report = toy_dfa().report
+
+    def __init__(self) -> None:
+        self.vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
+        self.byte_machine = Pairs()
+        self.known: dict[tuple[int, int], int] = {(0, 0): 0}
+        self.start = 0
+
+    @property
+    def num_states(self) -> int:
+        return len(self.known)
+
+    def step(self, state: int, token: int) -> int | None:
+        if token == 3:
+            return DONE if self.is_final(state) else None
+        here = self.byte_state(state)
+        for byte in self.vocabulary.tokens[token] or b"":
+            here = self.byte_machine.step(here, byte) if here != NO_ARC else NO_ARC
+        if here == NO_ARC:
+            return None
+        return self.known.setdefault((here, token == 2), len(self.known))
+
+    def allowed(self, state: int) -> np.ndarray:
+        return np.array([self.step(state, token) is not None for token in range(4)])
+
+    def mask(self, state: int) -> np.ndarray:
+        return np.packbits(np.resize(self.allowed(state), 32), bitorder="little").view(np.uint32)
+
+    def is_final(self, state: int) -> bool:
+        return self.byte_machine.is_accepting(self.byte_state(state))
+
+    def distance_to_end(self, state: int) -> int | None:
+        return None
+
+    def byte_state(self, state: int) -> int:
+        return list(self.known)[state][0] if state >= 0 else NO_ARC
+
+
+def lazy(pattern: str, vocabulary: explorer.Vocabulary) -> explorer.tokens.lazy.LazyMachine:
+    return explorer.compile(explorer.regex(pattern), vocabulary, lazy=True)
+
+
+def test_a_lazy_machine_is_drawn_where_the_closed_one_is_with_the_arcs_of_what_was_met() -> None:
+    machine, closed = lazy("(foo)+d", toy_vocabulary()), toy_dfa()
+    session = Session(Table(toy_vocabulary(), TOY_PROBABILITIES), machine)
+    session.step("foo")
+    whole = draw_at(closed, session.trace, 1)
+    drawn = draw_at(machine, session.trace, 1)
+    assert drawn.figures["character_fsa"] == whole.figures["character_fsa"]
+    token, full = drawn.figures["token_dfa"], whole.figures["token_dfa"]
+    assert {e.id: (e.label, e.count) for e in token.edges} == {
+        e.id: (e.label, e.count) for e in full.edges if e.source in ("q0", "q3")
+    }
+    assert token.caption == "worked out as it is used: the arcs of 2 states met so far"
+    assert not token.complete and full.complete
+    # What is lit is named as in the closed machine, and it is drawn.
+    beside = Session(Table(toy_vocabulary(), TOY_PROBABILITIES), closed)
+    beside.step("foo")
+    assert lit_path(session.trace, 1, machine) == lit_path(beside.trace, 1, closed)
+    known = {n.id for figure in drawn.figures.values() for n in figure.nodes}
+    assert set(lit_path(session.trace, 1, machine).nodes) <= known
+    state = session.trace.positions[1].state
+    of_closed = closed.walk([2])[-1]
+    for token_id in range(6):
+        assert walk(machine, state, token_id) == walk(closed, of_closed, token_id)
+    # One more step moves nothing.
+    before = drawn.layouts["token_dfa"].nodes
+    session.step("f")
+    after = draw_at(machine, session.trace, 2).layouts["token_dfa"].nodes
+    for name in before.keys() - {"done"}:
+        assert (after[name].x, after[name].y) == pytest.approx((before[name].x, before[name].y))
+
+
+def test_the_page_is_told_that_a_lazy_machine_has_no_classes() -> None:
+    machine = lazy("(foo)+d", toy_vocabulary())
+    packet = json.loads(json.dumps(machine_packet(machine, "k")))
+    assert packet["token_class"] == "" and packet["num_classes"] == 6
+    assert packet["machines"] == {} and packet["states"]["known"] is False
+
+
+def test_a_large_lazy_machine_is_drawn_near_the_path() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"aa", b"x"], eos_ids=[3])
+    machine = lazy("a{700}x", vocabulary)
+    session = Session.from_ids(vocabulary, machine, [0, 1, 0])
+    drawn = draw_at(machine, session.trace, 3)
+    token = drawn.figures["token_dfa"]
+    assert {("q1", "q3"), ("q3", "q4"), ("q4", "q5"), ("q4", "q6")} <= {
+        (e.source, e.target) for e in token.edges
+    }
+    assert set(drawn.layouts["token_dfa"].edges) == {edge.id for edge in token.edges}
+
+
+def test_the_arcs_of_a_lazy_machine_are_those_of_the_table(
+    tekken_131k: explorer.Vocabulary,
+) -> None:
+    """Of many tokens those to one byte state are taken together; token by token says the same."""
+    pattern = '"[a-z]+(é|ab)?[^x]*"'
+    machine = lazy(pattern, tekken_131k)
+    closed = explorer.compile(explorer.regex(pattern), tekken_131k)
+    assert isinstance(closed, explorer.TokenDFA)
+    state: int | None = machine.start
+    of_closed: int | None = closed.start
+    for text in (b'"', b"a", "é".encode()):
+        token = tekken_131k.tokens.index(text)
+        assert state is not None and of_closed is not None
+        state, of_closed = machine.step(state, token), closed.step(of_closed, token)
+    assert state is not None and of_closed is not None
+    assert machine.allowed(state).sum() > STEPPED
+    met, table = arcs_of(machine, "bytes"), arcs_of(closed, "bytes")
+    source = met.name(state)
+    assert source == table.name(of_closed)
+    assert met.sizes(source) == table.sizes(source)
+    for name in met.sizes(source):
+        assert met.tokens(source, name).tolist() == table.tokens(source, name).tolist()
+
+
+def test_a_machine_without_an_end_of_states_is_drawn_as_far_as_it_was_met() -> None:
+    machine = Counting()
+    view = character_view(machine)
+    assert not view.whole and view.arcs[0] == [(97, 97, 1)]
+    one = machine.step(0, 0)
+    other = machine.step(0, 2)
+    again = machine.step(one or 0, 1)
+    assert one is not None and other is not None and again is not None
+    # "ab" and "a", "b" write the same: two token states of one byte state.
+    assert machine.byte_state(other) == machine.byte_state(again)
+    names = state_names(machine)
+    assert names[0] == "q0" and len(set(names)) == len(names)
+    stem = names[other]
+    assert names[again] == f"{stem}~1"
+    trace = Session.from_ids(machine.vocabulary, machine, [0, 1]).trace  # type: ignore[arg-type]
+    drawn = draw_at(machine, trace, 2)
+    assert f"{names[one]}-{names[again]}" in {e.id for e in drawn.figures["token_dfa"].edges}
+    for name, figure in drawn.figures.items():
+        assert not figure.complete
+        assert set(drawn.layouts[name].nodes) == {
+            node.id for node in figure.nodes if node.kind != "done" or drawn
+        }
+    assert "met so far" in drawn.figures["character_fsa"].caption

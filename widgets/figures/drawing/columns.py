@@ -1,0 +1,245 @@
+"""Where the states of a machine stand: in columns, by how far they are from the start.
+
+Positions come from Graphviz (`widgets.figures.drawing.dot`), or, where there is none or the machine
+is one line, from a layered layout of our own. The gaps between the columns have room for the words
+on their arcs and no more. The character FSA and the token DFA share their places: they are the same
+states; a node that only the second has is placed with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from widgets.figures.drawing.dot import TIMEOUT, Engine, engines, positions
+from widgets.figures.drawing.geometry import (
+    DOT_RADIUS,
+    RADIUS,
+    SMALL_RADIUS,
+    Placed,
+    label_width,
+)
+from widgets.figures.machines.machine_figure import MachineFigure
+
+Places = tuple[Mapping[str, Placed], Engine]
+"""The places of nodes by name, and who found them."""
+
+START_ARROW: Final = 42.0
+"""Room before the start state."""
+
+EOS_ARROW: Final = 60.0
+ROW: Final = 66.0
+PANEL: Final = 352.0
+"""The width of a narrow column, which a machine that is few states long fills; a page that has more
+room shows it larger."""
+
+LONG: Final = 8
+"""A machine that is more states long than this has small states."""
+
+SHORT: Final = 2
+"""Arcs over more columns than this do not decide where states stand."""
+
+_GAP_LEAST: Final = 34.0
+_GAP_MOST: Final = 150.0
+"""Between the rims of the states of neighbouring columns, the words on their arcs included."""
+
+
+def place(
+    figure: MachineFigure,
+    also: MachineFigure | None = None,
+    engine: Engine | None = None,
+    timeout: float = TIMEOUT,
+) -> Places:
+    """Places for the nodes of a figure.
+
+    Args:
+        figure: The machine.
+        also: Another that will use the same places, by the names of the first: its labels need
+            room too, and so do the nodes that only it has.
+        engine: Who places; default the first of `engines`.
+        timeout: Seconds for Graphviz.
+
+    Returns:
+        The places, and who found them.
+    """
+    names = [node.id for node in figure.nodes if node.kind != "done"]
+    dots = {node.id for node in figure.nodes if node.kind == "dot"}
+    known = set(names)
+    edges = [(e.source, e.target, e.label) for e in figure.edges if {e.source, e.target} <= known]
+    start = next((n.id for n in figure.nodes if n.start), next(iter(names), ""))
+    words = list(edges)
+    if also is not None:
+        own = [n for n in also.nodes if n.kind != "done" and _twin(n.id) not in known]
+        names += [_twin(node.id) for node in own]
+        dots |= {_twin(node.id) for node in own if node.kind == "dot"}
+        shared = [(_twin(e.source), _twin(e.target), e.label) for e in also.edges]
+        words += shared
+        alone = {_twin(node.id) for node in own}
+        # What only the other machine has is placed by the other's arcs.
+        edges += [e for e in shared if {e[0], e[1]} & alone and {e[0], e[1]} <= known | alone]
+    ranks, turned = _forwards(names, [(source, target) for source, target, _ in edges], start)
+    deepest = max(ranks.values(), default=0)
+    usual = RADIUS if deepest <= LONG else SMALL_RADIUS
+    radius = {name: DOT_RADIUS if name in dots else usual for name in names}
+    counts: dict[int, int] = {}
+    for rank in ranks.values():
+        counts[rank] = counts.get(rank, 0) + 1
+    who: Engine = engine if engine is not None else engines()[0]
+    placed: dict[str, Placed] | None = None
+    if max(counts.values(), default=0) <= 1:
+        who = "own"
+        placed = {name: Placed(100.0 * rank, 0.0, radius[name]) for name, rank in ranks.items()}
+    elif who != "own":
+        found = positions(radius, _weighted(turned, ranks), 100.0, who, timeout)
+        if found is not None:
+            placed = {name: Placed(x, y, radius[name]) for name, (x, y) in found.items()}
+    if placed is None:
+        who, placed = "own", _layers(radius, edges, ranks)
+    return _columns(placed, words, deepest), who
+
+
+def _twin(name: str) -> str:
+    """The name of a token state's place: that of its character state."""
+    return f"c{name[1:]}"
+
+
+def _columns(
+    placed: Mapping[str, Placed], ends: Sequence[tuple[str, str, str]], deepest: int
+) -> dict[str, Placed]:
+    """The same columns, each as far from the next as the words between them need; rows as close.
+
+    Args:
+        placed: Nodes in columns.
+        ends: Source, target and label of every arc.
+        deepest: How many states long the machine is; a short one fills the panel.
+    """
+    column = {name: round(node.x) for name, node in placed.items()}
+    order = sorted(set(column.values()))
+    number = {x: k for k, x in enumerate(order)}
+    usual = (PANEL - START_ARROW - EOS_ARROW) / max(deepest, 1)
+    least = min(max(usual - 2 * RADIUS, _GAP_LEAST), 82.0)
+    gaps = [least] * max(len(order) - 1, 0)
+    rims = [0.0] * len(order)
+    for name, node in placed.items():
+        k = number[column[name]]
+        rims[k] = max(rims[k], node.r)
+    rows = {y: 0.0 for y in sorted({node.y for node in placed.values()})}
+    last: float | None = None
+    for y in rows:
+        # Graphviz leaves room for long arcs, which here have lanes.
+        rows[y] = 0.0 if last is None else rows[last] + min(y - last, ROW)
+        last = y
+    for source, target, label in ends:
+        if source in column and target in column:
+            one, two = sorted((number[column[source]], number[column[target]]))
+            if two - one == 1:
+                gaps[one] = max(gaps[one], min(label_width(label) + 18.0, _GAP_MOST))
+    places = [0.0]
+    for k, gap in enumerate(gaps):
+        places.append(places[-1] + rims[k] + gap + rims[k + 1])
+    return {
+        name: Placed(places[number[column[name]]], rows[node.y], node.r)
+        for name, node in placed.items()
+    }
+
+
+def _forwards(
+    names: Sequence[str], edges: Sequence[tuple[str, str]], start: str
+) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Ranks in reading order: every edge leads to a later one, but those that close a circle.
+
+    A state's rank is its longest way from the start. Where a machine can be left early, as
+    ``[a-z]{1,20}``, what follows stands behind all of it, as in the text.
+
+    Args:
+        names: All nodes.
+        edges: Between them.
+        start: Where to begin; what cannot be reached from there begins anew.
+
+    Returns:
+        The ranks, and the edges, those that close a circle turned round.
+    """
+    following: dict[str, list[str]] = {name: [] for name in names}
+    for source, target in edges:
+        if source != target:
+            following[source].append(target)
+    finished: list[str] = []
+    state: dict[str, bool] = {}  # True: its ways are being followed; False: they all were.
+    turned: list[tuple[str, str]] = []
+    for first in dict.fromkeys([start, *names]):
+        if first not in following or first in state:
+            continue
+        state[first] = True
+        ways = [(first, iter(following[first]))]
+        while ways:
+            name, rest = ways[-1]
+            target = next(rest, None)
+            if target is None:
+                state[name] = False
+                finished.append(name)
+                ways.pop()
+            elif target not in state:
+                state[target] = True
+                turned.append((name, target))
+                ways.append((target, iter(following[target])))
+            else:
+                turned.append((target, name) if state[target] else (name, target))
+    before: dict[str, list[str]] = {name: [] for name in names}
+    for source, target in turned:
+        before[target].append(source)
+    ranks: dict[str, int] = {}
+    for name in reversed(finished):
+        ranks[name] = max((ranks[other] + 1 for other in before[name] if other in ranks), default=0)
+    return ranks, turned
+
+
+def _weighted(
+    turned: Sequence[tuple[str, str]], ranks: Mapping[str, int]
+) -> list[tuple[str, str, int]]:
+    """Edges for Graphviz: one into each state from the rank before it is to be straight.
+
+    Long ones are left out: every state has one from the rank before, so the columns stay as they
+    are, and Graphviz keeps no rows free for arcs that have lanes here.
+    """
+    reached: set[str] = set()
+    found: list[tuple[str, str, int]] = []
+    for source, target in turned:
+        main = ranks[target] == ranks[source] + 1 and target not in reached
+        if main:
+            reached.add(target)
+        if ranks[target] - ranks[source] <= SHORT:
+            found.append((source, target, 6 if main else 1))
+    return found
+
+
+def _layers(
+    radius: Mapping[str, float],
+    edges: Sequence[tuple[str, str, str]],
+    ranks: Mapping[str, int],
+) -> dict[str, Placed]:
+    """Our own layout: a column per rank, each ordered by where its neighbours stand."""
+    columns: dict[int, list[str]] = {}
+    for name, rank in ranks.items():
+        columns.setdefault(rank, []).append(name)
+    near: dict[str, list[str]] = {name: [] for name in radius}
+    for source, target, _ in edges:
+        near[source].append(target)
+        near[target].append(source)
+    y: dict[str, float] = {}
+    for column in columns.values():
+        for k, name in enumerate(column):
+            y[name] = (k - (len(column) - 1) / 2) * ROW
+    for sweep in range(4):
+        order = sorted(columns, reverse=sweep % 2 == 1)
+        for rank in order:
+            column = columns[rank]
+            middle = {
+                name: sum(y[other] for other in near[name]) / len(near[name])
+                if near[name]
+                else y[name]
+                for name in column
+            }
+            column.sort(key=lambda name: (middle[name], name))
+            for k, name in enumerate(column):
+                y[name] = (k - (len(column) - 1) / 2) * ROW
+    return {name: Placed(100.0 * ranks[name], y[name], radius[name]) for name in radius}

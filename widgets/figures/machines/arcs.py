@@ -1,0 +1,369 @@
+"""The arcs of a token machine as a drawing joins them: by node, in numbers; words when asked for.
+
+All tokens between two nodes are one edge. Where the machine is a table, an edge opens into its
+token classes, the largest first, and its count is the sum of theirs. Of a machine that is not a
+table, only the states that were met have arcs, and an edge is what leads from one node to another.
+
+A token state has the name of the character state that it is, ``q7``. Where several token states are
+one character state, as in a machine filtered by the token before, the first that was met has that
+name and the others are ``q7~1``, ``q7~2``.
+
+Cost: of a table, the classes of the states that are asked for; otherwise a few milliseconds per
+state at 131,072 tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.tokens.failing import fail_words
+from explorer.tokens.machine import TokenMachine, TokenTable, table_of
+from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS
+from explorer.tokens.trie import trie_of
+from widgets.figures.drawing.labels import token_text, tokens_label
+from widgets.figures.machines.character_view import Form, character_view
+from widgets.figures.machines.machine_figure import Edge, TokenGroup
+
+GROUPS_SHOWN: Final = 12
+"""How many token classes an edge opens into; the number of all is beside them."""
+
+TOKENS_SHOWN: Final = 6
+"""How many tokens of an edge or of a class are named."""
+
+NAMED: Final = 64
+"""Up to so many tokens an edge's label looks at all of them."""
+
+LOOKED_AT: Final = 2_000
+"""Of so many tokens of an edge or of a class the plainest are named."""
+
+STEPPED: Final = 2_000
+"""Up to so many tokens of a state are followed one by one."""
+
+
+class Arcs(Protocol):
+    """The edges out of the token states that a drawing may show."""
+
+    @property
+    def members(self) -> Mapping[str, Sequence[int]]:
+        """The token states that each node stands for."""
+        ...
+
+    def name(self, state: int) -> str:
+        """The node of a token state; ``done`` where the text has ended."""
+        ...
+
+    def sizes(self, source: str) -> dict[str, int]:
+        """How many tokens lead from a node to each other."""
+        ...
+
+    def edges(
+        self, states: Sequence[int], targets: Iterable[str] | None = None
+    ) -> tuple[Edge, ...]:
+        """The edges of token states that one node stands for, in words.
+
+        Args:
+            states: At least one.
+            targets: To these nodes alone.
+        """
+        ...
+
+    def tokens(self, source: str, target: str) -> NDArray[np.int64]:
+        """All ids that lead from one node to another, ascending."""
+        ...
+
+
+def arcs_of(machine: TokenMachine, form: Form = "characters") -> Arcs:
+    """The arcs of a token machine.
+
+    Args:
+        machine: The token machine.
+        form: In the byte form every state in the middle of a character is a node of its own.
+    """
+    table = table_of(machine)
+    return MetArcs(machine, form) if table is None else TableArcs(table, form)
+
+
+_names: WeakKeyDictionary[TokenMachine, dict[Form, list[str]]] = WeakKeyDictionary()
+
+
+def state_names(machine: TokenMachine, form: Form = "characters") -> Sequence[str]:
+    """The node of each token state that is known, in order.
+
+    Args:
+        machine: The token machine.
+        form: How the drawing names states in the middle of a character.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"f", b"oo", b"d"], eos_ids=[3])
+        >>> state_names(explorer.compile(explorer.regex("(foo)+d"), vocab))
+        ['q0', 'q1', 'q3', 'q4']
+    """
+    names = _names.setdefault(machine, {}).setdefault(form, [])
+    if len(names) < machine.num_states:
+        known = range(len(names), machine.num_states)
+        states = [machine.byte_state(state) for state in known]
+        view = character_view(machine, states)
+        taken: dict[str, int] = {}
+        for name in names:
+            stem = name.split("~")[0]
+            taken[stem] = taken.get(stem, 0) + 1
+        for state in states:
+            joined = form == "characters" and view.collapsed and not view.between(state)
+            stem = "qmid" if joined else f"q{state}"
+            count = taken[stem] = taken.get(stem, 0) + 1
+            names.append(stem if joined or count == 1 else f"{stem}~{count - 1}")
+    return names
+
+
+def node_of(machine: TokenMachine, state: int, form: Form = "characters") -> str:
+    """The node of a token state; ``done`` for a sentinel."""
+    return state_names(machine, form)[state] if state >= 0 else "done"
+
+
+def token_group(table: TokenTable, token_class: int, ids: NDArray[np.integer]) -> TokenGroup:
+    """One token class in words.
+
+    Args:
+        table: The machine.
+        token_class: A class.
+        ids: Its ids.
+    """
+    first = _plainest(table, ids)
+    texts = [token_text(table.vocabulary, token) for token in first]
+    label = tokens_label(texts, len(ids)) if texts else ""
+    if token_class == EOS_CLASS:
+        label = "EOS"
+    return TokenGroup(token_class, len(ids), label, tuple(first))
+
+
+_groups: WeakKeyDictionary[TokenMachine, dict[int, TokenGroup]] = WeakKeyDictionary()
+_ids: WeakKeyDictionary[TokenMachine, tuple[NDArray[np.int64], ...]] = WeakKeyDictionary()
+
+
+def class_ids(table: TokenTable) -> tuple[NDArray[np.int64], ...]:
+    """The ids of each token class, ascending; worked out once."""
+    known = _ids.get(table)
+    if known is None:
+        order = np.argsort(table.token_class, kind="stable")
+        count = table.table.shape[1] + 1
+        bounds: list[int] = np.searchsorted(table.token_class[order], np.arange(count)).tolist()
+        known = _ids[table] = tuple(order[first:last] for first, last in pairwise(bounds))
+    return known
+
+
+class TableArcs:
+    """The arcs of a table, by token class.
+
+    Args:
+        table: The machine.
+        form: In the byte form every state in the middle of a character is a node of its own.
+    """
+
+    def __init__(self, table: TokenTable, form: Form = "characters") -> None:
+        self.table = table
+        self.names = state_names(table, form)
+        self.members: dict[str, list[int]] = {}
+        for state, name in enumerate(self.names):
+            self.members.setdefault(name, []).append(state)
+        self._ids = class_ids(table)
+        self._sizes = np.array([len(ids) for ids in self._ids])
+        self._sizes[DEAD_CLASS] = 0
+        self._known = _groups.setdefault(table, {})
+
+    def name(self, state: int) -> str:
+        """The node of a token state; ``done`` where the text has ended."""
+        return self.names[state] if state >= 0 else "done"
+
+    def classes(self, states: Iterable[int]) -> dict[str, list[int]]:
+        """Where the tokens of some states lead, as one: each target's token classes."""
+        targets: dict[str, dict[int, None]] = {}
+        for state in states:
+            row = self.table.table[state]
+            for class_ in np.flatnonzero((row != DEAD) & (self._sizes > 0)).tolist():
+                target = int(row[class_])
+                name = "done" if target == DONE else self.names[target]
+                targets.setdefault(name, {})[class_] = None
+        return {name: list(found) for name, found in targets.items()}
+
+    def sizes(self, source: str) -> dict[str, int]:
+        """How many tokens lead from a node to each other."""
+        found = self.classes(self.members.get(source, ()))
+        return {name: int(self._sizes[classes].sum()) for name, classes in found.items()}
+
+    def edges(
+        self, states: Sequence[int], targets: Iterable[str] | None = None
+    ) -> tuple[Edge, ...]:
+        """The edges of token states that one node stands for, in words; see `Arcs`."""
+        source = self.names[states[0]]
+        leads = self.classes(states)
+        wanted = leads if targets is None else [name for name in targets if name in leads]
+        return _in_order(self._edge(source, name, leads[name]) for name in wanted)
+
+    def tokens(self, source: str, target: str) -> NDArray[np.int64]:
+        """All ids that lead from one node to another, ascending."""
+        leads = self.classes(self.members.get(source, ()))
+        found = [self._ids[class_] for class_ in leads.get(target, ())]
+        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    def _edge(self, source: str, target: str, classes: list[int]) -> Edge:
+        sizes = self._sizes
+        classes.sort(key=lambda class_: (-int(sizes[class_]), class_))
+        groups: list[TokenGroup] = []
+        for class_ in classes[:GROUPS_SHOWN]:
+            if class_ not in self._known:
+                self._known[class_] = token_group(self.table, class_, self._ids[class_])
+            groups.append(self._known[class_])
+        count = int(sizes[classes].sum())
+        tokens = [token for group in groups for token in group.tokens][:TOKENS_SHOWN]
+        every: list[int] = []
+        if len(tokens) < count <= NAMED:
+            every = [token for class_ in classes for token in self._ids[class_].tolist()]
+        words = _words(self.table, tokens, every, count, len(classes), classes == [EOS_CLASS])
+        return Edge(source, target, *words, count, None, tuple(tokens), tuple(groups), len(classes))
+
+
+class MetArcs:
+    """The arcs of the states of a machine that were met so far.
+
+    Args:
+        machine: Any token machine.
+        form: In the byte form every state in the middle of a character is a node of its own.
+    """
+
+    def __init__(self, machine: TokenMachine, form: Form = "characters") -> None:
+        self.machine = machine
+        self.form: Form = form
+        # To work out a row may meet more states; those are neighbours, and have no arcs yet.
+        self.members: dict[str, list[int]] = {}
+        for state, name in enumerate(state_names(machine, form)):
+            self.members.setdefault(name, []).append(state)
+        self._leads: dict[int, dict[str, NDArray[np.int64]]] = {}
+
+    def name(self, state: int) -> str:
+        """The node of a token state; ``done`` where the text has ended."""
+        return node_of(self.machine, state, self.form)
+
+    def sizes(self, source: str) -> dict[str, int]:
+        """How many tokens lead from a node to each other."""
+        return {name: len(ids) for name, ids in self._of(self.members.get(source, ())).items()}
+
+    def edges(
+        self, states: Sequence[int], targets: Iterable[str] | None = None
+    ) -> tuple[Edge, ...]:
+        """The edges of token states that one node stands for, in words; see `Arcs`."""
+        source = self.name(states[0])
+        leads = self._of(states)
+        wanted = leads if targets is None else [name for name in targets if name in leads]
+        return _in_order(self._edge(source, name, leads[name]) for name in wanted)
+
+    def tokens(self, source: str, target: str) -> NDArray[np.int64]:
+        """All ids that lead from one node to another, ascending."""
+        return self._of(self.members.get(source, ())).get(target, np.empty(0, np.int64))
+
+    def _of(self, states: Iterable[int]) -> dict[str, NDArray[np.int64]]:
+        found: dict[str, NDArray[np.int64]] = {}
+        for state in states:
+            for name, ids in self._row(state).items():
+                found[name] = np.union1d(found[name], ids) if name in found else ids
+        return found
+
+    def _row(self, state: int) -> dict[str, NDArray[np.int64]]:
+        known = self._leads.get(state)
+        if known is None:
+            allowed = np.flatnonzero(self.machine.allowed(state))
+            targets: dict[int, list[NDArray[np.int64]]] = {}
+            for ids in _together(self.machine, state, allowed):
+                target = self.machine.step(state, int(ids[0]))
+                if target is not None:
+                    targets.setdefault(target, []).append(ids)
+            found: dict[str, list[NDArray[np.int64]]] = {}
+            for target, groups in targets.items():
+                found.setdefault(self.name(target), []).extend(groups)
+            known = self._leads[state] = {
+                name: np.sort(np.concatenate(groups)) for name, groups in found.items()
+            }
+        return known
+
+    def _edge(self, source: str, target: str, ids: NDArray[np.int64]) -> Edge:
+        tokens = _plainest(self.machine, ids)
+        every: list[int] = ids.tolist() if len(ids) <= NAMED else []
+        words = _words(self.machine, tokens, every, len(ids), 1, target == "done")
+        return Edge(source, target, *words, len(ids), None, tuple(tokens))
+
+
+def _together(
+    machine: TokenMachine, state: int, ids: NDArray[np.int64]
+) -> Iterable[NDArray[np.int64]]:
+    """Tokens in groups of which one step tells where all of them lead.
+
+    To take 100,000 steps takes a second. Of more than `STEPPED` tokens those that write to one
+    state of a finite byte machine are taken together.
+    """
+    byte_machine = machine.byte_machine
+    if len(ids) <= STEPPED or not isinstance(byte_machine, Dfa):
+        return (ids[k : k + 1] for k in range(len(ids)))
+    trie = trie_of(machine.vocabulary)
+    _, reached, _ = fail_words(trie, byte_machine, machine.byte_state(state))
+    of_id = np.full(len(machine.vocabulary), NO_ARC, np.int64)
+    of_id[trie.first_id] = reached
+    of_id[trie.further_id] = reached[trie.further_word]
+    order = ids[np.argsort(of_id[ids], kind="stable")]
+    return np.split(order, np.flatnonzero(np.diff(of_id[order])) + 1)
+
+
+def _in_order(edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """The most tokens first, the end of the text last."""
+    return tuple(sorted(edges, key=lambda e: (e.target == "done", -e.count, e.target)))
+
+
+def _words(
+    machine: TokenMachine,
+    tokens: Sequence[int],
+    every: Sequence[int],
+    count: int,
+    num_classes: int,
+    end: bool,
+) -> tuple[str, str]:
+    """The label and the title of an edge."""
+    texts = [token_text(machine.vocabulary, token) for token in tokens]
+    # The shortest say most, and of those the first in the alphabet's order.
+    named = sorted((token_text(machine.vocabulary, t) for t in every) if every else texts,
+                   key=_short_first)  # fmt: skip
+    label = "EOS" if end else tokens_label(named, count)
+    shown = ", ".join(texts) + (f" and {count - len(texts):,} more" if count > len(texts) else "")
+    number = f" in {num_classes:,} token classes" if num_classes > 1 else ""
+    return label, f"{count:,} token{'' if count == 1 else 's'}{number}: {shown}"
+
+
+def _plainest(machine: TokenMachine, ids: NDArray[np.integer]) -> list[int]:
+    """The shortest and plainest say most; of a hundred thousand only some are looked at."""
+    tokens = machine.vocabulary.tokens
+    some: list[int] = ids[:LOOKED_AT].tolist()
+    return sorted(some, key=lambda t: (*_plain_first(tokens[t] or b""), t))[:TOKENS_SHOWN]
+
+
+def _short_first(text: str) -> tuple[bool, int, str]:
+    return not text.isalnum(), len(text), text
+
+
+def _plain_first(data: bytes) -> tuple[int, int, bytes]:
+    printable = data.isascii() and data.decode("ascii").isprintable()
+    return (0 if data.isalnum() else 1 if printable else 2), len(data), data
+
+
+def states_of_bytes(machine: TokenMachine) -> dict[int, list[int]]:
+    """The token states that are known of each state of the byte machine."""
+    found: dict[int, list[int]] = {}
+    for state in range(machine.num_states):
+        byte_state = machine.byte_state(state)
+        if byte_state != NO_ARC:
+            found.setdefault(byte_state, []).append(state)
+    return found
