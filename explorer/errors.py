@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import wcwidth
+
 
 class ExplorerError(Exception):
     """Root of the tree.
@@ -61,10 +63,8 @@ def display_width(text: str) -> int:
         >>> display_width("a日e\u0301")
         4
     """
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+    # A control character has no width of its own (-1); a terminal shows something in its place.
+    return sum(abs(wcwidth.wcwidth(character)) for character in text)
 
 
 _AROUND = 100

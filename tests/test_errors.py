@@ -23,6 +23,8 @@ def test_the_caret_stands_under_the_character(text: str, start: int, column: int
 
 def test_wide_characters_get_wide_carets() -> None:
     assert caret("日本", 0, 2).split("\n")[1] == "^^^^" and display_width("ａ") == 2
+    # A control character is shown as one thing, a joiner not at all.
+    assert [display_width(c) for c in ("\U0001f468", "\x1b", "\u200b")] == [2, 1, 0]
 
 
 def test_remedies_fit() -> None:

@@ -14,7 +14,6 @@ import argparse
 import importlib
 import importlib.metadata
 import importlib.util
-import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, cast
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 from explorer.cli.answers import print_json
 from explorer.cli.options import Commands, add_command, add_json
@@ -147,30 +150,23 @@ def _library(module: str, distribution: str, use: str, extra: str, engine: bool)
         version = importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return Finding(module, "ok", "version not known")
-    least = _least(distribution)
-    if _numbers(version) < _numbers(least):
-        found = f"{version}, older than {least}, which {use} needs"
+    wanted = _wanted(distribution)
+    if not wanted.contains(version, prereleases=True):
+        found = f"{version}, but {use} needs {wanted}"
         return Finding(module, level, found, f"pip install --upgrade '{package}'")
     return Finding(module, "ok", version)
 
 
-def _least(distribution: str) -> str:
-    """The lowest version that our own metadata allows; empty where none is named."""
+def _wanted(distribution: str) -> SpecifierSet:
+    """The versions that our own metadata allows; all where it names none."""
     try:
         wanted = importlib.metadata.requires(_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:
-        return ""
-    for line in wanted:
-        found = re.match(rf"{re.escape(distribution)}\s*>=\s*([0-9.]+)", line)
-        if found is not None:
-            return found[1]
-    return ""
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The release part of a version, for comparing."""
-    found = re.match(r"[0-9.]*[0-9]", version)
-    return tuple(int(part) for part in found[0].split(".") if part) if found else ()
+        return SpecifierSet()
+    for requirement in map(Requirement, wanted):
+        if canonicalize_name(requirement.name) == canonicalize_name(distribution):
+            return requirement.specifier
+    return SpecifierSet()
 
 
 def _page_sides() -> Finding:

@@ -12,46 +12,37 @@ import pytest
 import explorer
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
+from tests.widgets.page import PATIENCE, Page
 from widgets import later
 from widgets.export.export import page, recorded, taken
 from widgets.figures.packets import decompress
 from widgets.later import Progress
 from widgets.views.explorer import Explorer
 
-PATIENCE = 60.0  # Seconds; for a busy machine, never part of a result.
 
-
-class Exporting:
+class Exporting(Page):
     """A page that has asked for the file. At the first count the work waits for `goes_on`."""
 
     def __init__(self, made: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(later, "SECONDS", 0.0)
-        self.explorer = made
-        self.begun, self.goes_on, self.done = Event(), Event(), Event()
-        self.counts: list[str] = []
-        self.answer: dict[str, Any] = {}
-        made.send = self._hear  # type: ignore[method-assign]
-        self.say("export", re=7)
+        self.begun, self.goes_on = Event(), Event()
+        super().__init__(made)
+        self.number = self.tell("export")
         assert self.begun.wait(PATIENCE)
 
-    def say(self, type: str, /, **content: object) -> None:
-        self.explorer._hear(None, {"type": type, **content}, None)
-
-    def _hear(self, content: dict[str, Any], buffers: object = None) -> None:
-        if content.get("re") != 7 or "later" in content:
-            return
-        if "progress" in content:
-            self.counts.append(content["progress"])
+    def _receive(self, message: dict[str, Any], buffers: object = None) -> None:
+        super()._receive(message, buffers)
+        if "progress" in message.get("content", {}):
             self.begun.set()
             assert self.goes_on.wait(PATIENCE)
-        else:
-            self.answer = content
-            self.done.set()
+
+    @property
+    def counts(self) -> list[str]:
+        return [one["progress"] for one in self.heard if "progress" in one]
 
     def end(self) -> dict[str, Any]:
         self.goes_on.set()
-        assert self.done.wait(PATIENCE)
-        return self.answer
+        return self.answer(self.number)
 
 
 def run_of(html: str) -> dict[str, Any]:
@@ -81,11 +72,11 @@ def test_the_file_that_nobody_waits_for_is_not_finished(monkeypatch: pytest.Monk
     made = Explorer()
     made.cursor.run(3)
     asked = Exporting(made, monkeypatch)
-    asked.say("stop", of=7)
+    asked.tell("stop", of=asked.number)
     answer = asked.end()
     assert (answer["ok"], answer["cancelled"], answer["quiet"]) == (False, True, True)
     assert asked.counts == ["0 of 4 positions"]
-    asked.say("stop", of=7)  # Too late, which is no error.
+    asked.tell("stop", of=asked.number)  # Too late, which is no error.
     made.close()
 
 

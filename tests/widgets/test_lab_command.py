@@ -102,7 +102,7 @@ def test_doctor_knows_what_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: "0.9.2.dev1")
     found = finding("anywidget")
     assert found.level == "note"
-    assert re.search(r"0\.9\.2\.dev1, older than [0-9.]+, which the explorer", found.found)
+    assert re.search(r"0\.9\.2\.dev1, but the explorer.* needs >=[0-9.]+", found.found)
     assert found.remedy == "pip install --upgrade 'constraint-explorer[lab]'"
     # What the engine itself needs is missing if it is too old.
     assert finding("numpy").level == "missing"

@@ -85,8 +85,8 @@ def test_it_waits_for_quiet_and_for_play_to_pause() -> None:
         "while (e.cursor.session.index == 0 or e._still._behind) and time.monotonic() < end:\n"
         "    time.sleep(0.05)\n"
         "print(e.cursor.session.index, e._still._behind)",
-        # During play nothing is drawn, at the end of a cell neither.
-        "e.cursor.playing = True\ne.cursor.step()\ntime.sleep(2.5)\nprint(e._still._behind)",
+        # During play nothing is drawn, at the end of a cell neither. The clock is rung by hand.
+        "e.cursor.playing = True\ne.cursor.step()\ne._still._rung()\nprint(e._still._behind)",
         "print(e._still._behind)\ne.cursor.playing = False",
         "print(e._still._behind)",
     ).cells

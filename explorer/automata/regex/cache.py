@@ -6,9 +6,8 @@ tables are kept as JSON, one file each, named after all that they depend on. Who
 table must check it, as anything may lie in that folder; a file that is missing, damaged or not
 writable only costs the derivation.
 
-The folder is ``$EXPLORER_CACHE``, or the platform's place for caches:
-``$XDG_CACHE_HOME/explorer`` (``~/.cache/explorer``), ``~/Library/Caches/explorer`` on macOS,
-``%LOCALAPPDATA%\\explorer`` on Windows. It never grows past a handful of small files.
+The folder is ``$EXPLORER_CACHE``, or the platform's place for caches as `platformdirs` knows it. It
+never grows past a handful of small files.
 """
 
 from __future__ import annotations
@@ -22,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+import platformdirs
+
 from explorer.files import write_whole
 
 FORMAT: Final = 1
@@ -33,13 +34,7 @@ def cache_folder() -> Path:
     """Where the tables lie; the folder may not exist."""
     if given := os.environ.get("EXPLORER_CACHE"):
         return Path(given)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA")
-        return Path(base or Path.home() / "AppData" / "Local") / "explorer"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "explorer"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base or Path.home() / ".cache") / "explorer"
+    return platformdirs.user_cache_path("explorer", appauthor=False)
 
 
 def cached(name: str, derive: Callable[[], T], check: Callable[[object], T]) -> T:
@@ -67,7 +62,6 @@ def cached(name: str, derive: Callable[[], T], check: Callable[[object], T]) -> 
 def _path(name: str) -> Path:
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     key = f"{name}-unicode{unicodedata.unidata_version}-python{python}-v{FORMAT}.json"
-    try:
-        return cache_folder() / key
-    except RuntimeError:  # No home directory: a relative path that is never found.
-        return Path(os.devnull) / key
+    folder = cache_folder()
+    # Without a home directory the path stays relative: then it is one that is never found.
+    return (folder if folder.is_absolute() else Path(os.devnull)) / key

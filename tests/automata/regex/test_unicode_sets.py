@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -156,9 +157,19 @@ def test_a_folder_that_cannot_be_written_costs_nothing(
 
 def test_the_folder_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXPLORER_CACHE", raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert cache_folder() == Path("/somewhere/explorer")
+    if sys.platform == "linux":
+        assert cache_folder() == Path("/somewhere/explorer")
+    assert cache_folder().is_absolute()
+
+
+def test_without_a_home_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EXPLORER_CACHE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: Path("~/.cache/explorer"))
+    assert cached("t", lambda: [1], numbers) == [1]
+    assert cached("t", lambda: [2], numbers) == [2]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("stored", ["[5, 3]", "[1]", "[-1, 4]", "[0, 99999999]", "[true, 4]"])
