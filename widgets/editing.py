@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from explorer.analysis.session import Session
 from explorer.automata.constraint import Constraint
-from explorer.automata.source import Choice, Regex
+from explorer.automata.registry import name_of
 from explorer.budget import Budget
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
@@ -180,13 +180,7 @@ def written(constraint: Constraint | None) -> tuple[str, str]:
     """
     if constraint is None:
         return "regex", ""
-    match constraint.source:
-        case Regex():
-            return "regex", constraint.source.pattern
-        case Choice():
-            return "choices", "\n".join(constraint.source.texts)
-        case _:
-            return "regex", str(constraint)
+    return name_of(constraint.source), constraint.source.text
 
 
 __all__ = ["COMPILE", "Editing", "written"]

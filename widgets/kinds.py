@@ -1,7 +1,7 @@
-"""How the text of the constraint editor becomes a constraint, and what one can start from.
+"""What one can start from in the constraint editor, and its names for kinds of constraints.
 
-A kind is a name and a function from text to `Constraint`. More kinds register themselves; an
-explorer made afterwards offers them.
+The kinds themselves are registered in the engine (`explorer.automata.registry`): a source that
+registers itself is offered here without another word.
 """
 
 from __future__ import annotations
@@ -10,25 +10,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.automata.constraint import Constraint, choice, regex
-from explorer.errors import ConstraintError
+from explorer.automata import registry
+from explorer.automata.constraint import Constraint
 
-_KINDS: dict[str, Callable[[str], Constraint]] = {}
+_BUILT_IN: Final = {name: registry.reader_of(name) for name in registry.offered()}
 
 
 def register_kind(name: str, build: Callable[[str], Constraint]) -> None:
-    """Offer a kind of constraint in the editor.
+    """Offer another way to write a constraint in the editor.
+
+    For a kind with a text of its own, which is explained and saved as what it is, register a
+    `explorer.automata.tree.nodes.Source` instead.
 
     Args:
         name: What to call it there.
         build: From the text that the user writes to a constraint; its errors are shown there.
     """
-    _KINDS[name] = build
+    registry.register_reader(name, lambda text: build(text).source)
 
 
-def kinds() -> tuple[str, ...]:
-    """The names of all kinds."""
-    return tuple(_KINDS)
+def kinds(current: str | None = None) -> tuple[str, ...]:
+    """The names of all kinds that can be written.
+
+    Args:
+        current: The kind of the constraint at hand, which is named even if it cannot be written.
+    """
+    names = registry.offered()
+    return names if current is None or current in names else (*names, current)
 
 
 def build(kind: str, text: str) -> Constraint:
@@ -39,29 +47,14 @@ def build(kind: str, text: str) -> Constraint:
         text: As it was written.
 
     Raises:
-        ConstraintError: There is no such kind.
+        ConstraintError: Nothing can be written as this kind.
         ExplorerError: What the kind says about the text.
 
     Example:
         >>> build("choices", "yes\\nno").accepts("no")
         True
     """
-    made = _KINDS.get(kind)
-    if made is None:
-        raise ConstraintError(
-            f"{kind!r} is no kind of constraint.", remedy=f"Choose one of {', '.join(_KINDS)}."
-        )
-    return made(text)
-
-
-def _choices(text: str) -> Constraint:
-    return choice([line for line in text.split("\n") if line])
-
-
-register_kind("regex", regex)
-register_kind("choices", _choices)
-
-_BUILT_IN: Final = dict(_KINDS)
+    return Constraint(registry.read(kind, text))
 
 
 def is_built_in(kind: str) -> bool:
@@ -74,7 +67,7 @@ def is_built_in(kind: str) -> bool:
         >>> is_built_in("regex"), is_built_in("sonnet")
         (True, False)
     """
-    return kind in _BUILT_IN and _KINDS[kind] is _BUILT_IN[kind]
+    return kind in _BUILT_IN and registry.reader_of(kind) == _BUILT_IN[kind]
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class Place:
             "prompt_fixed": "(none in the toy preset)" if toy else "",
             "kind": kind,
             "text": text,
-            "kinds": list(kinds.kinds()),
+            "kinds": list(kinds.kinds(kind)),
             "presets": [preset.to_dict() for preset in kinds.PRESETS],
             "report": page.report(),
             "pattern": page.pattern(),

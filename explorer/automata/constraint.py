@@ -9,12 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from explorer.arguments import whole_number, wrong
-from explorer.automata import operations, source
+from explorer.automata import operations
+from explorer.automata.algebra import (
+    Complement,
+    Concatenation,
+    Difference,
+    Intersection,
+    Repetition,
+    Union,
+)
+from explorer.automata.choice import Choice
+from explorer.automata.imported import Imported
 from explorer.automata.machine import Dfa
-from explorer.automata.source import Source
+from explorer.automata.regex.source import Regex
+from explorer.automata.serial import MAX_DEPTH
+from explorer.automata.tree.build import build
+from explorer.automata.tree.nodes import Source
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError, ExplorerError
@@ -22,9 +35,6 @@ from explorer.errors import ConstraintError, ExplorerError
 if TYPE_CHECKING:
     import interegular.fsm
     import pynini
-
-MAX_DEPTH: Final = 200
-"""How deep constraints may be nested. Unions and concatenations of many count once."""
 
 Labels = Literal["bytes", "codepoints", "explorer"]
 """How an acceptor from elsewhere labels its arcs; see `Constraint.from_fst`."""
@@ -50,11 +60,16 @@ class Constraint:
 
     __slots__ = ("_depth", "_dfa", "source")
 
-    def __init__(self, source: source.Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
+    def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
         if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong(
                 "source", source, "the source of a constraint", error=ConstraintError,
                 remedy="Make constraints with regex(...), choice([...]) or literal(...).",
+            )  # fmt: skip
+        if dfa is not None and not isinstance(dfa, Dfa):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong(
+                "dfa", dfa, "the minimal byte machine of the source", error=ConstraintError,
+                remedy="Leave it out: the machine is built from the source.",
             )  # fmt: skip
         self.source = source
         self._dfa = dfa
@@ -76,8 +91,13 @@ class Constraint:
         Raises:
             BudgetExceeded: A limit was reached.
         """
+        if not isinstance(meter, Meter):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong(
+                "meter", meter, "a Meter", error=ConstraintError,
+                remedy="Use within(Budget(...)) to build it within limits.",
+            )  # fmt: skip
         if self._dfa is None:
-            self._dfa = self.source.build(meter)
+            self._dfa = build(self.source.tree, meter)
         return self._dfa
 
     def within(self, budget: Budget) -> Constraint:
@@ -114,52 +134,50 @@ class Constraint:
         """Words of either."""
         _check_operand("|", other)
         parts = (*_alternatives(self.source), *_alternatives(other.source))
-        return Constraint(source.Union(parts), depth=_depth(self, other, source.Union))
+        return Constraint(Union(parts), depth=_depth(self, other, Union))
 
     def __and__(self, other: Constraint) -> Constraint:
         """Words of both."""
         _check_operand("&", other)
-        return Constraint(source.Intersection(self.source, other.source), depth=_depth(self, other))
+        return Constraint(Intersection(self.source, other.source), depth=_depth(self, other))
 
     def __sub__(self, other: Constraint) -> Constraint:
-        """Words of the left one that are none of the right one."""
+        """Words of the left one that are not words of the right one."""
         _check_operand("-", other)
-        return Constraint(source.Difference(self.source, other.source), depth=_depth(self, other))
+        return Constraint(Difference(self.source, other.source), depth=_depth(self, other))
 
     def __add__(self, other: Constraint) -> Constraint:
         """A word of the left one, then one of the right."""
         _check_operand("+", other)
         parts = (*_sequence(self.source), *_sequence(other.source))
-        return Constraint(
-            source.Concatenation(parts), depth=_depth(self, other, source.Concatenation)
-        )
+        return Constraint(Concatenation(parts), depth=_depth(self, other, Concatenation))
 
     def __ror__(self, other: object) -> NoReturn:
-        """What stands on the left is no constraint, or its own ``|`` would have been asked."""
+        """Refuse a left side that is not a constraint; a constraint's own ``|`` comes first."""
         raise _no_operand("|", other)
 
     def __radd__(self, other: object) -> NoReturn:
-        """As `__ror__`."""
+        """Refuse a left side that is not a constraint, as `__ror__` does."""
         raise _no_operand("+", other)
 
     def __invert__(self) -> Constraint:
-        """Valid UTF-8 texts that are no word of this one."""
-        return Constraint(source.Complement(self.source), depth=self._depth + 1)
+        """Valid UTF-8 texts that are not words of this one."""
+        return Constraint(Complement(self.source), depth=self._depth + 1)
 
     def star(self) -> Constraint:
         """Any number of words after each other, none included."""
-        return Constraint(source.Repetition(self.source, 0, True), depth=self._depth + 1)
+        return Constraint(Repetition(self.source, 0, True), depth=self._depth + 1)
 
     def plus(self) -> Constraint:
         """At least one word, then any number after each other."""
-        return Constraint(source.Repetition(self.source, 1, True), depth=self._depth + 1)
+        return Constraint(Repetition(self.source, 1, True), depth=self._depth + 1)
 
     def optional(self) -> Constraint:
         """A word, or nothing."""
-        return Constraint(source.Repetition(self.source, 0, False), depth=self._depth + 1)
+        return Constraint(Repetition(self.source, 0, False), depth=self._depth + 1)
 
     def complement(self) -> Constraint:
-        """Valid UTF-8 texts that are no word of this one; also ``~c``."""
+        """Valid UTF-8 texts that are not words of this one; also ``~c``."""
         return ~self
 
     # Questions.
@@ -232,12 +250,12 @@ class Constraint:
             budget: The limits for reading it.
 
         Raises:
-            ConstraintError: It is no FSM, or has symbols that are not single characters.
+            ConstraintError: It is not an FSM, or has symbols that are not single characters.
             BudgetExceeded: A limit was reached.
         """
         from explorer.automata.interegular_bridge import fsm_to_dfa
 
-        return cls(source.Imported("from_fsm", fsm_to_dfa(fsm, Meter(budget))))
+        return cls(Imported("from_fsm", fsm_to_dfa(fsm, Meter(budget))))
 
     @classmethod
     def from_fst(
@@ -254,12 +272,12 @@ class Constraint:
 
         Raises:
             BudgetExceeded: A limit was reached.
-            ConstraintError: No pynini machine, a transducer, a weighted machine, a label out of
-                range, or words that are not valid UTF-8.
+            ConstraintError: It is not a pynini machine, or it is a transducer, is weighted, has a
+                label out of range, or has words that are not valid UTF-8.
         """
         from explorer.automata.pynini_bridge import fst_to_dfa
 
-        return cls(source.Imported("from_fst", fst_to_dfa(acceptor, labels, Meter(budget))))
+        return cls(Imported("from_fst", fst_to_dfa(acceptor, labels, Meter(budget))))
 
     def to_interegular(self) -> interegular.fsm.FSM:
         """The language as an interegular FSM over characters.
@@ -291,14 +309,14 @@ def _no_operand(sign: str, other: object) -> ExplorerError:
     )
 
 
-def _alternatives(node: source.Source) -> tuple[source.Source, ...]:
+def _alternatives(node: Source) -> tuple[Source, ...]:
     """The parts of a union, so that a long chain of ``|`` is one union."""
-    return node.parts if isinstance(node, source.Union) else (node,)
+    return node.parts if isinstance(node, Union) else (node,)
 
 
-def _sequence(node: source.Source) -> tuple[source.Source, ...]:
+def _sequence(node: Source) -> tuple[Source, ...]:
     """The parts of a concatenation, so that a long chain of ``+`` is one concatenation."""
-    return node.parts if isinstance(node, source.Concatenation) else (node,)
+    return node.parts if isinstance(node, Concatenation) else (node,)
 
 
 def _depth(left: Constraint, right: Constraint, flat: type | None = None) -> int:
@@ -320,30 +338,28 @@ def regex(pattern: str) -> Constraint:
             built on first use, within a budget.
 
     Raises:
-        ConstraintError: The pattern is no str, or too long.
-        RegexError: The pattern is no pattern, or uses what no finite automaton can do
+        ConstraintError: The pattern is not a str, or too long.
+        RegexError: The pattern cannot be read, or uses what no finite automaton can do
             (backreferences, conditionals, atomic groups, possessive repeats).
 
     Example:
         >>> regex(r"(?i)yes|no").accepts("YES")
         True
     """
-    node = source.Regex(pattern)
-    node.tree  # noqa: B018 - A wrong pattern should raise here, not at first use.
-    return Constraint(node)
+    return Constraint(Regex.read(pattern))
 
 
 def choice(texts: Iterable[str]) -> Constraint:
     """One of some texts, letter for letter.
 
     Raises:
-        ConstraintError: There is none, or one is no text.
+        ConstraintError: The list is empty, or an element is not valid text.
 
     Example:
         >>> choice(["yes", "no"]).examples()
         ['no', 'yes']
     """
-    return Constraint(source.choice_of(texts))
+    return Constraint(Choice.of(texts))
 
 
 def literal(text: str) -> Constraint:
@@ -356,4 +372,4 @@ def literal(text: str) -> Constraint:
         >>> literal("a.b").accepts("axb")
         False
     """
-    return Constraint(source.choice_of([text]))
+    return Constraint(Choice.of([text]))

@@ -16,8 +16,8 @@ import numpy as np
 from explorer.automata.byte_intervals import Interval, byte_intervals
 from explorer.automata.machine import Dfa
 from explorer.automata.operations import minimal_dfa
-from explorer.automata.regex.charset import CharSet, char_set, complement
-from explorer.automata.regex.utf8 import ENTRY, EXIT, utf8_fragment
+from explorer.automata.tree.charset import CharSet, char_set, complement
+from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
 from explorer.automata.validate import checked_nfa
 from explorer.budget import Meter
 from explorer.errors import ConstraintError

@@ -1,99 +1,72 @@
-"""Constraint sources as plain mappings, for files and messages, and back.
+"""Sources as plain mappings, for files and messages, and back.
 
-Only known node kinds are read; an imported machine is stored as its arrays beside the tree.
+A mapping names its ``kind``, and holds the fields of the source and its children as ``parts``. Only
+registered kinds are read, and each checks what it is given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
-from explorer.automata.source import (
-    Choice,
-    Complement,
-    Concatenation,
-    Difference,
-    Imported,
-    Intersection,
-    Regex,
-    Repetition,
-    Source,
-    Union,
-)
-from explorer.automata.validate import checked_dfa
-from explorer.errors import DamagedFile
+from explorer.automata import algebra as _algebra
+from explorer.automata import choice as _choice
+from explorer.automata import imported as _imported
+from explorer.automata.regex import source as _regex
+from explorer.automata.registry import kind_of
+from explorer.automata.tree.nodes import Source
+from explorer.errors import DamagedFile, ExplorerError
+
+BUILT_IN: Final = (_regex, _choice, _algebra, _imported)
+"""The files whose kinds every process knows."""
+
+MAX_DEPTH: Final = 200
+"""How deep sources may be nested."""
 
 
 def source_to_dict(source: Source) -> dict[str, object]:
-    """A mapping of strings, numbers, lists and mappings that `source_from_dict` reads."""
-    match source:
-        case Regex(pattern):
-            return {"kind": "regex", "pattern": pattern}
-        case Choice(texts):
-            return {"kind": "choice", "texts": list(texts)}
-        case Imported(origin, machine):
-            return {
-                "kind": "imported",
-                "origin": origin,
-                "symbol_class": machine.symbol_class.tolist(),
-                "table": machine.table.tolist(),
-                "accepting": machine.accepting.tolist(),
-                "start": machine.start,
-            }
-        case Union(parts):
-            return {"kind": "union", "parts": [source_to_dict(part) for part in parts]}
-        case Concatenation(parts):
-            return {"kind": "concatenation", "parts": [source_to_dict(part) for part in parts]}
-        case Intersection(left, right):
-            return {"kind": "intersection", "parts": [source_to_dict(left), source_to_dict(right)]}
-        case Difference(left, right):
-            return {"kind": "difference", "parts": [source_to_dict(left), source_to_dict(right)]}
-        case Complement(part):
-            return {"kind": "complement", "parts": [source_to_dict(part)]}
-        case Repetition(part, minimum, unbounded):
-            return {
-                "kind": "repetition",
-                "parts": [source_to_dict(part)],
-                "minimum": minimum,
-                "unbounded": unbounded,
-            }
+    """A mapping of strings, numbers, lists and mappings that `source_from_dict` reads.
+
+    Args:
+        source: A source of a registered kind.
+    """
+    parts = [source_to_dict(child) for child in source.children]
+    return {"kind": source.kind} | ({"parts": parts} if parts else {}) | source.fields()
 
 
-def source_from_dict(data: Mapping[str, object]) -> Source:
-    """The source tree of a mapping.
+def source_from_dict(data: Mapping[str, object], depth: int = 1) -> Source:
+    """The source that a mapping holds.
+
+    Args:
+        data: From `source_to_dict`, read from a file that nobody vouches for.
+        depth: How many mappings this one lies in, itself included.
 
     Raises:
-        DamagedFile: The mapping is of an unknown kind or misses a part.
-        RegexError: A stored pattern is no pattern.
+        DamagedFile: The kind is not known, or a field is missing or impossible.
+        RegexError: A stored pattern cannot be read.
+
+    Example:
+        >>> str(source_from_dict({"kind": "choice", "texts": ["yes", "no"]}))
+        "choice(['yes', 'no'])"
     """
-    kind = data.get("kind")
-    parts = [
-        source_from_dict(part) for part in cast("list[Mapping[str, object]]", data.get("parts", []))
-    ]
-    match kind, parts:
-        case "regex", []:
-            return Regex(str(data["pattern"]))
-        case "choice", []:
-            return Choice(tuple(str(text) for text in cast("list[str]", data["texts"])))
-        case "imported", []:
-            machine = checked_dfa(
-                data["symbol_class"], data["table"], data["accepting"], data["start"]
-            )
-            return Imported(str(data["origin"]), machine)
-        case "union", [_, *_]:
-            return Union(tuple(parts))
-        case "concatenation", [_, *_]:
-            return Concatenation(tuple(parts))
-        case "intersection", [left, right]:
-            return Intersection(left, right)
-        case "difference", [left, right]:
-            return Difference(left, right)
-        case "complement", [part]:
-            return Complement(part)
-        case "repetition", [part]:
-            return Repetition(part, int(cast("int", data["minimum"])), bool(data["unbounded"]))
-        case _:
-            raise DamagedFile(
-                f"A constraint of kind {kind!r} with {len(parts)} parts is not known.",
-                remedy="Use the release that wrote it, or write the constraint again.",
-            )
+    parts = data.get("parts", []) if isinstance(data, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(parts, list) or depth > MAX_DEPTH:
+        why = f"nested more than {MAX_DEPTH} deep" if isinstance(parts, list) else "not a mapping"
+        raise DamagedFile(
+            f"A saved constraint is {why}.",
+            remedy="Write the constraint again.",
+        )
+    name = data.get("kind")
+    kind = kind_of(name if isinstance(name, str) else repr(name))
+    children = tuple(
+        source_from_dict(part, depth + 1) for part in cast("list[Mapping[str, object]]", parts)
+    )
+    try:
+        return kind.load(data, children)
+    except ExplorerError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedFile(
+            f"A saved constraint of kind {kind.kind!r} has no usable field {error}.",
+            remedy="Use the release that wrote it, or write the constraint again.",
+        ) from error

@@ -13,7 +13,7 @@ from explorer.analysis.places.positions import PositionAutomaton
 from explorer.analysis.verdict.machine import expected_bytes
 from explorer.analysis.verdict.verdict import STAGES
 from explorer.automata.constraint import regex
-from explorer.automata.source import Regex
+from explorer.automata.regex.source import Regex
 from explorer.budget import Meter
 from tests.analysis.cases import build, wrongs
 from tests.patterns import patterns, vocabularies

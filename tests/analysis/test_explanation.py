@@ -14,8 +14,8 @@ import pytest
 import explorer
 from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.explanation import Explanation, History, explain, explain_text
-from explorer.analysis.places.widening import _with  # pyright: ignore[reportPrivateUsage]
 from explorer.analysis.verdict.machine import machine_of
+from explorer.automata.regex.wider import reading
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DEAD, FREE
 
@@ -329,7 +329,7 @@ def test_the_name_of_a_special_token_is_not_the_token() -> None:
     ],
 )  # fmt: skip
 def test_a_wider_class_is_written_as_a_person_would(leaf: str, more: str, wide: str) -> None:
-    assert _with(leaf, more) == wide
+    assert reading(leaf, more) == wide
     for character in more:
         assert re.fullmatch(wide, character)
     for code in range(0x250):  # What was allowed stays so, and nothing else comes.

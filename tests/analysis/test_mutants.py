@@ -14,6 +14,7 @@ from explorer.analysis.explaining import explanation
 from explorer.analysis.places import positions, spans, widening
 from explorer.analysis.verdict import machine, paths, verdict
 from explorer.automata.constraint import regex
+from explorer.automata.regex.source import Regex
 from tests.analysis.cases import build, wrongs
 
 CASES: list[tuple[str, list[bytes | None]]] = [
@@ -30,8 +31,7 @@ CASES: list[tuple[str, list[bytes | None]]] = [
 def complaints() -> list[tuple[object, ...]]:
     machine._machines.clear()
     positions.positions_of.cache_clear()
-    spans.machine_of_source.cache_clear()
-    spans._without_one.cache_clear()
+    spans.asked.cache_clear()
     found: list[tuple[object, ...]] = []
     for pattern, tokens in CASES:
         built = build(pattern, tokens, seed=0, count=0)
@@ -106,15 +106,15 @@ def _more_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _widening_without_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = widening._replacements
+    right = Regex.wider
 
-    def unproved(place: Any, rest: str, verbose: bool) -> list[str]:
-        return [f"(?:{place.text}|.*)", *right(place, rest, verbose)]
+    def unproved(self: Regex, start: int, end: int, rest: str) -> tuple[str, ...]:
+        return (f"(?:{self.pattern[start:end]}|.*)", *right(self, start, end, rest))
 
     def wrong(self: widening.Widening) -> str:
         return self.pattern
 
-    monkeypatch.setattr(widening, "_replacements", unproved)
+    monkeypatch.setattr(Regex, "wider", unproved)
     monkeypatch.setattr(widening.Widening, "changed", property(wrong))
 
 

@@ -10,7 +10,7 @@ from explorer.analysis.explaining.explanation import explain_text
 from explorer.analysis.places.positions import PositionAutomaton
 from explorer.analysis.places.spans import children_of, parts
 from explorer.automata.constraint import Constraint, choice, literal, regex
-from explorer.automata.source import Regex
+from explorer.automata.regex.source import Regex
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 

@@ -19,8 +19,8 @@ from explorer.automata.machine import Nfa
 from explorer.automata.operations import minimal_dfa
 from explorer.automata.pynini_bridge import fst_from_arrays
 from explorer.automata.regex import parse
-from explorer.automata.regex.build import build_nfa
 from explorer.automata.subset import _index  # pyright: ignore[reportPrivateUsage]
+from explorer.automata.tree.layout import lay_out
 from explorer.budget import Meter
 from tests.bench.constraints import CASES
 from tests.bench.measure import interleaved
@@ -68,7 +68,7 @@ def main() -> None:
     print("| pattern | states | ours, ms | pynini, ms | composition: ours, ms | pynini, ms |")
     print("|---|---|---|---|---|---|")
     for name, pattern in patterns.items():
-        nfa = build_nfa(parse(pattern), Meter()).nfa
+        nfa = lay_out(parse(pattern).root, Meter()).nfa
         fst = over_classes(nfa)
         constraint = explorer.regex(pattern)
         states = constraint.dfa.num_states

@@ -17,7 +17,8 @@ import pytest
 
 import explorer
 from explorer import Budget, Constraint, Vocabulary
-from explorer.automata import source
+from explorer.automata import registry
+from explorer.automata.imported import Imported
 from explorer.errors import (
     BudgetExceeded,
     EmptyConstraint,
@@ -97,7 +98,7 @@ def busy(pid: int) -> None:
         ("regex", "(foo)+d"),
         ("choices", "foo\nfood"),
         explorer.regex("(foo)+d") - explorer.literal("foofood"),
-        Constraint(source.Imported("from_fsm", explorer.regex("f+").dfa)),
+        Constraint(Imported("from_fsm", explorer.regex("f+").dfa)),
     ],
     ids=str,
 )
@@ -253,7 +254,7 @@ def test_a_process_that_breaks_down_is_told_of_and_replaced(worker: CompileWorke
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is set on Linux only")
 def test_too_much_memory_is_an_error_of_the_child(worker: CompileWorker) -> None:
-    small = Budget(states=10**9, arcs=10**12, bytes=10**8, seconds=600)
+    small = Budget(states=10**9, arcs=10**12, bytes=10**7, seconds=600)
     many = "\n".join(f"{'foo' * 40}{k}" for k in range(400_000))
     with pytest.raises(ExplorerError, match="more memory than its process may take"):
         worker.compile(("choices", many), TOY, small)
@@ -270,7 +271,7 @@ def test_a_kind_of_the_notebook_is_built_here(worker: CompileWorker) -> None:
     try:
         found = worker.compile(("doubled", "foo"), TOY, BUDGET)
     finally:
-        del kinds._KINDS["doubled"]
+        registry.forget("doubled")
     assert built_in == [os.getpid()]
     assert found.constraint.accepts("foofoo")
 

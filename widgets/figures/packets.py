@@ -19,7 +19,6 @@ from typing import cast
 
 import numpy as np
 
-from explorer.automata.source import Regex
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
@@ -135,8 +134,7 @@ def pattern_of(machine: TokenMachine | None) -> str:
     """The constraint as it is written out; empty if there is none."""
     if machine is None or machine.constraint is None:
         return ""
-    source = machine.constraint.source
-    return source.pattern if isinstance(source, Regex) else str(source)
+    return machine.constraint.source.shown
 
 
 def class_count(machine: TokenMachine) -> int:

@@ -15,9 +15,7 @@ import math
 from typing import Final
 
 from explorer.analysis.characters.display import split_tail
-from explorer.analysis.places.positions import Position as Place
 from explorer.analysis.places.positions import positions_of
-from explorer.automata.source import Regex
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine, table_of
@@ -121,7 +119,7 @@ def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...
         data: The text so far, in bytes.
 
     Returns:
-        ``(start, end)`` in characters of the pattern; empty where the constraint is no one pattern,
+        ``(start, end)`` in characters of its text; empty where its text has no live places,
         or too large to be laid out.
 
     Example:
@@ -131,13 +129,13 @@ def live_spans(machine: TokenMachine, data: bytes) -> tuple[tuple[int, int], ...
         ((1, 2), (6, 7))
     """
     source = None if machine.constraint is None else machine.constraint.source
-    if not isinstance(source, Regex):
+    if source is None:
         return ()
     text = split_tail(data)[0]
     try:
         automaton = positions_of(source)
-        places: tuple[Place, ...] = automaton.positions(automaton.live(text))
+        places = automaton.positions(automaton.live(text))
     except BudgetExceeded:
         return ()
-    spans = dict.fromkeys(place.span for place in places if place.span is not None)
+    spans = dict.fromkeys(place.span for place in places if place.span and place.source == source)
     return tuple(spans)[:SPANS]

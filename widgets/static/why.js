@@ -77,9 +77,9 @@ function whyPanel(ui, closed) {
     const answer = await ui.go(k);
     if (answer && answer.ok !== false) ui.look(token);
   };
-  const use = (pattern) => {
+  const use = (kind, text) => {
     const e = ui.model.get("editor") || {};
-    return ui.ask("edit", { kind: "regex", text: pattern, prompt: e.prompt || "" }, { shown: true });
+    return ui.ask("edit", { kind, text, prompt: e.prompt || "" }, { shown: true });
   };
 
   const boxes = (told) => {
@@ -118,7 +118,7 @@ function whyPanel(ui, closed) {
     if (more.nearest && more.nearest.length) out.push(h("p.dim.nearest", {}, "Nearest allowed: ", more.nearest.map(chip)));
     if (widening) {
       out.push(h("p.dim.widening", {}, "It would be allowed if ", h("code", {}, widening.from), " were ", h("code", {}, widening.to), ": ", h("code", {}, widening.changed), " ",
-        widening.whole ? act("use this constraint", "put it into the editor and compile it", () => use(widening.changed)) : null));
+        widening.whole ? act("use this constraint", "put it into the editor and compile it", () => use(widening.kind, widening.changed)) : null));
     }
     return out;
   };

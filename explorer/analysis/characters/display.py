@@ -13,7 +13,8 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Final
 
-from explorer.automata.regex.charset import (
+from explorer.automata.regex.unicode_sets import category
+from explorer.automata.tree.charset import (
     ANY,
     NOT_NEWLINE,
     CharSet,
@@ -21,7 +22,6 @@ from explorer.automata.regex.charset import (
     complement,
     intern_ranges,
 )
-from explorer.automata.regex.unicode_sets import category
 
 NOTHING: Final = char_set([])
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import LEADS, NOTHING, remaining_bytes
 from explorer.automata.machine import NO_ARC, Dfa, Int32
-from explorer.automata.regex.charset import CharSet, char_set
+from explorer.automata.tree.charset import CharSet, char_set
 from explorer.jit import jit
 
 ROOM: Final = 1024

@@ -1,57 +1,56 @@
 """Which part of the source expects this, or excludes it.
 
-The tree of the constraint is asked part by part, each with its own machine:
+The tree that the source lowers to is asked part by part, each with its own machine:
 
-*a regex, a choice, a sequence*  the live positions of its position automaton, with their spans;
+*a pattern, a choice, a sequence*  the live places of its position automaton, with their spans;
 *an intersection*  the operands that die; if none dies alone it is the combination, and each operand
 has a word of its own that shows so;
 *a difference, a complement*  the excluder, with a word of it that would otherwise do;
-*a regex with assertions*  if the pattern without one assertion would read on, that assertion
+*a pattern with assertions*  if the pattern without one assertion would read on, that assertion
 excludes;
 *a sequence or repetition that holds one of those*  its own parts, each asked with the rest of the
 text that it would read;
-*an imported machine*  its state, because it has nothing else.
+*a ready machine*  its state, because it has nothing else.
+
+So a new kind of source needs nothing here: what it lowers to is asked.
 
 An alternative that the text has left already says nothing. What is named is exact with one
-exception: in a pattern with assertions the positions are those of the pattern without them, as far
-as they read what the exact machine expects, so that a position may be among them which an assertion
+exception: in a pattern with assertions the places are those of the pattern without them, as far
+as they read what the exact machine expects, so that a place may be among them which an assertion
 keeps from ever being finished. Cost: a look-up per byte of text and
 part; the machines of the parts are built once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-from explorer.analysis.places.positions import LIMITS, Position, positions_of
+from explorer.analysis.places.positions import LIMITS, Place, PositionAutomaton, positions_of
 from explorer.analysis.verdict.machine import expected_bytes
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.machine import NO_ARC, Dfa
-from explorer.automata.regex import compile_tree
-from explorer.automata.regex.lookaround import without_edge_anchors
-from explorer.automata.regex.tree import (
+from explorer.automata.tree.build import build
+from explorer.automata.tree.lookaround import without_edge_anchors
+from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
     Concat,
     Empty,
     Group,
+    Intersect,
+    Machine,
+    Negate,
     Node,
     Repeat,
-    Tree,
-    children,
-)
-from explorer.automata.source import (
-    Complement,
-    Concatenation,
-    Difference,
-    Imported,
-    Intersection,
-    Regex,
-    Repetition,
     Source,
-    Union,
+    Subtract,
+    Whole,
+    Written,
+    children,
+    inside,
 )
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
@@ -73,42 +72,68 @@ class Part:
         role: ``expects``: it must go on at its positions. ``excludes``: it forbids what its rival
             would allow. ``combination``: no single part. ``state``: a machine without source.
             ``too_large``: it could not be laid out within limits.
-        source: The part of the tree.
-        path: The way to it in the tree: the number of the child at each level.
-        positions: The live positions in it; for an excluding assertion, the assertion.
+        source: The source that it was written in.
+        path: The way to that source: the number of the child at each level.
+        positions: The live places in it; for an excluding assertion, the assertion.
         words: Words as evidence: for ``excludes`` a word that it takes away, for ``combination``
             one word of each operand.
         state: For ``state``: the state of the machine.
         assertion: For an excluding assertion: what kind it is.
+        operands: For ``combination``: what each operand was written as, in the order of ``words``.
     """
 
     role: Role
     source: Source
     path: tuple[int, ...]
-    positions: tuple[Position, ...] = ()
+    positions: tuple[Place, ...] = ()
     words: tuple[bytes, ...] = ()
     state: int = NO_ARC
     assertion: str = ""
+    operands: tuple[str, ...] = ()
+
+    @property
+    def pattern(self) -> str:
+        """The text that holds all positions, where one source does; else empty."""
+        sources = {id(place.source): place.source for place in self.positions}
+        if len(sources) != 1 or any(place.span is None for place in self.positions):
+            return ""
+        return self.positions[0].source.text
 
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """The spans of the positions, in the pattern of ``source``."""
-        return tuple(position.span for position in self.positions if position.span is not None)
-
-
-@lru_cache(maxsize=64)
-def machine_of_source(source: Source) -> Dfa:
-    """The machine of a part, kept for the last few asked about.
-
-    Raises:
-        BudgetExceeded: It is larger than `LIMITS`.
-    """
-    return source.build(Meter(LIMITS))
+        """The spans of the positions in `pattern`; none where that is empty."""
+        spans = (place.span for place in self.positions if place.span is not None)
+        return tuple(spans) if self.pattern else ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where the question is asked.
+class _At:
+    """Where in the source one is.
+
+    Args:
+        source: The innermost source.
+        path: The way to it.
+        label: What the place is called.
+    """
+
+    source: Source
+    path: tuple[int, ...] = ()
+    label: str = ""
+
+    def entered(self, node: Node) -> tuple[Node, _At]:
+        """The node below groups and `Written` nodes, and where it is."""
+        at = self
+        while isinstance(node, Group | Written):
+            if isinstance(node, Written):
+                path = at.path if node.child is None else (*at.path, node.child)
+                at = _At(node.source or at.source, path, node.label or at.label)
+            node = node.body
+        return node, at
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked.
 
     Args:
         text: What was read; the beginning of some word.
@@ -132,7 +157,7 @@ def parts(
     """What of a source decides at one place.
 
     Args:
-        source: The constraint's tree.
+        source: What the constraint was made of.
         dfa: Its machine.
         text: What was read; the beginning of some word.
         byte: The byte that fails there; ``None`` asks what must come before the text may end.
@@ -142,15 +167,16 @@ def parts(
     Returns:
         The parts, in the order of the tree.
     """
-    place = _Place(text, byte, len(text) if begin is None else begin)
-    return tuple(_find(source, dfa, place, ()))
+    question = _Question(text, byte, len(text) if begin is None else begin)
+    known = asked(source)
+    return tuple(known.find(known.source.tree, _At(known.source), question, dfa))
 
 
 def parts_of(source: Source, dfa: Dfa, verdict: Verdict) -> tuple[Part, ...]:
     """What of a source decides a verdict; nothing where the constraint has no say.
 
     Args:
-        source: The constraint's tree.
+        source: What the constraint was made of.
         dfa: Its machine.
         verdict: The verdict.
     """
@@ -160,7 +186,7 @@ def parts_of(source: Source, dfa: Dfa, verdict: Verdict) -> tuple[Part, ...]:
         return ()
     byte = verdict.failing_byte
     if byte is None and verdict.stage in ("allowed", "dead_end"):
-        # What comes next, not what forbids: only the positions.
+        # What comes next, not what forbids: only the places.
         begin = verdict.char_begin
         found = parts(source, dfa, verdict.read, None, begin)
         return tuple(part for part in found if part.role == "expects")
@@ -168,214 +194,259 @@ def parts_of(source: Source, dfa: Dfa, verdict: Verdict) -> tuple[Part, ...]:
 
 
 def children_of(source: Source) -> tuple[Source, ...]:
-    """The parts of a node, as `Part.path` counts them."""
-    match source:
-        case Union() | Concatenation():
-            return source.parts
-        case Intersection() | Difference():
-            return (source.left, source.right)
-        case Complement() | Repetition():
-            return (source.part,)
-        case _:
-            return ()
+    """The parts of a source, as `Part.path` counts them."""
+    return source.children
 
 
-def _find(source: Source, dfa: Dfa | None, place: _Place, path: tuple[int, ...]) -> list[Part]:
-    try:
-        machine = machine_of_source(source) if dfa is None else dfa
-        here = _after(machine, place.text)
-        if here == NO_ARC:
-            return []
-        match source:
-            case Union():
-                return [
-                    part
-                    for k, below in enumerate(source.parts)
-                    for part in _find(below, None, place, (*path, k))
-                ]
-            case Intersection():
-                return _intersection(source, place, path)
-            case Difference():
-                return _excluded(source, source.left, source.right, place, path)
-            case Complement():
-                return _excluded(source, None, source.part, place, path)
-            case Imported():
-                return [Part("state", source, path, state=here)]
-            case Concatenation() | Repetition() if _holds_others(source):
-                return _nested(source, place, path)
-            case _:
-                return _positions(source, machine, here, place, path)
-    except BudgetExceeded:
-        return [Part("too_large", source, path)]
+@lru_cache(maxsize=64)
+def asked(source: Source) -> _Asked:
+    """What is known of a source, kept for the last few asked about."""
+    return _Asked(source)
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    """A source, and the machines of its parts, each built when it is first asked.
+
+    Nodes are known by identity: the tree belongs to the source, which is held here.
+    """
+
+    source: Source
+    machines: dict[int, Dfa] = field(default_factory=dict[int, Dfa])
+    automata: dict[int, PositionAutomaton] = field(default_factory=dict[int, PositionAutomaton])
+    closed: dict[int, bool] = field(default_factory=dict[int, bool])
+    variants: dict[int, tuple[tuple[Assertion, Dfa], ...]] = field(
+        default_factory=dict[int, "tuple[tuple[Assertion, Dfa], ...]"]
+    )
+
+    def machine(self, node: Node) -> Dfa:
+        """The machine of a part.
+
+        Raises:
+            BudgetExceeded: It is larger than `LIMITS`.
+        """
+        found = self.machines.get(id(node))
+        if found is None:
+            found = self.machines[id(node)] = build(node, Meter(LIMITS))
+        return found
+
+    def automaton(self, node: Node, at: _At) -> PositionAutomaton:
+        """The position automaton of a part.
+
+        Raises:
+            BudgetExceeded: It is larger than `LIMITS`.
+        """
+        if node is self.source.tree:
+            return positions_of(self.source)
+        found = self.automata.get(id(node))
+        if found is None:
+            written = Written(node.start, node.end, node, at.source, at.label)
+            found = PositionAutomaton(at.source, Meter(LIMITS), written, self.machine)
+            self.automata[id(node)] = found
+        return found
+
+    def is_closed(self, node: Node) -> bool:
+        """Whether a part holds one without places of its own, so that it must be asked itself."""
+        known = self.closed.get(id(node))
+        if known is None:
+            known = self.closed[id(node)] = isinstance(
+                node, Machine | Intersect | Subtract | Negate
+            ) or (not isinstance(node, Whole) and any(map(self.is_closed, children(node))))
+        return known
+
+    # Each part is asked as what it is.
+
+    def find(self, node: Node, at: _At, question: _Question, dfa: Dfa | None = None) -> list[Part]:
+        """What of a part decides."""
+        inner, here_at = at.entered(node)
+        try:
+            machine = self.machine(node) if dfa is None else dfa
+            here = _after(machine, question.text)
+            if here == NO_ARC:
+                return []
+            match inner:
+                case Branch() if _is_split(inner) or self.is_closed(inner):
+                    return [
+                        part
+                        for option in inner.options
+                        for part in self.find(option, here_at, question)
+                    ]
+                case Intersect():
+                    return self.intersected(node, at, question)
+                case Subtract():
+                    return self.excluded(node, here_at, inner.left, inner.right, question)
+                case Negate():
+                    return self.excluded(node, here_at, None, inner.body, question)
+                case Machine():
+                    return [Part("state", here_at.source, here_at.path, state=here)]
+                case Concat() | Repeat() if self.is_closed(inner):
+                    return self.nested(inner, here_at, question)
+                case _:
+                    return self.places(node, at, machine, here, question)
+        except BudgetExceeded:
+            return [Part("too_large", here_at.source, here_at.path)]
+
+    def survives(self, node: Node, question: _Question) -> int:
+        """Where a part is after the byte, or, without one, whether it may end; or `NO_ARC`."""
+        machine = self.machine(node)
+        here = _after(machine, question.longer)
+        dies = question.byte is None and here != NO_ARC and not machine.accepting[here]
+        return NO_ARC if dies else here
+
+    def word(self, node: Node, question: _Question) -> bytes:
+        """A shortest word of a part that begins so; the text itself where it may end."""
+        if question.byte is None:
+            return question.text
+        machine = self.machine(node)
+        return question.longer + shortest_word(machine, _after(machine, question.longer))
+
+    def operands(self, node: Node, at: _At) -> Iterator[tuple[Node, _At]]:
+        """The operands of an intersection of any number."""
+        inner, here_at = at.entered(node)
+        if isinstance(inner, Intersect):
+            yield from self.operands(inner.left, here_at)
+            yield from self.operands(inner.right, here_at)
+        else:
+            yield node, at
+
+    def intersected(self, node: Node, at: _At, question: _Question) -> list[Part]:
+        operands = list(self.operands(node, at))
+        dying = [item for item in operands if self.survives(item[0], question) == NO_ARC]
+        if dying:
+            return [part for item, there in dying for part in self.find(item, there, question)]
+        words = tuple(self.word(item, question) for item, _ in operands)
+        names = tuple(_name(item, there) for item, there in operands)
+        _, there = at.entered(node)
+        return [Part("combination", there.source, there.path, words=words, operands=names)]
+
+    def excluded(
+        self, node: Node, at: _At, left: Node | None, right: Node, question: _Question
+    ) -> list[Part]:
+        """A difference; a complement is one of any text."""
+        if left is not None:
+            if self.survives(left, question) == NO_ARC:
+                return self.find(left, at, question)
+            words = (self.word(left, question),)
+        else:
+            there = _after(any_text(), question.longer)
+            if there == NO_ARC or (question.byte is None and not any_text().accepting[there]):
+                # Bytes that are not text are not excluded by the part.
+                here = _after(self.machine(node), question.text)
+                return [Part("state", at.source, at.path, state=here)]
+            rest = b"" if question.byte is None else shortest_word(any_text(), there)
+            words = (question.longer + rest,)
+        _, inner = at.entered(right)
+        if question.byte is None:  # The excluder may end here; it has no place that says so.
+            return [Part("excludes", inner.source, inner.path, (), words)]
+        automaton = self.automaton(right, at)
+        found = automaton.positions(automaton.live(question.text), bytes([question.byte]))
+        return [Part("excludes", inner.source, inner.path, found, words)]
+
+    def nested(self, node: Concat | Repeat, at: _At, question: _Question) -> list[Part]:
+        """The parts of a sequence, each asked from every offset at which it can begin."""
+        found: dict[tuple[tuple[int, ...], str, tuple[Place, ...]], Part] = {}
+        begins = {0}
+        following = node.items if isinstance(node, Concat) else (node.body,)
+        for below in following:
+            waiting = sorted(begins)
+            ends: set[int] = set()
+            machine = self.machine(below)
+            for begin in waiting:
+                # A repetition begins again where it ended; its list grows while it is read.
+                rest = question.text[begin:]
+                states = run(machine, machine.start, rest) if machine.start != NO_ARC else None
+                if states is None:
+                    continue
+                stops = {
+                    begin + n
+                    for n, state in enumerate(states.tolist())
+                    if state >= 0 and machine.accepting[state]
+                }
+                if isinstance(node, Repeat) and node.maximum != 1:
+                    waiting += sorted(stops - set(waiting))
+                ends |= stops
+                # Where it may end itself, what must come before the end is in the parts after it.
+                done = question.byte is None and len(question.text) in stops
+                if states[-1] == NO_ARC or (done and self.is_closed(below)):
+                    continue
+                shifted = _Question(rest, question.byte, max(question.begin - begin, 0))
+                for part in self.find(below, at, shifted):
+                    found.setdefault((part.path, part.role, part.positions), part)
+            begins = ends
+        return list(found.values())
+
+    def places(
+        self, node: Node, at: _At, machine: Dfa, here: int, question: _Question
+    ) -> list[Part]:
+        """The live places of a part, and its assertions that exclude."""
+        inner, there = at.entered(node)
+        automaton = self.automaton(node, at)
+        begun = question.text[: question.begin]
+        expected = expected_bytes(machine, _after(machine, begun))
+        found: list[Part] = []
+        positions = automaton.positions(automaton.live(begun), expected)
+        if positions and machine.num_states and expected_bytes(machine, here):
+            found.append(Part("expects", there.source, there.path, positions))
+        if isinstance(inner, Whole):
+            live = automaton.live(question.text)
+            if question.byte is None:
+                goes_on = automaton.may_end(live)
+            else:
+                goes_on = question.byte in automaton.read_bytes(live)
+            if goes_on:
+                found += self.assertions(inner, there, question)
+        return found
+
+    # Assertions
+
+    def assertions(self, whole: Whole, at: _At, question: _Question) -> list[Part]:
+        """The assertions without one of which the pattern would go on; else their combination."""
+        found: list[Part] = []
+        tried: list[Part] = []
+        for assertion, machine in self.without_one(whole):
+            start, end = assertion.start, assertion.end
+            where = Place(at.source, start, end, at.source.text[start:end], at.label)
+            name = f"{'negative ' if assertion.negated else ''}{assertion.kind.value}"
+            part = Part("excludes", at.source, at.path, (where,), assertion=name)
+            tried.append(part)
+            there = _after(machine, question.longer)
+            if there != NO_ARC and (question.byte is not None or machine.accepting[there]):
+                rest = b"" if question.byte is None else shortest_word(machine, there)
+                found.append(replace(part, words=(question.longer + rest,)))
+        if not found and tried:
+            together = tuple(part.positions[0] for part in tried)
+            found.append(Part("combination", at.source, at.path, together))
+        return found
+
+    def without_one(self, whole: Whole) -> tuple[tuple[Assertion, Dfa], ...]:
+        """Each assertion of a pattern, and the machine of the pattern without it."""
+        known = self.variants.get(id(whole))
+        if known is None:
+            root = without_edge_anchors(whole.body)
+            meter = Meter(LIMITS)
+            known = self.variants[id(whole)] = tuple(
+                (assertion, build(Whole(0, 0, _dropped(root, assertion)), meter))
+                for assertion in _outer_assertions(root)[:MOST_ASSERTIONS]
+            )
+        return known
 
 
 def _after(dfa: Dfa, text: bytes) -> int:
     return NO_ARC if dfa.start == NO_ARC else int(run(dfa, dfa.start, text)[-1])
 
 
-def _survives(source: Source, place: _Place) -> int:
-    """Where a part is after the byte, or, without one, whether it may end; `NO_ARC` if it dies."""
-    machine = machine_of_source(source)
-    here = _after(machine, place.longer)
-    dies = place.byte is None and here != NO_ARC and not machine.accepting[here]
-    return NO_ARC if dies else here
+def _is_split(node: Branch) -> bool:
+    """Whether the alternatives are parts of their own, rather than of one pattern."""
+    return any(isinstance(option, Written) for option in node.options)
 
 
-def _word(source: Source, place: _Place) -> bytes:
-    """A shortest word of a part that begins so; the text itself where it may end."""
-    if place.byte is None:
-        return place.text
-    machine = machine_of_source(source)
-    return place.longer + shortest_word(machine, _after(machine, place.longer))
-
-
-def _operands(source: Source, path: tuple[int, ...]) -> list[tuple[Source, tuple[int, ...]]]:
-    if isinstance(source, Intersection):
-        return [*_operands(source.left, (*path, 0)), *_operands(source.right, (*path, 1))]
-    return [(source, path)]
-
-
-def operands_of(source: Intersection) -> tuple[Source, ...]:
-    """The operands of an intersection of any number, in the order of `Part.words`."""
-    return tuple(operand for operand, _ in _operands(source, ()))
-
-
-def _intersection(source: Intersection, place: _Place, path: tuple[int, ...]) -> list[Part]:
-    operands = _operands(source, path)
-    dying = [item for item in operands if _survives(item[0], place) == NO_ARC]
-    if dying:
-        return [part for item, at in dying for part in _find(item, None, place, at)]
-    words = tuple(_word(item, place) for item, _ in operands)
-    return [Part("combination", source, path, words=words)]
-
-
-def _excluded(
-    source: Difference | Complement, left: Source | None, right: Source, place: _Place,
-    path: tuple[int, ...],
-) -> list[Part]:  # fmt: skip
-    """A difference; a complement is one of any text."""
-    at = (*path, 0 if left is None else 1)
-    if left is not None:
-        if _survives(left, place) == NO_ARC:
-            return _find(left, None, place, (*path, 0))
-        words = (_word(left, place),)
-    else:
-        there = _after(any_text(), place.longer)
-        if there == NO_ARC or (place.byte is None and not any_text().accepting[there]):
-            # What is no text at all is excluded by nobody.
-            here = _after(machine_of_source(source), place.text)
-            return [Part("state", source, path, state=here)]
-        rest = b"" if place.byte is None else shortest_word(any_text(), there)
-        words = (place.longer + rest,)
-    if place.byte is None:  # The excluder may end here; it has no position that says so.
-        return [Part("excludes", right, at, (), words)]
-    automaton = positions_of(right)
-    found = automaton.positions(automaton.live(place.text), bytes([place.byte]))
-    return [Part("excludes", right, at, found, words)]
-
-
-def _holds_others(source: Source) -> bool:
-    """Whether a part has no positions of its own, so that it must be asked itself."""
-    if isinstance(source, Imported | Intersection | Difference | Complement):
-        return True
-    return any(map(_holds_others, children_of(source)))
-
-
-def _nested(source: Concatenation | Repetition, place: _Place, path: tuple[int, ...]) -> list[Part]:
-    """The parts of a sequence, each asked from every offset at which it can begin."""
-    found: dict[tuple[tuple[int, ...], str, tuple[Position, ...]], Part] = {}
-    begins = {0}
-    following = source.parts if isinstance(source, Concatenation) else (source.part,)
-    for k, below in enumerate(following):
-        waiting = sorted(begins)
-        ends: set[int] = set()
-        machine = machine_of_source(below)
-        for begin in waiting:
-            # A repetition begins again where it ended; its list grows while it is read.
-            rest = place.text[begin:]
-            states = run(machine, machine.start, rest) if machine.start != NO_ARC else None
-            if states is None:
-                continue
-            stops = {
-                begin + n for n, q in enumerate(states.tolist()) if q >= 0 and _ends(machine, q)
-            }
-            if isinstance(source, Repetition) and source.unbounded:
-                waiting += sorted(stops - set(waiting))
-            ends |= stops
-            # Where it may end itself, what must come before the end is in the parts after it.
-            done = place.byte is None and len(place.text) in stops
-            if states[-1] == NO_ARC or (done and _holds_others(below)):
-                continue
-            shifted = _Place(rest, place.byte, max(place.begin - begin, 0))
-            for part in _find(below, None, shifted, (*path, k)):
-                found.setdefault((part.path, part.role, part.positions), part)
-        begins = ends
-    return list(found.values())
-
-
-def _ends(dfa: Dfa, state: int) -> bool:
-    return bool(dfa.accepting[state])
-
-
-def _positions(
-    source: Source, machine: Dfa, here: int, place: _Place, path: tuple[int, ...]
-) -> list[Part]:
-    automaton = positions_of(source)
-    begun = place.text[: place.begin]
-    expected = expected_bytes(machine, _after(machine, begun))
-    found: list[Part] = []
-    positions = automaton.positions(automaton.live(begun), expected)
-    if positions and machine.num_states and expected_bytes(machine, here):
-        found.append(Part("expects", source, path, positions))
-    if isinstance(source, Regex) and source.tree.has_assertions:
-        live = automaton.live(place.text)
-        if place.byte is None:
-            goes_on = automaton.may_end(live)
-        else:
-            goes_on = place.byte in automaton.read_bytes(live)
-        if goes_on:
-            found += _assertions(source, place, path)
-    return found
-
-
-# Assertions
-
-
-def _assertions(source: Regex, place: _Place, path: tuple[int, ...]) -> list[Part]:
-    """The assertions without one of which the pattern would go on; else their combination."""
-    found: list[Part] = []
-    tried: list[Part] = []
-    for assertion, machine in _without_one(source):
-        where = Position(
-            source, assertion.start, assertion.end,
-            source.pattern[assertion.start : assertion.end],
-        )  # fmt: skip
-        name = f"{'negative ' if assertion.negated else ''}{assertion.kind.value}"
-        part = Part("excludes", source, path, (where,), assertion=name)
-        tried.append(part)
-        there = _after(machine, place.longer)
-        if there != NO_ARC and (place.byte is not None or machine.accepting[there]):
-            rest = b"" if place.byte is None else shortest_word(machine, there)
-            found.append(replace(part, words=(place.longer + rest,)))
-    if not found and tried:
-        together = tuple(part.positions[0] for part in tried)
-        found.append(Part("combination", source, path, together))
-    return found
-
-
-@lru_cache(maxsize=64)
-def _without_one(source: Regex) -> tuple[tuple[Assertion, Dfa], ...]:
-    """Each assertion of a pattern, and the machine of the pattern without it."""
-    tree = source.tree
-    root = without_edge_anchors(tree.root)
-    result: list[tuple[Assertion, Dfa]] = []
-    meter = Meter(LIMITS)
-    for assertion in _outer_assertions(root)[:MOST_ASSERTIONS]:
-        less = _dropped(root, assertion)
-        has = any(_outer_assertions(less))
-        variant = Tree(tree.pattern, tree.flags, less, tree.group_names, tree.num_groups, has)
-        result.append((assertion, compile_tree(variant, meter)))
-    return tuple(result)
+def _name(node: Node, at: _At) -> str:
+    """What an operand was written as."""
+    _, there = at.entered(node)
+    inner = inside(node)
+    if there.source is at.source and inner.start < inner.end:
+        return there.source.text[inner.start : inner.end]
+    return str(there.source)
 
 
 def _outer_assertions(root: Node) -> list[Assertion]:

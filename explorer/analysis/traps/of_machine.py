@@ -17,8 +17,8 @@ import numpy as np
 from explorer.analysis.characters.display import show_bytes, show_text, split_tail
 from explorer.analysis.traps.trap import Trap
 from explorer.analysis.verdict.machine import Machine, machine_of
+from explorer.automata.choice import Choice
 from explorer.automata.machine import Bool
-from explorer.automata.source import Choice
 from explorer.automata.words import is_finite, words
 from explorer.tokens.states import NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA

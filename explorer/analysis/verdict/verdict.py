@@ -24,7 +24,7 @@ from explorer.analysis.characters.display import character_start, split_tail
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.machine import Machine, expected_bytes
 from explorer.automata.machine import NO_ARC, Dfa
-from explorer.automata.regex.charset import CharSet
+from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
 from explorer.tokens.failing import run, writable_bytes
 from explorer.tokens.states import DEAD, DONE, FREE

@@ -15,7 +15,6 @@ from typing import Final
 from explorer.analysis.characters.display import show_character
 from explorer.analysis.places.spans import Part
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.automata.source import Regex
 
 _BLUE: Final = "#0072B2"
 _RED: Final = "#D55E00"
@@ -28,9 +27,9 @@ MOST_BYTES: Final = 64
 
 def pattern_html(part: Part) -> str:
     """A pattern with its live positions underlined; empty without spans."""
-    if not part.spans or not isinstance(part.source, Regex):
+    if not part.spans:
         return ""
-    pattern = part.source.pattern
+    pattern = part.pattern
     marked = [any(start <= k < end for start, end in part.spans) for k in range(len(pattern))]
     pieces: list[str] = []
     begin = 0

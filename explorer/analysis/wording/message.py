@@ -20,7 +20,7 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     title,
 )
-from explorer.automata.source import Choice, Regex
+from explorer.automata.choice import Choice
 
 MOST_PLACES = 4
 """How many places of a source are named."""
@@ -109,7 +109,7 @@ def source_clause(verdict: Verdict, parts: Sequence[Part]) -> str:
 def _part(part: Part) -> str:
     match part.role:
         case "expects":
-            if isinstance(part.source, Regex):
+            if part.spans:
                 places = [f"{inline(p.text)} at {p.start}" for p in part.positions[:MOST_PLACES]]
                 more = len(part.positions) - len(places)
                 shown = ", ".join(places) + (f" and {more} more" if more else "")

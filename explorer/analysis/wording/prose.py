@@ -17,7 +17,7 @@ from explorer.analysis.characters.display import (
     show_character,
     show_text,
 )
-from explorer.analysis.places.spans import Part, operands_of
+from explorer.analysis.places.spans import Part
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.analysis.wording.message import MOST_PLACES
 from explorer.analysis.wording.words import (
@@ -30,7 +30,7 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     show_writable,
 )
-from explorer.automata.source import Choice, Intersection, Regex
+from explorer.automata.choice import Choice
 
 
 def prose(verdict: Verdict, parts: Sequence[Part], names: Names | None) -> str:
@@ -190,7 +190,7 @@ def _sources(verdict: Verdict, parts: Sequence[Part]) -> Iterator[str]:
 def _part(part: Part) -> str:
     match part.role:
         case "expects":
-            if isinstance(part.source, Regex):
+            if part.spans:
                 return ""  # The underlined pattern says it.
             shown = ", ".join(dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES]))
             return f"Still open: {shown}." if isinstance(part.source, Choice) else (
@@ -218,10 +218,10 @@ def _part(part: Part) -> str:
 
 
 def _combination(part: Part) -> str:
-    if isinstance(part.source, Intersection) and part.words:
+    if part.words:
         alone = [
-            f"{inline(str(operand))} has {show_text(word)}"
-            for operand, word in zip(operands_of(part.source), part.words, strict=True)
+            f"{inline(operand)} has {show_text(word)}"
+            for operand, word in zip(part.operands, part.words, strict=True)
         ]
         return (
             f"No single part forbids it, only their combination: {', '.join(alone[:-1])} and "

@@ -23,8 +23,7 @@ from explorer.analysis.characters.display import (
 )
 from explorer.analysis.places.spans import Part
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.automata.regex.charset import char_set
-from explorer.automata.source import Regex
+from explorer.automata.tree.charset import char_set
 
 LONGEST_PIECE = 48
 """How many characters of a piece of a pattern a sentence holds."""
@@ -239,9 +238,9 @@ def underlined(part: Part) -> str:
     Returns:
         Two lines.
     """
-    if not part.spans or not isinstance(part.source, Regex):
+    if not part.spans:
         return ""
-    pattern = "".join(c if c.isprintable() else "·" for c in part.source.pattern)
+    pattern = "".join(c if c.isprintable() else "·" for c in part.pattern)
     marks = [" "] * len(pattern)
     for start, end in part.spans:
         marks[start:end] = "^" * (end - start)

@@ -23,12 +23,18 @@ from types import MappingProxyType
 from typing import Final
 
 from explorer.arguments import wrong
-from explorer.automata.regex.charset import ANY, NOT_NEWLINE, CharSet, character
 from explorer.automata.regex.escapes import BadEscape, read_escape
 from explorer.automata.regex.flags import KINDS, TEMPLATE, BadFlags, read_flags
 from explorer.automata.regex.quantifier import QUANTIFIER, BadCount, counts
 from explorer.automata.regex.sets import BadSet, read_set
-from explorer.automata.regex.tree import (
+from explorer.automata.regex.tree import Tree
+from explorer.automata.regex.unicode_sets import (
+    ascii_folded,
+    category,
+    folded,
+)
+from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet, character
+from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,
     Branch,
@@ -40,14 +46,8 @@ from explorer.automata.regex.tree import (
     Literal,
     Node,
     Repeat,
-    Tree,
 )
-from explorer.automata.regex.unicode_sets import (
-    ascii_folded,
-    category,
-    folded,
-)
-from explorer.automata.regex.width import MAX_REPEAT, width
+from explorer.automata.tree.width import MAX_REPEAT, width
 from explorer.errors import ConstraintError, RegexError
 
 MAX_NESTING: Final = 100

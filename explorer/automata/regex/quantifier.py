@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from explorer.automata.regex.width import MAX_REPEAT
+from explorer.automata.tree.width import MAX_REPEAT
 
 QUANTIFIER: Final = re.compile(r"[*+?]|\{(?!\})([0-9]*)(,?)([0-9]*)\}")
 """A quantifier without its mode; a brace that does not match is an ordinary character."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from explorer.automata.regex.charset import CharSet
 from explorer.automata.regex.escapes import BadEscape, read_escape
 from explorer.automata.regex.unicode_sets import CLASS_FLAGS, ClassItem, character_class
+from explorer.automata.tree.charset import CharSet
 
 _SET: Final = re.compile(r"\[\^?\]?(?:[^\\\]]|\\.)*\]", re.DOTALL)
 _known: Final[dict[tuple[str, int], CharSet]] = {}

@@ -25,7 +25,7 @@ from typing import Final, Literal
 import numpy as np
 
 from explorer.automata.regex.cache import cached
-from explorer.automata.regex.charset import (
+from explorer.automata.tree.charset import (
     MAX_CODE_POINT,
     CharSet,
     char_set,

@@ -28,8 +28,8 @@ from hypothesis import strategies as st
 
 from explorer.automata.operations import minimal_dfa
 from explorer.automata.regex import compile_pattern
-from explorer.automata.regex.lookaround import resolve
-from explorer.automata.regex.tree import Assertion, AssertionKind, Concat, Empty
+from explorer.automata.tree.lookaround import resolve
+from explorer.automata.tree.nodes import Assertion, AssertionKind, Concat, Empty
 from explorer.budget import Budget, Meter
 from tests.automata.regex import reference
 from tests.automata.regex.strategies import patterns, some_accepted, texts

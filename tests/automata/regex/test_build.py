@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from explorer.automata.operations import equivalent, minimal_dfa
 from explorer.automata.regex import compile_pattern, parse
-from explorer.automata.regex.build import build_nfa, flattened
-from explorer.automata.regex.tree import Class, Dot, Literal, Repeat, walk
-from explorer.automata.regex.utf8 import utf8_fragment
+from explorer.automata.tree.layout import flattened, lay_out
+from explorer.automata.tree.nodes import Class, Dot, Literal, Repeat, walk
+from explorer.automata.tree.utf8 import utf8_fragment
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 
@@ -35,7 +35,7 @@ def test_too_large_repeats_are_refused_before_memory_is_taken(pattern: str) -> N
     tracemalloc.start()
     try:
         with pytest.raises(BudgetExceeded) as caught:
-            build_nfa(tree, Meter())
+            lay_out(tree.root, Meter())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -116,27 +116,29 @@ def test_copies_by_loop_and_by_array_are_the_same(count: int) -> None:
 def test_origins(pattern: str) -> None:
     """Each arc is one that its leaf could have read."""
     tree = parse(pattern)
-    built = build_nfa(tree, Meter(), with_origin=True)
-    plain = build_nfa(tree, Meter())
-    assert plain.arc_node is None
+    built = lay_out(tree.root, Meter(), with_origin=True)
+    plain = lay_out(tree.root, Meter())
+    assert plain.arc_origin is None
     assert np.array_equal(plain.nfa.arcs, built.nfa.arcs)
-    assert built.arc_node is not None and len(built.arc_node) == len(built.nfa.arcs)
+    assert built.arc_origin is not None and len(built.arc_origin) == len(built.nfa.arcs)
     in_tree = [node for node in walk(tree.root) if isinstance(node, Literal | Class | Dot)]
-    assert {id(leaf) for leaf in built.leaves} == {id(node) for node in in_tree}
-    for (_, low, high, _), k in zip(built.nfa.arcs.tolist(), built.arc_node.tolist(), strict=True):
-        leaf = built.leaves[k]
+    assert {id(origin.node) for origin in built.origins} == {id(node) for node in in_tree}
+    for (_, low, high, _), k in zip(
+        built.nfa.arcs.tolist(), built.arc_origin.tolist(), strict=True
+    ):
+        leaf = built.origins[k].node
         rows = {(low, high) for _, low, high, _ in utf8_fragment(leaf.chars).arcs}
         assert (low, high) in rows
 
 
 def test_a_run_can_be_shown_on_the_pattern() -> None:
     tree = parse("ab(c|d)")
-    built = build_nfa(tree, Meter(), with_origin=True)
-    assert built.arc_node is not None
+    built = lay_out(tree.root, Meter(), with_origin=True)
+    assert built.arc_origin is not None
     state, spans = built.nfa.start, []
     for byte in b"abd":
         (k,) = np.flatnonzero((built.nfa.arcs[:, 0] == state) & (built.nfa.arcs[:, 1] == byte))
-        leaf = built.leaves[built.arc_node[k]]
+        leaf = built.origins[built.arc_origin[k]].node
         spans.append((leaf.start, leaf.end))
         state = built.nfa.arcs[k, 3]
     assert spans == [(0, 1), (1, 2), (5, 6)]
@@ -146,6 +148,6 @@ def test_a_run_can_be_shown_on_the_pattern() -> None:
 def test_assertions_are_relaxed_only_on_request() -> None:
     tree = parse(r"a\b-(?=x)y")
     with pytest.raises(ExplorerError, match="assertions"):
-        build_nfa(tree, Meter())
-    relaxed = build_nfa(tree, Meter(), with_origin=True, relax_assertions=True)
+        lay_out(tree.root, Meter())
+    relaxed = lay_out(tree.root, Meter(), with_origin=True, relax_assertions=True)
     assert minimal_dfa(relaxed.nfa, Meter()).accepts(b"a-y")

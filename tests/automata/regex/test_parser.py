@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from explorer.automata.regex import UnsupportedSyntax, compile_pattern, parse
 from explorer.automata.regex.parser import MAX_NESTING
-from explorer.automata.regex.tree import (
+from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,
     Class,

@@ -11,7 +11,7 @@ import pytest
 
 from explorer.automata.regex import parse, unicode_sets
 from explorer.automata.regex.cache import cache_folder, cached
-from explorer.automata.regex.charset import (
+from explorer.automata.tree.charset import (
     ANY,
     FIRST_SURROGATE,
     LAST_SURROGATE,
@@ -21,7 +21,7 @@ from explorer.automata.regex.charset import (
     character,
     complement,
 )
-from explorer.automata.regex.tree import Class, Dot, Literal
+from explorer.automata.tree.nodes import Class, Dot, Literal
 
 ALL = np.arange(MAX_CODE_POINT + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 

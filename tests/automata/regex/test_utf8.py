@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from explorer.automata.machine import Nfa
 from explorer.automata.operations import minimal_dfa
-from explorer.automata.regex.charset import ANY, MAX_CODE_POINT, CharSet, char_set
 from explorer.automata.regex.unicode_sets import category
-from explorer.automata.regex.utf8 import ENTRY, EXIT, Fragment, utf8_fragment
+from explorer.automata.tree.charset import ANY, MAX_CODE_POINT, CharSet, char_set
+from explorer.automata.tree.utf8 import ENTRY, EXIT, Fragment, utf8_fragment
 from explorer.budget import Meter
 
 EDGES = [

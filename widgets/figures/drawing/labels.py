@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from explorer.automata.detokenizing import readable
-from explorer.automata.regex.charset import CharSet, char_set, complement
+from explorer.automata.tree.charset import CharSet, char_set, complement
 from explorer.vocabulary import Vocabulary
 
 LABEL_CHARACTERS: Final = 18

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from explorer.analysis.characters.display import show_characters
 from explorer.automata.interegular_bridge import Piece
 from explorer.automata.machine import NO_ARC
-from explorer.automata.regex.charset import char_set
+from explorer.automata.tree.charset import char_set
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, ranges_label
 from widgets.figures.machines.character_view import CharacterView, Form, character_view

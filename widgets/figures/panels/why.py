@@ -14,7 +14,7 @@ from typing import Final
 from explorer.analysis import Explanation
 from explorer.analysis.characters.display import half_characters, show_bytes, show_text
 from explorer.analysis.places.spans import Part
-from explorer.automata.source import Regex
+from explorer.automata.registry import name_of
 
 MOST_PARTS: Final = 3
 """How many parts of a constraint's source are shown."""
@@ -73,14 +73,13 @@ def _notes(found: Explanation) -> list[str]:
 
 
 def _shown(part: Part) -> bool:
-    return isinstance(part.source, Regex) and bool(part.spans)
+    return bool(part.spans)
 
 
 def _part(part: Part) -> dict[str, object]:
-    source = part.source
     return {
         "role": part.role,
-        "pattern": source.pattern if isinstance(source, Regex) else str(source),
+        "pattern": part.pattern or part.source.shown,
         "spans": [list(span) for span in part.spans],
     }
 
@@ -131,5 +130,6 @@ def widening_packet(found: Explanation) -> dict[str, object] | None:
         "from": change.pattern[change.start : change.end],
         "to": change.replacement,
         "changed": change.changed,
-        "whole": isinstance(found.dfa.constraint.source, Regex),
+        "whole": change.constraint.source.text == change.changed,
+        "kind": name_of(change.constraint.source),
     }

@@ -43,21 +43,25 @@ import numpy as np
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
 from explorer.automata.operations import dfa_to_nfa, difference, minimal_dfa
-from explorer.automata.regex.build import lay_out
-from explorer.automata.regex.charset import ANY, NEWLINE, NOT_NEWLINE, CharSet, complement
-from explorer.automata.regex.classes import CharClasses, char_classes
-from explorer.automata.regex.tree import (
+from explorer.automata.tree.charset import ANY, NEWLINE, NOT_NEWLINE, CharSet, complement
+from explorer.automata.tree.classes import CharClasses, char_classes
+from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,
     Branch,
+    Class,
     Concat,
+    Dot,
     Empty,
     Group,
+    Literal,
     Node,
     Repeat,
+    children,
     walk,
 )
-from explorer.automata.regex.utf8 import EXIT, utf8_fragment
+from explorer.automata.tree.utf8 import EXIT, utf8_fragment
 from explorer.budget import Meter
 
 STAGE: Final = "Writing out the lookarounds in bytes"
@@ -161,10 +165,10 @@ class Resolver:
                 case Assertion():
                     if node.word is not None:
                         sets |= {node.word, complement(node.word)}
-                case Empty() | Concat() | Branch() | Repeat() | Group():
-                    pass
-                case _:
+                case Literal() | Class() | Dot():
                     sets.add(node.chars)
+                case _:
+                    pass
         self.classes = char_classes(frozenset(sets))
         self.point = self.classes.num_classes
         for assertion in assertions:
@@ -340,14 +344,8 @@ def _assertions_of(node: Node) -> list[Assertion]:
         match node:
             case Assertion():
                 found.append(node)
-            case Concat():
-                waiting.extend(node.items)
-            case Branch():
-                waiting.extend(node.options)
-            case Group() | Repeat():
-                waiting.append(node.body)
             case _:
-                pass
+                waiting.extend(children(node))
     return found
 
 
@@ -367,8 +365,10 @@ def meaning(node: Node) -> Hashable:
         case Assertion():
             body = None if node.body is None else meaning(node.body)
             return ("assert", node.kind, node.negated, node.word, body)
-        case _:
+        case Literal() | Class() | Dot():
             return node.chars
+        case _:  # Nothing else stands in a pattern; two such nodes are never taken for one.
+            return id(node)
 
 
 # Back to bytes

@@ -9,14 +9,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.automata.regex.tree import (
+from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
     Concat,
     Empty,
     Group,
+    Intersect,
+    Machine,
+    Negate,
     Node,
     Repeat,
+    Subtract,
+    Texts,
+    Whole,
+    Written,
 )
 
 MAX_REPEAT: Final = 2**32 - 1
@@ -37,8 +44,13 @@ def width(node: Node) -> tuple[int, int]:
     match node:
         case Empty() | Assertion():
             return 0, 0
-        case Group():
+        case Group() | Whole() | Written():
             return width(node.body)
+        case Texts():
+            lengths = [len(text) for text in node.texts]
+            return min(lengths, default=0), max(lengths, default=0)
+        case Machine() | Intersect() | Subtract() | Negate():
+            return 0, _UNLIMITED  # Not worked out.
         case Concat():
             widths = [width(item) for item in node.items]
             fewest, most = sum(low for low, _ in widths), sum(high for _, high in widths)

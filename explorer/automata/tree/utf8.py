@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from explorer.automata.machine import Int32
-from explorer.automata.regex.charset import CharSet, Ranges
+from explorer.automata.tree.charset import CharSet, Ranges
 
 Arc = tuple[int, int, int, int]
 
@@ -62,7 +62,7 @@ def utf8_fragment(chars: CharSet) -> Fragment:
     """The minimal machine of the UTF-8 codes of a set.
 
     Example:
-        >>> from explorer.automata.regex.charset import char_set
+        >>> from explorer.automata.tree.charset import char_set
         >>> utf8_fragment(char_set([(97, 122)]))
         Fragment(arcs=((0, 97, 122, 1),), num_inner=0)
         >>> utf8_fragment(char_set([(0xE4, 0xE4)]))  # ä is C3 A4.

@@ -12,8 +12,11 @@ the counts leave no gap. Cost: about 0.5 µs per character of an ordinary patter
 The same code builds over another alphabet: a caller may say how a set of characters is written
 (`lookaround` writes it as intervals of symbol classes) and which symbol an assertion is.
 
-With ``with_origin`` each arc also remembers the leaf of the tree that it came from, so that a
-run of the NFA can be shown on the pattern.
+A node that only a machine can express (an intersection, a difference, a pattern with assertions)
+is built first, by the function ``machine``, and its machine is laid between the two states.
+
+With ``with_origin`` each arc also remembers where it came from: which source, which span of its
+text, so that a run of the NFA can be shown on the source.
 """
 
 from __future__ import annotations
@@ -26,24 +29,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.machine import Int32, Nfa
-from explorer.automata.regex.charset import CharSet
-from explorer.automata.regex.tree import (
+from explorer.automata.machine import Dfa, Int32, Nfa
+from explorer.automata.operations import dfa_to_nfa
+from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
     Class,
+    Closed,
     Concat,
     Dot,
     Empty,
     Group,
+    Intersect,
     Leaf,
     Literal,
+    Machine,
+    Negate,
     Node,
     Repeat,
-    Tree,
+    Source,
+    Subtract,
+    Texts,
+    Whole,
+    Written,
 )
-from explorer.automata.regex.utf8 import Arc, Fragment, utf8_fragment
-from explorer.automata.regex.width import width
+from explorer.automata.tree.utf8 import Arc, Fragment, utf8_fragment
+from explorer.automata.tree.width import width
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 
@@ -59,55 +71,47 @@ _LEAVES: Final = (Literal, Class, Dot)
 MarkSymbol = Callable[[Assertion], int]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """What an arc came from.
+
+    Args:
+        node: The leaf of the tree.
+        source: Whose text its span counts in; ``None`` outside any source.
+        label: What the place is called beside its span; empty if it has no name.
+        before: For texts: what of them stands before the arc, in bytes.
+    """
+
+    node: Leaf | Texts | Closed
+    source: Source | None = None
+    label: str = ""
+    before: bytes = b""
+
+    @property
+    def start(self) -> int:
+        """Where its span begins, in characters of the source's text."""
+        return self.node.start
+
+    @property
+    def end(self) -> int:
+        """Where its span ends."""
+        return self.node.end
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
     """An NFA, and where its arcs come from.
 
     Args:
         nfa: The automaton.
-        leaves: The literals, classes and dots of the tree, each once; empty without origin.
-        arc_node: int32[arcs], the index into ``leaves`` for each row of ``nfa.arcs``, or −1 for
+        origins: The origins, each once, in the order of the tree; empty without origin.
+        arc_origin: int32[arcs], the index into ``origins`` for each row of ``nfa.arcs``, or −1 for
             the mark of an assertion; ``None`` without origin.
     """
 
     nfa: Nfa
-    leaves: tuple[Leaf, ...] = ()
-    arc_node: Int32 | None = None
-
-
-def build_nfa(
-    tree: Tree, meter: Meter, *, with_origin: bool = False, relax_assertions: bool = False
-) -> Built:
-    """The NFA of a tree, over the 256 bytes.
-
-    Args:
-        tree: A parsed pattern.
-        meter: Watches states, arcs, bytes and seconds; asked before anything is copied.
-        with_origin: Also tell the leaf of the tree behind each arc.
-        relax_assertions: Read every assertion as if it always held. The machine then accepts
-            more texts than the pattern; good for showing where in a pattern one is.
-
-    Returns:
-        The automaton and its origins. State 0 is the start, state 1 accepts.
-
-    Raises:
-        BudgetExceeded: The automaton would be too large.
-        ExplorerError: The pattern has assertions, and they were not to be relaxed.
-
-    Example:
-        >>> from explorer.automata.regex import parse
-        >>> built = build_nfa(parse("ab"), Meter(), with_origin=True)
-        >>> built.nfa.arcs.tolist()
-        [[0, 97, 97, 2], [2, 98, 98, 1]]
-        >>> [built.leaves[k].start for k in built.arc_node]
-        [0, 1]
-    """
-    if tree.has_assertions and not relax_assertions:
-        raise ExplorerError(
-            "The pattern has assertions, which are no arcs of an NFA.",
-            remedy="Compile it with compile_tree, or build it with relax_assertions=True.",
-        )
-    return lay_out(tree.root, meter, with_origin=with_origin)
+    origins: tuple[Origin, ...] = ()
+    arc_origin: Int32 | None = None
 
 
 def lay_out(
@@ -117,22 +121,39 @@ def lay_out(
     num_symbols: int = NUM_BYTES,
     write: Callable[[CharSet], Fragment] = utf8_fragment,
     mark: MarkSymbol | None = None,
+    machine: Callable[[Node], Dfa] | None = None,
     with_origin: bool = False,
+    relax_assertions: bool = False,
 ) -> Built:
-    """The NFA of a node over any alphabet.
+    """The NFA of a node, over the 256 bytes or any other alphabet.
 
     Args:
         root: The node.
-        meter: Watches the sizes.
+        meter: Watches states, arcs, bytes and seconds; asked before anything is copied.
         num_symbols: How many symbols there are.
         write: The machine of a set of characters in this alphabet.
-        mark: The symbol of an assertion; without it, assertions are read as nothing.
-        with_origin: Also tell the leaf behind each arc.
+        mark: The symbol of an assertion.
+        machine: Builds the nodes that must be machines first.
+        with_origin: Also tell the origin of each arc.
+        relax_assertions: Read every assertion as if it always held. The machine then accepts
+            more texts than the pattern; good for showing where in a pattern one is.
+
+    Returns:
+        The automaton and its origins. State 0 is the start, state 1 accepts.
 
     Raises:
         BudgetExceeded: The automaton would be too large.
+        ExplorerError: There are assertions, and neither ``mark`` nor ``relax_assertions``.
+
+    Example:
+        >>> from explorer.automata.regex import parse
+        >>> built = lay_out(parse("ab").root, Meter(), with_origin=True)
+        >>> built.nfa.arcs.tolist()
+        [[0, 97, 97, 2], [2, 98, 98, 1]]
+        >>> [built.origins[k].start for k in built.arc_origin]
+        [0, 1]
     """
-    layout = _Layout(meter, write, mark, with_origin)
+    layout = _Layout(meter, write, mark, machine, with_origin, relax_assertions)
     layout.lay(root, 0, 1)
     return layout.built(num_symbols)
 
@@ -141,8 +162,9 @@ class _Layout:
     """Arcs and ε-arcs so far: short pieces in lists, copies of long ones as arrays."""
 
     __slots__ = (
-        "arc_blocks", "arcs", "epsilon_blocks", "epsilons", "leaf_index", "mark", "meter",
-        "num_block_arcs", "num_states", "origin", "origin_blocks", "write",
+        "arc_blocks", "arcs", "builder", "epsilon_blocks", "epsilons", "label", "machines", "mark",
+        "meter", "num_block_arcs", "num_states", "origin", "origin_blocks", "origin_index", "relax",
+        "source", "write",
     )  # fmt: skip
 
     def __init__(
@@ -150,21 +172,28 @@ class _Layout:
         meter: Meter,
         write: Callable[[CharSet], Fragment],
         mark: MarkSymbol | None,
+        builder: Callable[[Node], Dfa] | None,
         with_origin: bool,
+        relax: bool,
     ) -> None:
         self.meter = meter
         self.write = write
         self.mark = mark
+        self.builder = builder
+        self.relax = relax
+        self.machines: dict[int, Nfa] = {}  # Of nodes, by identity: a repeat lays its body often.
+        self.source: Source | None = None
+        self.label = ""
         self.num_states = 2
         self.arcs: list[Arc] = []
         self.arc_blocks: list[Int32] = []
         self.num_block_arcs = 0
         self.epsilons: list[tuple[int, int]] = []
         self.epsilon_blocks: list[Int32] = []
-        # Per arc the place of its leaf in `leaf_index`, in the same two forms as the arcs.
+        # Per arc the place of its origin in `origin_index`, in the same two forms as the arcs.
         self.origin: list[int] | None = [] if with_origin else None
         self.origin_blocks: list[Int32] = []
-        self.leaf_index: dict[int, tuple[int, Leaf]] = {}
+        self.origin_index: dict[tuple[int, bytes, str], tuple[int, Origin]] = {}
 
     def built(self, num_symbols: int) -> Built:
         arcs = _joined(self.arcs, self.arc_blocks, 4)
@@ -175,9 +204,9 @@ class _Layout:
         if self.origin is None:
             return Built(nfa)
         # Blocks of arcs and of origins are added side by side, so their orders are the same.
-        arc_node = np.concatenate([np.array(self.origin, np.int32), *self.origin_blocks])
-        leaves = tuple(leaf for _, leaf in self.leaf_index.values())
-        return Built(nfa, leaves, arc_node.astype(np.int32))
+        arc_origin = np.concatenate([np.array(self.origin, np.int32), *self.origin_blocks])
+        origins = tuple(origin for _, origin in self.origin_index.values())
+        return Built(nfa, origins, arc_origin.astype(np.int32))
 
     def fresh(self) -> int:
         state = self.num_states
@@ -210,8 +239,25 @@ class _Layout:
                 self.repeat(body, minimum, maximum, source, target)
             case Empty():
                 self.epsilons.append((source, target))
+            case Written():
+                self.written(node, source, target)
+            case Texts():
+                self.texts(node, source, target)
+            case Whole():
+                if self.relax:
+                    self.lay(node.body, source, target)
+                else:
+                    self.closed(node, source, target)
+            case Machine() | Intersect() | Subtract() | Negate():
+                self.closed(node, source, target)
             case Assertion():
                 if self.mark is None:
+                    if not self.relax:
+                        raise ExplorerError(
+                            "The pattern has assertions, which are not arcs of an NFA.",
+                            remedy="Put the pattern into a Whole node, or lay it out with "
+                            "relax_assertions=True.",
+                        )
                     self.epsilons.append((source, target))
                 else:
                     symbol = self.mark(node)
@@ -246,11 +292,77 @@ class _Layout:
                     end + shift if end != 1 else target,
                 ))  # fmt: skip
         if self.origin is not None:
-            index, _ = self.leaf_index.setdefault(id(leaf), (len(self.leaf_index), leaf))
+            index = self.origin_of(leaf)
             if fragment.rows is None:
                 self.origin.extend([index] * len(fragment.arcs))
             else:
                 self.origin_blocks.append(np.full(len(fragment.arcs), index, np.int32))
+
+    def origin_of(self, node: Leaf | Texts | Closed, before: bytes = b"") -> int:
+        """The number of the origin of a node that is laid now."""
+        key = (id(node), before, self.label)
+        known = self.origin_index.get(key)
+        if known is None:
+            origin = Origin(node, self.source, self.label, before)
+            known = self.origin_index[key] = (len(self.origin_index), origin)
+        return known[0]
+
+    def written(self, node: Written, source: int, target: int) -> None:
+        outside = self.source, self.label
+        self.source, self.label = node.source or self.source, node.label or self.label
+        self.lay(node.body, source, target)
+        self.source, self.label = outside
+
+    def texts(self, node: Texts, source: int, target: int) -> None:
+        """A prefix tree: its leaves are the target, and its inner ends lead there by ε."""
+        words = sorted(text.encode() for text in node.texts)
+        total = sum(map(len, words))
+        self.announce(total, total)
+        if self.origin is not None:  # Each origin holds what stands before it.
+            held = sum(len(word) * len(word) // 2 for word in words)
+            self.meter.check(STAGE, bytes=held)
+        # In byte order, so a word that others go on from comes before them.
+        ends: set[int] = set()
+        states: dict[tuple[int, int], int] = {}
+        for k, word in enumerate(words):
+            if k % 4096 == 0:
+                self.meter.check_time(STAGE)
+            goes_on = k + 1 < len(words) and words[k + 1].startswith(word)
+            here = source
+            for at, byte in enumerate(word):
+                there = states.get((here, byte))
+                if there is None:
+                    last = at + 1 == len(word) and not goes_on
+                    there = target if last else self.fresh()
+                    if not last:
+                        states[here, byte] = there
+                    self.arcs.append((here, byte, byte, there))
+                    if self.origin is not None:
+                        self.origin.append(self.origin_of(node, word[:at]))
+                here = there
+            if goes_on or not word:
+                ends.add(here)
+        self.epsilons += [(end, target) for end in sorted(ends)]
+
+    def closed(self, node: Whole | Closed, source: int, target: int) -> None:
+        """A node as its machine, between ε-arcs."""
+        nfa = self.machines.get(id(node))
+        if nfa is None:
+            if self.builder is None:
+                raise ExplorerError("Nodes with machines of their own cannot be laid out here.")
+            nfa = self.machines[id(node)] = dfa_to_nfa(self.builder(node))
+        shift = self.num_states
+        self.announce(nfa.num_states, len(nfa.arcs))
+        self.num_states += nfa.num_states
+        self.arc_blocks.append(nfa.arcs + np.array([shift, 0, 0, shift], np.int32))
+        self.num_block_arcs += len(nfa.arcs)
+        self.epsilons.append((source, nfa.start + shift))
+        ends = np.column_stack([nfa.accepting + shift, np.full(len(nfa.accepting), target)])
+        self.epsilon_blocks.append(ends.astype(np.int32))
+        if self.origin is not None:
+            # The assertions of a pattern are relaxed where origins are asked for.
+            index = -1 if isinstance(node, Whole) else self.origin_of(node)
+            self.origin_blocks.append(np.full(len(nfa.arcs), index, np.int32))
 
     def repeat(
         self, body: Node, minimum: int, maximum: int | None, source: int, target: int

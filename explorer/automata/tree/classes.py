@@ -16,14 +16,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.regex.charset import (
+from explorer.automata.tree.charset import (
     FIRST_SURROGATE,
     LAST_SURROGATE,
     MAX_CODE_POINT,
     CharSet,
     char_set,
 )
-from explorer.automata.regex.utf8 import ENTRY, EXIT, Fragment
+from explorer.automata.tree.utf8 import ENTRY, EXIT, Fragment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ def char_classes(sets: frozenset[CharSet]) -> CharClasses:
     """The coarsest partition in which every given set is a union of classes.
 
     Example:
-        >>> from explorer.automata.regex.charset import character
+        >>> from explorer.automata.tree.charset import character
         >>> classes = char_classes(frozenset([character("a"), character("b")]))
         >>> classes.num_classes
         3

@@ -1,0 +1,100 @@
+"""The kind of source that is one of some texts, letter for letter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self, cast
+
+from explorer.arguments import listed, wrong
+from explorer.automata.registry import register
+from explorer.automata.tree.nodes import Node, Source, Texts
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+
+
+@register("choices")
+@dataclass(frozen=True)
+class Choice(Source):
+    """One of some texts."""
+
+    kind: ClassVar[str] = "choice"
+
+    texts: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """A text on each line."""
+        return "\n".join(self.texts)
+
+    @property
+    def shown(self) -> str:
+        """The short form: lines are for the editor."""
+        return str(self)
+
+    def lower(self) -> Node:
+        """A prefix tree."""
+        return Texts(0, 0, self.texts)
+
+    def fields(self) -> dict[str, object]:
+        """The texts."""
+        return {"texts": list(self.texts)}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The texts that were saved; each must be one that can be written in UTF-8."""
+        try:
+            return cls.of(cast("list[str]", fields["texts"]))
+        except ExplorerError as error:
+            raise DamagedFile(f"A saved choice cannot be read: {error.message}") from error
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """A text on each line; empty lines do not count."""
+        return cls.of([line for line in text.split("\n") if line])
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Distinct texts in the order given.
+
+        Raises:
+            ConstraintError: The list is empty, or an element is not a string or not valid text.
+        """
+        if isinstance(texts, str):
+            raise ConstraintError(
+                f"choice({texts!r}) would mean a choice of single characters.",
+                remedy="Give a list of texts, or use literal(...) for one text.",
+            )
+        given = listed("texts", texts, "a list of texts", error=ConstraintError)
+        if not given:
+            raise ConstraintError("A choice of nothing has no word.", remedy="Give one text.")
+        for k, text in enumerate(given):
+            if not isinstance(text, str):
+                name = "text" if len(given) == 1 else f"texts[{k}]"
+                remedy = "Write it as a string."
+                raise wrong(name, text, "a text", remedy=remedy, error=ConstraintError)
+            check_text(text)
+        return cls(tuple(dict.fromkeys(cast("list[str]", given))))
+
+    def __str__(self) -> str:
+        if len(self.texts) == 1:
+            return f"literal({self.texts[0]!r})"
+        shown = [repr(text) for text in self.texts[:4]]
+        shown += [f"… {len(self.texts) - 4:,} more"] if len(self.texts) > 4 else []
+        return f"choice([{', '.join(shown)}])"
+
+
+def check_text(text: str) -> None:
+    """Refuse a text that has no UTF-8 form.
+
+    Raises:
+        ConstraintError: The text holds a lone surrogate.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ConstraintError(
+            f"The text {text!r} holds a lone surrogate at character {error.start}, which is not a "
+            f"character and has no UTF-8 form.",
+            remedy="Remove it, or write the character that the pair of surrogates stands for.",
+            evidence={"offset": error.start},
+        ) from None

@@ -1,0 +1,67 @@
+"""The kind of source that is a pattern in the syntax of Python's ``re``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+from explorer.arguments import instance
+from explorer.automata.regex.parser import parse
+from explorer.automata.regex.tree import Tree
+from explorer.automata.regex.wider import replacements
+from explorer.automata.registry import register
+from explorer.automata.tree.nodes import Node, Source
+from explorer.errors import DamagedFile
+
+
+@register("regex")
+@dataclass(frozen=True)
+class Regex(Source):
+    """A pattern; the whole text must match it."""
+
+    kind: ClassVar[str] = "regex"
+
+    pattern: str
+
+    @cached_property
+    def parsed(self) -> Tree:
+        """The parsed pattern; every node knows its span in the pattern."""
+        return parse(self.pattern)
+
+    @property
+    def text(self) -> str:
+        """The pattern."""
+        return self.pattern
+
+    def lower(self) -> Node:
+        """The pattern's own tree."""
+        return self.parsed.whole()
+
+    def fields(self) -> dict[str, object]:
+        """The pattern."""
+        return {"pattern": self.pattern}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The pattern that was saved, read again."""
+        pattern = instance("pattern", fields["pattern"], str, "a str", error=DamagedFile)
+        return cls.read(pattern)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The pattern that was written; it is parsed at once, so that its errors come here."""
+        made = cls(text)
+        made.parsed  # noqa: B018
+        return made
+
+    def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:
+        """A literal, class or dot that reads more, or that need not be read."""
+        # Where white space is not read, it must be escaped; elsewhere that is harder to read.
+        verbose = "(?" in self.pattern and "x" in self.pattern
+        return tuple(replacements(self.pattern[start:end], rest, verbose))
+
+    def __str__(self) -> str:
+        shown = self.pattern if len(self.pattern) <= 80 else f"{self.pattern[:77]}…"
+        return f"regex({shown!r})"

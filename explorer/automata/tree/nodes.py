@@ -1,0 +1,402 @@
+"""The tree that every kind of source lowers to, and what a source is.
+
+Think of a compiler: a regex, a choice, an algebra of constraints, and later schemas and grammars,
+are front ends. Each lowers to the nodes of this file, and what comes after knows nothing of their
+syntax. What a person reads (carets, highlighting, explanations) needs the place of each piece; so a
+node carries the *span* ``start:end`` in the text of the source that it was written in, and a
+`Written` node says which source that is for all below it. A node that no text stands for has the
+empty span ``0:0``.
+
+Nothing is changed or merged: the tree is what was written, one `Literal` for each character of a
+pattern, its groups kept, also those that capture nothing. Flags are resolved: a `Literal` under
+IGNORECASE holds all characters that it matches, a ``\\b`` the word characters it goes by, and ``^``
+is one of two kinds. A match is always of the whole text, so laziness and captures make no
+difference to the language.
+
+The set of nodes is closed, as it is what the back ends understand; the set of kinds of sources is
+open (`explorer.automata.registry`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import ClassVar, Self
+
+from explorer.automata.machine import Dfa
+from explorer.automata.tree.charset import CharSet
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """Nothing at all: an empty alternative, an empty group, an empty pattern."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """One character of the pattern, however it is written (``a``, ``\\x61``, ``\\N{BULLET}``).
+
+    Args:
+        start, end: Its span.
+        chars: What it matches: itself, or with IGNORECASE all its cases.
+    """
+
+    start: int
+    end: int
+    chars: CharSet
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A set ``[...]`` or a category escape such as ``\\d``.
+
+    Args:
+        start, end: Its span.
+        chars: The characters that it matches.
+    """
+
+    start: int
+    end: int
+    chars: CharSet
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """The dot: any character, or any but the newline.
+
+    Args:
+        start, end: Its span.
+        chars: The characters that it matches.
+    """
+
+    start: int
+    end: int
+    chars: CharSet
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """Pieces one after the other; at least two."""
+
+    start: int
+    end: int
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Alternatives between bars; at least two."""
+
+    start: int
+    end: int
+    options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A piece and its quantifier.
+
+    Args:
+        start, end: Its span, from the piece to the end of the quantifier.
+        body: The piece.
+        minimum: The fewest repetitions.
+        maximum: The most repetitions; ``None`` for no limit.
+        lazy: Whether the quantifier ends in ``?``.
+    """
+
+    start: int
+    end: int
+    body: Node
+    minimum: int
+    maximum: int | None
+    lazy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parentheses.
+
+    Args:
+        start, end: Its span, parentheses included.
+        body: What stands between them.
+        number: The number of a capturing group, else ``None``.
+        name: The name of a named group, else ``None``.
+    """
+
+    start: int
+    end: int
+    body: Node
+    number: int | None
+    name: str | None
+
+
+class AssertionKind(Enum):
+    """What an assertion asks about its place in the text."""
+
+    TEXT_START = "text start"
+    """``\\A``, and ``^`` without MULTILINE."""
+    LINE_START = "line start"
+    """``^`` with MULTILINE."""
+    TEXT_END = "text end"
+    """``\\Z``."""
+    FINAL_LINE_END = "end, or before a final newline"
+    """``$`` without MULTILINE."""
+    LINE_END = "line end"
+    """``$`` with MULTILINE."""
+    BOUNDARY = "word boundary"
+    """``\\b``; negated, ``\\B``."""
+    AHEAD = "lookahead"
+    """``(?=...)``; negated, ``(?!...)``."""
+    BEHIND = "lookbehind"
+    """``(?<=...)``; negated, ``(?<!...)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """A condition on a place in the text that reads nothing.
+
+    Args:
+        start, end: Its span.
+        kind: What it asks.
+        negated: Whether the place must *not* be so.
+        body: The pattern to look for; for the two lookaround kinds only.
+        word: The word characters; for boundaries only.
+    """
+
+    start: int
+    end: int
+    kind: AssertionKind
+    negated: bool = False
+    body: Node | None = None
+    word: CharSet | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """One of some texts, letter for letter; laid out as a prefix tree.
+
+    Args:
+        start, end: Its span.
+        texts: The texts, each once.
+    """
+
+    start: int
+    end: int
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Machine:
+    """A machine that is ready, with nothing below it to point at.
+
+    Args:
+        start, end: Its span.
+        dfa: A minimal machine over valid UTF-8.
+    """
+
+    start: int
+    end: int
+    dfa: Dfa = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Intersect:
+    """Words of both nodes."""
+
+    start: int
+    end: int
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Subtract:
+    """Words of the left node that are not words of the right one."""
+
+    start: int
+    end: int
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """Valid UTF-8 texts that are not words of the body."""
+
+    start: int
+    end: int
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A pattern whose assertions look at what this pattern reads, and at nothing around it.
+
+    Args:
+        start, end: Its span.
+        body: The pattern. Only what a regex can hold may stand in it.
+    """
+
+    start: int
+    end: int
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Says where the nodes below were written: their spans count in the text of this source.
+
+    Args:
+        start, end: The span of the body.
+        body: What was written there.
+        source: The source; ``None`` for the one around, to give a part of it a label.
+        label: What to call the place beside its span, such as ``/properties/age``; empty for the
+            label around.
+        child: Which child of the source around this one is, from 0; ``None`` if it is not one.
+    """
+
+    start: int
+    end: int
+    body: Node
+    source: Source | None = None
+    label: str = ""
+    child: int | None = None
+
+
+Node = (
+    Empty | Literal | Class | Dot | Concat | Branch | Repeat | Group | Assertion | Texts | Machine
+    | Intersect | Subtract | Negate | Whole | Written
+)  # fmt: skip
+Leaf = Literal | Class | Dot
+Closed = Machine | Intersect | Subtract | Negate
+"""Nodes that become a machine of their own before anything can be laid around them."""
+
+
+class Source(ABC):
+    """One kind of constraint: a frozen value that knows its text, its tree and its saved form.
+
+    A kind is a subclass that `explorer.automata.registry.register` was called on; then the editor,
+    the command line, traces, explanations and exports know it.
+
+    Attributes:
+        kind: The name of the kind, in files and in the editor.
+        plain_text: Whether `text` is what `read` takes. Otherwise the kind is not offered in the
+            editor, and its sources are shown by their short form ``str(source)``.
+    """
+
+    kind: ClassVar[str]
+    plain_text: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The source as a person edits it; spans count its characters."""
+
+    @abstractmethod
+    def lower(self) -> Node:
+        """The tree, without the `Written` node of this source itself; use `tree`."""
+
+    @abstractmethod
+    def fields(self) -> dict[str, object]:
+        """What `load` takes, as values that JSON can hold; without the children."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The source that was saved.
+
+        Args:
+            fields: From `fields`, read from a file that nobody vouches for.
+            children: From `children`.
+
+        Raises:
+            ExplorerError: It could not have been saved so.
+        """
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """A short form on one line, such as ``regex('a+')``."""
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The source that a person wrote, for kinds that are offered in the editor.
+
+        Raises:
+            ExplorerError: What is wrong with the text; or nothing of this kind is written as text.
+        """
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The sources that this one is made of."""
+        return ()
+
+    def with_children(self, children: tuple[Source, ...]) -> Source:
+        """The same with other children, as many as before."""
+        return self
+
+    def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:
+        """What could stand in a span so that a text goes on there; fewest characters first.
+
+        Args:
+            start, end: The span of a leaf of the tree.
+            rest: The text that should be readable from there on.
+        """
+        return ()
+
+    @cached_property
+    def tree(self) -> Written:
+        """The tree, with this source as the origin of its nodes."""
+        body = self.lower()
+        return Written(body.start, body.end, body, self)
+
+    @property
+    def shown(self) -> str:
+        """What a view prints: the text in which spans count, or the short form."""
+        return self.text if self.plain_text else str(self)
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone: what follows from them is worked out again where it is needed."""
+        derived = {
+            n for n in vars(self) if isinstance(getattr(type(self), n, None), cached_property)
+        }
+        return {name: value for name, value in vars(self).items() if name not in derived}
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below one."""
+    match node:
+        case Concat():
+            return node.items
+        case Branch():
+            return node.options
+        case Repeat() | Group() | Whole() | Written() | Negate():
+            return (node.body,)
+        case Intersect() | Subtract():
+            return (node.left, node.right)
+        case Assertion():
+            return () if node.body is None else (node.body,)
+        case _:
+            return ()
+
+
+def inside(node: Node) -> Node:
+    """The node below groups and `Written` nodes, which change nothing of the language."""
+    while isinstance(node, Group | Written):
+        node = node.body
+    return node
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all below it, in the order of the pattern."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
