@@ -37,7 +37,8 @@ def register(name: str) -> Callable[[Kind], Kind]:
         ConstraintError: Another class is registered as this kind.
     """
 
-    def known(kind: Kind) -> Kind:
+    def known(made: Kind) -> Kind:
+        kind: type[Source] = made
         other = _KINDS.get(kind.kind)
         if other is not None and other.__qualname__ != kind.__qualname__:
             raise ConstraintError(
@@ -48,7 +49,7 @@ def register(name: str) -> Callable[[Kind], Kind]:
         _NAMES[kind] = name
         if kind.plain_text:
             _READERS[name] = kind.read
-        return kind
+        return made
 
     return known
 

@@ -156,8 +156,9 @@ def test_size_is_announced() -> None:
 
 
 def _fsm(**changes: Any) -> FSM:
+    symbols: Any = {"a": 0}
     parts: dict[str, Any] = {
-        "alphabet": Alphabet({"a": 0}), "states": {0, 1}, "initial": 0, "finals": {1},
+        "alphabet": Alphabet(symbols), "states": {0, 1}, "initial": 0, "finals": {1},
         "map": {0: {0: 1}},
     }  # fmt: skip
     made = FSM(**parts)

@@ -199,7 +199,7 @@ def test_presets_compile_and_the_toy_comes_back(page: Page) -> None:
 
 
 def test_kinds_register_themselves() -> None:
-    with pytest.raises(ExplorerError, match="no kind"):
+    with pytest.raises(ExplorerError, match="not a kind"):
         kinds.build("sonnet", "x")
     assert written(kinds.build("choices", "a\nb")) == ("choices", "a\nb")
 
