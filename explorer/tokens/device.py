@@ -18,11 +18,17 @@ There are three ways to the same mask, held equal by the tests:
 
 - on a GPU with Triton, one launch that reads two bytes per id and writes only what is masked;
 - on a CPU, the rows of visited states are kept as bits of a Boolean row and blended into the logits
-  by a compiled loop: 9 µs for 131,072 float32 logits, 100 µs on the first visit of a state;
+  by a compiled loop: 9 µs for 131,072 float32 logits, 20 µs on the first visit of a state;
 - anywhere, plain torch, which is the reference and can be captured in a CUDA graph too.
 
-Nothing here has shapes that depend on data, and nothing but `check` and the CPU path waits for the
-device. A table takes 8 bytes per state and class; the classes 2 bytes per id and constraint.
+A machine without a table (`explorer.tokens.machine`) has only the sentinels' rows in the tables;
+the masks of its states are worked out by the host when they are first met and kept packed on the
+device (`explorer.tokens.visited`). A batch in which one takes part reads its states and tokens on
+the host at every step.
+
+Apart from that nothing here has shapes that depend on data, and nothing but `check` and the CPU
+path waits for the device. A table takes 8 bytes per state and class; the classes 2 bytes per id and
+constraint.
 """
 
 from __future__ import annotations
@@ -38,23 +44,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.arguments import instance, listed, whole_number
+from explorer.arguments import instance, listed, whole_number, wrong
 from explorer.automata.machine import Bool, Int32
 from explorer.errors import ExplorerError, VocabularyError
 from explorer.jit import jit
 from explorer.tokens import error_word
 from explorer.tokens.error_word import ErrorWord, ints
+from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.needed import (
     FIRST_STATE,
     UNLIMITED,
     least_needed,
     needed_rows,
-    no_machine,
+    no_table,
     target_rows,
 )
-from explorer.tokens.states import DEAD, DEAD_CLASS, EOS_CLASS
+from explorer.tokens.states import DEAD, DEAD_CLASS, EOS_CLASS, FREE
 from explorer.tokens.tensors import checked_device, checked_rows, checked_tensor, misfit
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.visited import Place, VisitedMasks
 from explorer.vocabulary import Vocabulary
 
 DEAD_ROW: Final = DEAD + FIRST_STATE
@@ -73,6 +80,9 @@ _MINUS_INFINITY: Final = {
     torch.float16: (torch.int16, np.int16(-(2**10))),
 }
 
+
+_NO_BUDGET: Final = UNLIMITED // 2
+"""A row without a budget counts down from `UNLIMITED`; no generation gets this far."""
 
 AnyInt = np.signedinteger[Any]
 
@@ -97,16 +107,16 @@ def _gather(row: Bool, classes: NDArray[np.integer[Any]]) -> Bool:
 
 
 class DeviceMasks:
-    """The token automata of a batch, on a device.
+    """The token machines of a batch, on a device.
 
     Args:
-        constraints: Token DFAs over one vocabulary. Row b of a batch follows one of them.
+        constraints: Token machines over one vocabulary. Row b of a batch follows one of them.
         device: Where the logits are.
         width: The width of the logits, if it is to be checked; at least the vocabulary's.
         vocabulary: Needed only for a batch without any constraint (every row `FREE`).
 
     Raises:
-        VocabularyError: The automata were compiled for different vocabularies, or none is known.
+        VocabularyError: The machines were compiled for different vocabularies, or none is known.
         ExplorerError: The width does not cover the vocabulary's text.
 
     Example:
@@ -123,16 +133,14 @@ class DeviceMasks:
 
     def __init__(
         self,
-        constraints: Sequence[TokenDFA],
+        constraints: Sequence[TokenMachine],
         *,
         device: str | torch.device = "cpu",
         width: int | None = None,
         vocabulary: Vocabulary | None = None,
     ) -> None:
-        self.constraints = tuple(
-            instance(f"constraints[{k}]", dfa, TokenDFA, "a TokenDFA", remedy=_COMPILE)
-            for k, dfa in enumerate(listed("constraints", constraints, "a list of TokenDFAs"))
-        )
+        given = listed("constraints", constraints, "a list of token machines")
+        self.constraints = tuple(_machine(f"constraints[{k}]", one) for k, one in enumerate(given))
         if vocabulary is not None:
             vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         if width is not None:
@@ -141,33 +149,47 @@ class DeviceMasks:
         self.device = checked_device(device)
         self.error = ErrorWord(self.device)
 
-        classes = [np.asarray(dfa.token_class) for dfa in self.constraints]
-        self._targets = [target_rows(dfa) for dfa in self.constraints]
-        self._needed = [needed_rows(dfa) for dfa in self.constraints]
+        tables = [table_of(machine) for machine in self.constraints]
+        # The numbers of the machines that are asked state by state; `Free` has only sentinels.
+        self._asked = frozenset(
+            k
+            for k, (machine, table) in enumerate(zip(self.constraints, tables, strict=True))
+            if table is None and machine.constraint is not None
+        )
+        self._visited = VisitedMasks(self.constraints, len(self.vocabulary), self.device)
+        only_ends = np.full(len(self.vocabulary), DEAD_CLASS, np.uint16)
+        only_ends[list(self.vocabulary.eos_ids)] = EOS_CLASS
+        classes = [only_ends if t is None else np.asarray(t.token_class) for t in tables]
+        rows = [
+            (target_rows(table), needed_rows(table)) if table else no_table(_after_free(machine))
+            for machine, table in zip(self.constraints, tables, strict=True)
+        ]
         if not classes:
-            targets, needed = no_machine()
-            self._targets, self._needed = [targets], [needed]
-            classes = [np.full(len(self.vocabulary), DEAD_CLASS, np.uint16)]
-            classes[0][list(self.vocabulary.eos_ids)] = EOS_CLASS
+            rows, classes = [no_table()], [only_ends]
+        self._targets = [targets for targets, _ in rows]
+        self._needed = [needed for _, needed in rows]
         self._classes = classes
 
         stacked = np.stack(classes)
         # Two bytes per id where they suffice. Not torch's uint16, which lacks most operations.
         narrow = max(needed.shape[1] for needed in self._needed) <= 2**15
-        used = np.flatnonzero((stacked != DEAD_CLASS).any(axis=0))
+        allowed = (stacked != DEAD_CLASS).any(axis=0)
+        if self._asked:
+            allowed |= np.array([data is not None for data in self.vocabulary.tokens], np.bool_)
+        used = np.flatnonzero(allowed)
         self.least_width = int(used[-1]) + 1 if len(used) else 1
         if width is not None and width < self.least_width:
             raise _too_narrow(width, self.least_width)
         self.width = width
 
-        rows = [len(needed) for needed in self._needed]
+        num_rows = [len(needed) for needed in self._needed]
         self.token_class = self._put(stacked.astype(np.int16 if narrow else np.int32))
         self.target = self._put(np.concatenate([t.ravel() for t in self._targets]))
         self.needed = self._put(np.concatenate([n.ravel() for n in self._needed]))
         self.least = self._put(np.concatenate([least_needed(n) for n in self._needed]))
         self.cell_start = self._put(_starts([needed.size for needed in self._needed]))
-        self.row_start = self._put(_starts(rows))
-        self.num_rows = self._put(np.array(rows, np.int64))
+        self.row_start = self._put(_starts(num_rows))
+        self.num_rows = self._put(np.array(num_rows, np.int64))
         self.num_classes = self._put(np.array([n.shape[1] for n in self._needed], np.int64))
         self._kept_rows: OrderedDict[tuple[int, int, int], Bool] = OrderedDict()
 
@@ -175,7 +197,12 @@ class DeviceMasks:
     def nbytes(self) -> int:
         """Bytes on the device."""
         tables = (self.token_class, self.target, self.needed, self.least)
-        return sum(table.numel() * table.element_size() for table in tables)
+        return sum(table.numel() * table.element_size() for table in tables) + self._visited.nbytes
+
+    @property
+    def asks_host(self) -> bool:
+        """Whether a machine without a table takes part, so that each step waits for the device."""
+        return bool(self._asked)
 
     def mask_(
         self,
@@ -210,7 +237,7 @@ class DeviceMasks:
         if logits.device.type == "cpu":
             return self._mask_rows_(logits, states, constraint, remaining, step)
         constraint = self._constraint_of_rows(constraint, len(states))
-        if self._has_kernels and logits.stride(1) == 1:
+        if self._has_kernels and logits.stride(1) == 1 and not self._asked:
             from explorer.tokens.mask_kernel import launch
 
             return launch(self, logits, states, constraint, remaining, step)
@@ -228,6 +255,8 @@ class DeviceMasks:
         """`mask_` in plain torch, on any device: what the other ways are held equal to."""
         self.check_logits(logits, states)
         constraint = self._constraint_of_rows(constraint, len(states))
+        given = states
+        states, asked, places = self._ask(states, constraint, remaining)
         constraint, row, known = self._locate(states, constraint)
         left = torch.full_like(row, UNLIMITED)
         if remaining is not None:
@@ -236,12 +265,16 @@ class DeviceMasks:
             self.least[self.row_start[constraint] + row] > left, error_word.NOTHING_ALLOWED, 0
         )
         fault = torch.where(known, fault, error_word.NO_SUCH_STATE)
-        self.error.write(fault, states, step)
+        self.error.write(fault, given, step)
         covered = min(logits.shape[1], self.token_class.shape[1])
         first = self.cell_start[constraint] + row * self.num_classes[constraint]
         cells = first[:, None] + self.token_class[constraint, :covered].to(torch.int64)
         logits[:, :covered].masked_fill_(self.needed[cells] > left[:, None], -torch.inf)
         logits[:, covered:].fill_(-torch.inf)
+        if asked:
+            rows = torch.tensor(asked, device=self.device)
+            keep = self._visited.allowed(places, covered)
+            logits[rows, :covered] = logits[rows, :covered].masked_fill(~keep, -torch.inf)
         return logits
 
     def advance(
@@ -271,15 +304,27 @@ class DeviceMasks:
         states = checked_rows("states", states, batch)
         tokens = checked_rows("tokens", tokens, batch)
         constraint = self._constraint_of_rows(constraint, batch)
+        given = states
+        states, asked, places = self._ask(states, constraint, None)
         constraint, row, known = self._locate(states, constraint)
         in_range = (tokens >= 0) & (tokens < self.token_class.shape[1])
         class_ = self.token_class[constraint, torch.where(in_range, tokens, 0)].to(torch.int64)
         first = self.cell_start[constraint] + row * self.num_classes[constraint]
         target = torch.where(in_range, self.target[first + class_].to(torch.int64), DEAD)
+        if asked:
+            taken = ints(tokens[torch.tensor(asked, device=self.device)])
+            following = [
+                self.constraints[which].step(state, token)
+                for (which, state), token in zip(places, taken, strict=True)
+            ]
+            known_targets = [DEAD if state is None else state for state in following]
+            target[torch.tensor(asked, device=self.device)] = torch.tensor(
+                known_targets, dtype=torch.int64, device=self.device
+            )
         stuck = (target == DEAD) & (states != DEAD)
         fault = torch.where(stuck, error_word.TOKEN_NOT_ALLOWED, 0)
         fault = torch.where(stuck & (tokens == -1), error_word.NOTHING_TO_DRAW, fault)
-        self.error.write(torch.where(known, fault, error_word.NO_SUCH_STATE), states, step)
+        self.error.write(torch.where(known, fault, error_word.NO_SUCH_STATE), given, step)
         return target
 
     def check(self) -> None:
@@ -303,10 +348,10 @@ class DeviceMasks:
         """
         constraint = whole_number("constraint", constraint, 0, len(self._needed) - 1)
         row = whole_number("state", state, -FIRST_STATE) + FIRST_STATE
-        if row >= len(self._needed[constraint]):
+        if row >= self._num_rows(constraint):
             raise ExplorerError(
                 f"There is no state {state} in constraint {constraint}, which has "
-                f"{len(self._needed[constraint]) - FIRST_STATE}.",
+                f"{self._num_rows(constraint) - FIRST_STATE}.",
                 remedy="Take states from `advance`, or from the machine's `step`.",
                 evidence={"state": state, "constraint": constraint},
             )
@@ -317,6 +362,9 @@ class DeviceMasks:
     def _row(self, constraint: int, row: int, remaining: int | None) -> Bool:
         """`allowed`, unchecked: this stands in the inner loop of the CPU's way."""
         budget = UNLIMITED if remaining is None else min(max(remaining, 0), UNLIMITED)
+        if constraint in self._asked and row >= FIRST_STATE:
+            _refuse_budget(budget)
+            return self.constraints[constraint].allowed(row - FIRST_STATE)
         needed = self._needed[constraint][row]
         if budget >= self._most_needed[constraint][row]:
             # The budget removes nothing here, so the row is the same with any larger one.
@@ -324,8 +372,11 @@ class DeviceMasks:
         key = (constraint, row, budget)
         kept = self._kept_rows.get(key)
         if kept is None:
-            kept = _gather(needed <= budget, self._classes[constraint])
-            kept.setflags(write=False)
+            if budget == UNLIMITED and self.constraints:
+                kept = self.constraints[constraint].allowed(row - FIRST_STATE)
+            else:
+                kept = _gather(needed <= budget, self._classes[constraint])
+                kept.setflags(write=False)
             while self._kept_rows and (len(self._kept_rows) + 1) * kept.nbytes > _ROW_BYTES_KEPT:
                 self._kept_rows.popitem(last=False)
             self._kept_rows[key] = kept
@@ -355,21 +406,53 @@ class DeviceMasks:
             zip(ints(states), whiches, budgets, strict=True)
         ):
             known = 0 <= which < len(self._needed) and (
-                0 <= state + FIRST_STATE < len(self._needed[which])
+                0 <= state + FIRST_STATE < self._num_rows(which)
             )
             if known:
                 keep = self._row(which, state + FIRST_STATE, budget)
             else:
                 keep = self._row(0, DEAD_ROW, None)
             _blend(bits[k], keep, masked)
-            row = self._least[which][state + FIRST_STATE] if known else 0
-            empty = row > (UNLIMITED if budget is None else max(budget, 0))
+            in_table = known and not (which in self._asked and state >= 0)
+            least = self._least[which][state + FIRST_STATE] if in_table else 0
+            empty = least > (UNLIMITED if budget is None else max(budget, 0))
             faults.append(
                 error_word.NO_SUCH_STATE if not known else error_word.NOTHING_ALLOWED * empty
             )
         if any(faults):
             self.error.write(torch.tensor(faults, dtype=torch.int64), states, step)
         return logits
+
+    def _num_rows(self, constraint: int) -> int:
+        """How many states and sentinels a constraint has by now."""
+        if constraint in self._asked:
+            return self.constraints[constraint].num_states + FIRST_STATE
+        return len(self._needed[constraint])
+
+    def _ask(
+        self, states: Tensor, constraint: Tensor, remaining: Tensor | None
+    ) -> tuple[Tensor, list[int], list[Place]]:
+        """The rows that stand in a state of a machine without a table, and the other rows' states.
+
+        Returns:
+            The states, `FREE` in those rows; the numbers of those rows; each one's machine and
+            state.
+        """
+        if not self._asked:
+            return states, [], []
+        rows: list[int] = []
+        places: list[Place] = []
+        for k, (which, state) in enumerate(zip(ints(constraint), ints(states), strict=True)):
+            if which in self._asked and 0 <= state < self.constraints[which].num_states:
+                rows.append(k)
+                places.append((which, state))
+        if remaining is not None:
+            budgets = ints(remaining)
+            for k in rows:
+                _refuse_budget(budgets[k])
+        states = states.clone()
+        states[torch.tensor(rows, dtype=torch.int64, device=states.device)] = FREE
+        return states, rows, places
 
     def _locate(self, states: Tensor, constraint: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Each row's constraint and table row, made safe, and whether they were."""
@@ -450,7 +533,42 @@ def _starts(sizes: Sequence[int]) -> NDArray[np.int64]:
     return np.cumsum([0, *sizes[:-1]], dtype=np.int64)
 
 
-def _one_vocabulary(constraints: Sequence[TokenDFA], vocabulary: Vocabulary | None) -> Vocabulary:
+def _machine(name: str, value: object) -> TokenMachine:
+    """A token machine.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    if not isinstance(value, TokenMachine):
+        raise wrong(name, value, "a token machine", remedy=_COMPILE)
+    return value
+
+
+def _after_free(machine: TokenMachine) -> int:
+    """Where the end of the text leads from `FREE` in a machine."""
+    ends = machine.vocabulary.eos_ids
+    target = machine.step(FREE, ends[0]) if ends else FREE
+    return FREE if target is None else target
+
+
+def _refuse_budget(remaining: int) -> None:
+    """Raise if a row of a machine without a table has a token budget.
+
+    Raises:
+        ExplorerError: The budget is one that could be reached.
+    """
+    if remaining < _NO_BUDGET:
+        raise ExplorerError(
+            f"remaining={remaining} takes part in the mask, which needs the fewest tokens to the "
+            "end from every state. A machine without a table does not know them.",
+            remedy="Compile the constraint with lazy=False, or give no budget.",
+            evidence={"remaining": remaining},
+        )
+
+
+def _one_vocabulary(
+    constraints: Sequence[TokenMachine], vocabulary: Vocabulary | None
+) -> Vocabulary:
     known = [dfa.vocabulary for dfa in constraints] + ([] if vocabulary is None else [vocabulary])
     if not known:
         raise VocabularyError(

@@ -40,7 +40,7 @@ The row of any state is ``state + FIRST_STATE``, so that a negative state never 
 
 
 class Machine(Protocol):
-    """The part of a token DFA that is a table."""
+    """The part of a token machine that is a table."""
 
     @property
     def table(self) -> Table:
@@ -107,15 +107,20 @@ def least_needed(needed: Int32) -> Int32:
     return needed.min(axis=1)
 
 
-def no_machine() -> tuple[Int32, Int32]:
-    """The rows of a machine without states: for a batch in which nothing is constrained.
+def no_table(after_free: int = FREE) -> tuple[Int32, Int32]:
+    """The rows of a machine without a table: those of the sentinels, over the two fixed classes.
+
+    Args:
+        after_free: Where the end of the text leads from `FREE`: `DONE`, or `FREE` itself.
 
     Returns:
-        `target_rows` and `needed_rows` over the two classes that always exist.
+        `target_rows` and `needed_rows`.
     """
 
     class Nothing:
         table = np.empty((0, NUM_FIXED_CLASSES), np.int32)
         distance = np.empty(0, np.int32)
 
-    return target_rows(Nothing()), needed_rows(Nothing())
+    targets = target_rows(Nothing())
+    targets[FREE + FIRST_STATE, EOS_CLASS] = after_free
+    return targets, needed_rows(Nothing())

@@ -11,7 +11,10 @@ import torch
 
 import explorer
 from explorer.errors import ExplorerError, VocabularyError
+from explorer.tokens import visited
 from explorer.tokens.device import DeviceMasks
+from explorer.tokens.free import Free
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.needed import UNLIMITED
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.token_dfa import TokenDFA
@@ -361,3 +364,102 @@ def test_a_step_can_be_captured_in_a_graph(machines: list[TokenDFA]) -> None:
         expected = np.stack([machines[k].allowed(state) for k, state in rows])
         assert (allowed(logits)[:, : len(VOCABULARY)] == expected).all()
         assert after.shape == states.shape
+
+
+# --- Machines without a table ---------------------------------------------------------------
+
+
+def mixed(machines: list[TokenDFA]) -> list[TokenMachine]:
+    """Every second machine lazy, its states numbered in an order of its own, and a free one."""
+    lazy = [explorer.compile(dfa.constraint, VOCABULARY, lazy=True) for dfa in machines[::2]]
+    batch: list[TokenMachine] = [*machines]
+    batch[::2] = lazy
+    for machine in lazy:
+        visit(machine)
+    return [*batch, Free(VOCABULARY)]
+
+
+def visit(machine: TokenMachine) -> None:
+    """Take every token from every state that is met, the last token first."""
+    state = 0
+    while state < machine.num_states:
+        for token in reversed(range(len(VOCABULARY))):
+            machine.step(state, token)
+        state += 1
+
+
+def every_place(batch: list[TokenMachine]) -> list[Row]:
+    return [(k, s) for k, m in enumerate(batch) for s in [*range(m.num_states), *SENTINELS]]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
+@pytest.mark.parametrize("extra", [0, 40])
+def test_masks_of_a_mixed_batch(
+    machines: list[TokenDFA], device: str, way: str, extra: int
+) -> None:
+    batch = mixed(machines)
+    masks = DeviceMasks(batch, device=on(device))
+    rows = every_place(batch)
+    states, which = tensors(rows, device)
+    for _ in range(2):  # The second time every state has been visited.
+        before = torch.randn(len(rows), len(VOCABULARY) + extra, device=device)
+        after = getattr(masks, way)(before.clone(), states, which)
+        for (k, state), row in zip(rows, after, strict=True):
+            wanted = batch[k].allowed(state)
+            assert (allowed(row) == np.concatenate([wanted, np.zeros(extra, bool)])).all()
+            assert np.array_equal(masks.allowed(k, state), wanted)
+    masks.error.clear()
+    masks.mask_(torch.zeros(1, len(VOCABULARY), device=device), states[:1] * 0, which[:1] * 0)
+    masks.check()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_advances_of_a_mixed_batch(machines: list[TokenDFA], device: str) -> None:
+    batch = mixed(machines)
+    masks = DeviceMasks(batch, device=on(device))
+    rows = every_place(batch)
+    states, which = tensors(rows, device)
+    for token in range(-1, len(VOCABULARY) + 2):
+        tokens = torch.full_like(states, token)
+        for (k, state), target in zip(
+            rows, masks.advance(states, tokens, which).tolist(), strict=True
+        ):
+            step = batch[k].step(state, token) if token >= 0 else None
+            assert target == (DEAD if step is None else step), (k, state, token)
+        masks.error.clear()
+
+
+def test_faults_of_a_mixed_batch(machines: list[TokenDFA]) -> None:
+    lazy = explorer.compile(machines[0].constraint, VOCABULARY, lazy=True)
+    masks = DeviceMasks([lazy, machines[1]])
+    logits = torch.zeros(2, len(VOCABULARY))
+    for way in (masks.mask_, masks.mask_reference_):
+        way(logits.clone(), torch.tensor([7, 0]))  # The lazy machine has met one state so far.
+        with pytest.raises(ExplorerError, match="no such state"):
+            masks.check()
+    masks.advance(torch.tensor([0, 0]), torch.tensor([0, 0]))  # `a` begins no word of (foo)+d.
+    with pytest.raises(ExplorerError, match=r"Row 0 .* not allowed"):
+        masks.check()
+    for way in (masks.mask_, masks.mask_reference_):
+        with pytest.raises(ExplorerError, match="remaining=3"):
+            way(logits.clone(), torch.tensor([0, 0]), None, torch.tensor([3, 3]))
+        way(logits.clone(), torch.tensor([0, 0]), None, torch.tensor([UNLIMITED - 9, 3]))
+    with pytest.raises(ExplorerError, match="There is no state"):
+        masks.allowed(0, 7)
+    with pytest.raises(ExplorerError, match="a token machine"):
+        DeviceMasks(["(foo)+d"])  # type: ignore[list-item]
+
+
+def test_memory_for_visited_masks_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visited, "MOST_BYTES", 12)
+    lazy = explorer.compile(explorer.regex("[a-f]{6}"), VOCABULARY, lazy=True)
+    visit(lazy)
+    masks = DeviceMasks([lazy])
+    for state in [*range(lazy.num_states), *range(lazy.num_states)]:
+        logits = masks.mask_reference_(torch.zeros(1, len(VOCABULARY)), torch.tensor([state]))
+        assert (allowed(logits)[0] == lazy.allowed(state)).all()
+    every = torch.arange(lazy.num_states)  # More at once than there is room for.
+    logits = masks.mask_reference_(torch.zeros(len(every), len(VOCABULARY)), every)
+    for state in every.tolist():
+        assert (allowed(logits)[state] == lazy.allowed(state)).all()

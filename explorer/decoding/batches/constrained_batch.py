@@ -23,7 +23,6 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.tokens.device import DeviceMasks
-from explorer.tokens.states import DONE, FREE
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
@@ -71,19 +70,17 @@ class ConstrainedBatch:
         if masking_budget:
             for rule in self.rules:
                 rule.check_budget(max_tokens)
-        machines = [rule.dfa for rule in rules.values() if rule.dfa is not None]
+        machines = [rule.machine for rule in rules.values()]
         self.masks = DeviceMasks(machines, device=device, vocabulary=vocabulary)
         self.sampler = sampler
         self.seed = seed
         self.rows = Rows.start(
             [rule.start for rule in self.rules],
-            [0 if rule.dfa is None else machines.index(rule.dfa) for rule in self.rules],
+            [machines.index(rule.machine) for rule in self.rules],
             list(range(len(self.rules)) if streams is None else streams),
             device=device,
             max_tokens=max_tokens if masking_budget else None,
         )
-        self._has_free_rows = any(rule.dfa is None for rule in self.rules)
-        self._eos = torch.tensor(vocabulary.eos_ids, device=device)
         self._step = _step_for(self.masks.device)
 
     def draw(self, logits: Tensor) -> Tensor:
@@ -95,12 +92,7 @@ class ConstrainedBatch:
         Returns:
             int64[B]; -1 where nothing could be drawn, EOS in rows that have ended.
         """
-        tokens = self._step(self.masks, self.sampler, logits, self.rows, self.seed)
-        if self._has_free_rows:
-            # To a machine FREE is a state like others; a text ends with EOS all the same.
-            states = self.rows.states
-            states.masked_fill_((states == FREE) & torch.isin(tokens, self._eos), DONE)
-        return tokens
+        return self._step(self.masks, self.sampler, logits, self.rows, self.seed)
 
 
 def checked_streams(streams: object) -> list[int] | None:

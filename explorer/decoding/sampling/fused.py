@@ -300,7 +300,7 @@ def step(masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed:
     Returns:
         int64[B]: the tokens.
     """
-    if logits.dtype == torch.float64 or logits.stride(1) != 1:
+    if logits.dtype == torch.float64 or logits.stride(1) != 1 or masks.asks_host:
         return reference.step(masks, sampler, logits, rows, seed)
     masks.check_logits(logits, rows.states)
     return launch(masks, sampler, logits, rows, seed)

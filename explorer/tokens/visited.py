@@ -1,0 +1,84 @@
+"""Packed masks on a device, of the states that were visited: for machines without a table.
+
+A table goes to the device whole. A machine that works its states out as they are met has no table,
+so its masks follow one by one: a mask is uploaded when a row of a batch first stands in its state,
+16 kB at 131,072 tokens, and stays there for the next visit. The memory has a bound; where it is
+full, everything is forgotten at once, which costs an upload per state that is visited again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from explorer.tokens.kept import MOST_BYTES
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.words import num_words
+
+Place = tuple[int, int]
+"""The number of a machine in its batch, and a state of it."""
+
+_BITS: Final = 32
+
+
+class VisitedMasks:
+    """The masks of visited states.
+
+    Args:
+        machines: The machines of a batch, by their numbers.
+        num_tokens: The width of the vocabulary.
+        device: Where the masks go.
+    """
+
+    def __init__(
+        self, machines: Sequence[TokenMachine], num_tokens: int, device: torch.device
+    ) -> None:
+        self._machines = machines
+        self._width = num_words(num_tokens)
+        self._most = max(1, MOST_BYTES // (4 * self._width))
+        self._rows: dict[Place, int] = {}
+        self._words = torch.zeros((0, self._width), dtype=torch.int32, device=device)
+        self._shifts = torch.arange(_BITS, dtype=torch.int32, device=device)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return self._words.numel() * self._words.element_size()
+
+    def allowed(self, places: Sequence[Place], width: int) -> Tensor:
+        """The masks of some places.
+
+        Args:
+            places: A machine and a state of it, one for each row.
+            width: How many columns to give; at most the vocabulary.
+
+        Returns:
+            bool[len(places), width] on the device.
+        """
+        fresh = list(dict.fromkeys(place for place in places if place not in self._rows))
+        if len(self._rows) + len(fresh) > self._most:
+            self._rows.clear()
+            fresh = list(dict.fromkeys(places))
+        if fresh:
+            self._add(fresh)
+        device = self._words.device
+        rows = torch.tensor([self._rows[place] for place in places], device=device)
+        bits = (self._words[rows][:, :, None] >> self._shifts) & 1
+        return bits.reshape(len(places), -1)[:, :width].to(torch.bool)
+
+    def _add(self, places: Sequence[Place]) -> None:
+        first = len(self._rows)
+        needed = first + len(places)
+        if needed > len(self._words):
+            room = max(needed, min(2 * len(self._words), self._most))
+            larger = torch.zeros((room, self._width), dtype=torch.int32, device=self._words.device)
+            larger[:first] = self._words[:first]
+            self._words = larger
+        masks = [self._machines[which].mask(state).view("i4") for which, state in places]
+        for row, (place, mask) in enumerate(zip(places, masks, strict=True), first):
+            host = torch.from_numpy(mask.copy())  # pyright: ignore[reportUnknownMemberType]
+            self._words[row].copy_(host)
+            self._rows[place] = row
