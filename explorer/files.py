@@ -63,6 +63,17 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         raise
 
 
+def holds_at_most(data: bytes, most_values: int) -> bool:
+    """Whether a JSON document has at most so many values; commas in texts count too.
+
+    Args:
+        data: The document, which is not parsed.
+        most_values: How many.
+    """
+    # Each value but the first of a list or an object stands after a comma.
+    return sum(data.count(sign) for sign in (b",", b"[", b"{")) < most_values
+
+
 def parse_json(data: bytes, most_values: int = MOST_VALUES) -> object:
     """The value of a JSON document whose size is bounded first.
 
@@ -82,7 +93,7 @@ def parse_json(data: bytes, most_values: int = MOST_VALUES) -> object:
         Traceback (most recent call last):
         ValueError: it has more than 3 values
     """
-    if not _at_most(data, most_values):
+    if not holds_at_most(data, most_values):
         raise ValueError(f"it has more than {most_values:,} values")
     try:
         value: object = json.loads(data.decode("utf-8"), parse_constant=_refuse)
@@ -93,12 +104,6 @@ def parse_json(data: bytes, most_values: int = MOST_VALUES) -> object:
     except UnicodeEncodeError:
         raise ValueError("it holds a text with half of a surrogate pair") from None
     return value
-
-
-def _at_most(data: bytes, most_values: int) -> bool:
-    """Whether a document has at most so many values; commas in texts count too."""
-    # Each value but the first of a list or an object stands after a comma.
-    return sum(data.count(sign) for sign in (b",", b"[", b"{")) < most_values
 
 
 def _refuse(word: str) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,13 @@ def test_a_finding_comes_back_from_json() -> None:
     trace = finding()
     assert from_json(to_json(trace)) == trace
     assert trace.rejection is not None and trace.unread == (1,)
+
+
+def test_a_trace_of_the_release_before_loads() -> None:
+    path = Path(__file__).parent / "data" / "trace-2.json"
+    trace = Trace.load(path)
+    assert trace.text and trace.finished
+    assert json.loads(to_json(trace)) == json.loads(path.read_bytes())
 
 
 def test_a_file_keeps_what_is_not_compared_too(tmp_path: Path) -> None:
@@ -315,8 +323,8 @@ def test_states_and_sizes_are_within_the_machine() -> None:
         (("positions", 1, "distribution", "entropy_after"), 33.0, "a finite number"),
         (("constraint", "num_classes"), 10**6, "a whole number from"),
         (("constraint", "num_rows"), 2 * len(document["positions"]) + 1, "a whole number from"),
-        (("tokens", "size"), 2**30, "a whole number from"),
-        (("steps", 0, "model"), math.nan, "NaN is no number"),
+        (("tokens", "size"), 2**30, "a whole number up to"),
+        (("steps", 0, "model"), math.nan, "NaN is not a number"),
         (("steps", 0, "token"), 10**6, "an id among"),
     ]:  # fmt: skip
         damaged = copy.deepcopy(document)
@@ -356,6 +364,53 @@ def test_a_file_that_is_too_long_is_not_read(
     monkeypatch.setattr("explorer.decoding.trace.reading.MOST_BYTES", path.stat().st_size - 1)
     with pytest.raises(DamagedFile, match="more than"):
         Trace.load(path)
+
+
+def peak_of_refusing(data: bytes, words: str) -> int:
+    """The most memory that is taken while a document is refused, in bytes."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(DamagedFile, match=words):
+            from_json(data)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_no_trace_takes_no_memory() -> None:
+    assert peak_of_refusing(b"[" + b"[]," * 20_000_000 + b"[]]", "values") < 10**6
+    head = to_json(example()).split(b'"positions"')[0]
+    lists = b"[" + b"[]," * 2**21 + b"[]]"
+    shown = peak_of_refusing(head + b'"positions":' + lists + b"}", r"positions\[0\] is not an obj")
+    assert shown < 10**6
+    document = to_json(example())
+    start = document.index(b'"source":') + len(b'"source":')
+    end = document.index(b',"num_states"')
+    taken = peak_of_refusing(document[:start] + lists + document[end:], "source")
+    assert taken < 3 * 150 * 2**20
+
+
+def test_values_at_odd_places_are_named() -> None:
+    document = json.loads(to_json(example()))
+    for path, wrong, what in [
+        (("tokens", "data", "2"), 5, r"tokens\.data\.2 is 5, not a text"),
+        (("tokens", "data", "2"), {"hex": 5}, r"tokens\.data\.2\.hex is 5, not a text"),
+        (("tokens", "data", "2"), {"hix": ""}, r"tokens\.data\.2\.hix is '', not a key"),
+        (("tokens", "data", "02"), "x", r"tokens\.data\.02 is '02', not an id"),
+        (("tokens", "special", "7"), None, r"tokens\.special\.7 is None, not a text"),
+        (("prompt",), [{"role": 5}], r"prompt\[0\]\.role is 5, not a text"),
+        (("prompt",), 5, r"prompt is 5, not a text or a list or null"),
+        (("steps", 0), {}, r"steps\[0\] is {}, not an object with a 'token'"),
+        (("steps", 0, "rank"), 0, r"steps\[0\]\.rank is 0, not a whole number from 1"),
+        (("steps", 0, "chosen_by"), "me", r"steps\[0\]\.chosen_by is 'me', not what may stand"),
+        (("sampler", "top_k"), "9" * 99, r"sampler\.top_k is '9{30,40}…, not a whole number"),
+        (("positions", 1, "distribution", "kl"), -1, r"kl is -1, not a finite number from 0"),
+        (("seed",), 2**64, "seed is 18446744073709551616, not a whole number from 0 to"),
+    ]:  # fmt: skip
+        damaged = copy.deepcopy(document)
+        at(damaged, path[:-1])[path[-1]] = wrong
+        with pytest.raises(DamagedFile, match=what):
+            load(damaged)
 
 
 # --- what it says -----------------------------------------------------------------------------

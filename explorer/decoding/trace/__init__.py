@@ -1,5 +1,6 @@
 """The record of a run: immutable, versioned JSON on disk, readable without a model.
 
-Read in this order: `records` (positions and steps), `trace`, `text` (in words), `writing` and
-`reading` (to a file and back; `json_place` names the spot of any damage).
+Read in this order: `records` (positions and steps), `masks`, `trace`, `text` (in words), `form`
+(the fields of a file), `writing` and `reading` (to a file and back; `faults` names the spot of any
+damage).
 """

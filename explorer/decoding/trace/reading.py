@@ -1,33 +1,52 @@
 """Reading a saved trace, which nobody vouches for.
 
-Nothing in the file is executed, and every size is bounded before memory is taken. Everything is
-checked (`explorer.decoding.trace.json_place`): types, ranges, exact keys, and where parts depend on
-each other (a token must have its bytes, a chosen token must be allowed by its row, a row must allow
-as many ids as its position says, a state must be the same wherever it occurs) that they agree. A
-fault names its place. Last comes the checksum: a file in which every value is possible, but not
-what was written, is refused too.
+Nothing in the file is executed, and every size is bounded before memory is taken. `msgspec` reads
+the document by its form (`explorer.decoding.trace.form`): types, ranges, exact keys. Here follows
+what no form says, where parts depend on each other: a token must have its bytes, a chosen token
+must be allowed by its row, a row must allow as many ids as its position says, a state must be the
+same wherever it occurs. A fault names its place. Last comes the checksum: a file in which every
+value is possible, but not what was written, is refused too.
 
 Cost: 0.3 s for a thousand steps of a JSON constraint at 131,072 tokens.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Final, cast
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
+import msgspec
 import numpy as np
 
 from explorer.automata.machine import NO_ARC, Bool, Int32
 from explorer.automata.serial import source_from_dict
-from explorer.decoding.models.model import Message
+from explorer.decoding.models.arguments import LAST_ID, LAST_SEED
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.json_place import Place
+from explorer.decoding.trace.faults import Faults
+from explorer.decoding.trace.form import (
+    KIND,
+    VERSION,
+    CandidatesForm,
+    ConstraintForm,
+    DistributionForm,
+    HexForm,
+    PositionForm,
+    RejectionForm,
+    SamplerForm,
+    StepForm,
+    TokensForm,
+    TraceForm,
+    fields_of,
+    number,
+)
 from explorer.decoding.trace.masks import MaskRows, bytes_per_class, unpack_row
 from explorer.decoding.trace.records import (
-    CHOSEN_BY,
     Candidate,
-    ChosenBy,
     Distribution,
     Position,
     Step,
@@ -35,19 +54,12 @@ from explorer.decoding.trace.records import (
     added,
 )
 from explorer.decoding.trace.trace import MentionedTokens, Rejection, Trace
-from explorer.decoding.trace.writing import KIND, VERSION, checksum
+from explorer.decoding.trace.writing import MOST_BYTES, MOST_VALUES, checksum
 from explorer.errors import DamagedFile, ExplorerError
+from explorer.files import holds_at_most, parse_json
 from explorer.tokens.states import DEAD, DONE, FREE, NUM_FIXED_CLASSES
-from explorer.vocabulary.reading import MAX_IDS
 
-MOST_BYTES: Final = 2**28
-"""How long a document may be, and how much its rows may take: some hundred thousand steps."""
-
-_MOST_IDS: Final = 2**31 - 1
-_MOST_STATES: Final = 2**31 - 1
-_MOST_BITS: Final = 32.0
-_SEED: Final = 2**64 - 1
-_STREAM: Final = 2**63 - 1
+_LONGEST_VERSION: Final = 40
 
 
 def from_json(data: bytes, file: str = "the trace") -> Trace:
@@ -60,428 +72,323 @@ def from_json(data: bytes, file: str = "the trace") -> Trace:
     Raises:
         DamagedFile: It is of another kind or version, too long, or damaged; the place is named.
     """
-    if len(data) > MOST_BYTES:
+    if len(data) > MOST_BYTES or not holds_at_most(data, MOST_VALUES):
         raise DamagedFile(
-            f"{file} has more than {MOST_BYTES:,} bytes.",
+            f"{file} has more than {MOST_BYTES:,} bytes, or more than {MOST_VALUES:,} values.",
             remedy="Save a shorter run, or take an undamaged copy.",
             evidence={"file": file, "place": "", "limit": MOST_BYTES},
         )
-    top = Place.parse(data, file)
-    head = top.mapping()
-    if "kind" not in head or head["kind"].value != KIND:
-        raise top.fault(f"a trace: its `kind` is not {KIND!r}")
-    version = head["version"].value if "version" in head else None
-    if version != VERSION or isinstance(version, bool):
-        raise DamagedFile(
-            f"{file}: version is {version!r}; this release reads version {VERSION}.",
-            remedy="Read it with the release that wrote it, or make the trace again.",
-            evidence={"file": file, "place": "version", "version": version},
-        )
-    fields = top.fields(
-        "kind", "version", "model", "prompt", "prompt_ids", "tokens", "sampler", "seed", "stream",
-        "max_tokens", "masking_budget", "constraint", "positions", "steps", "rejection",
-        "sha256",
-    )  # fmt: skip
-    tokens = _tokens_in(fields["tokens"])
-    steps_in = fields["steps"].items()
-    machine = _Machine(fields["constraint"], tokens, len(steps_in) + 1)
-    positions_in = fields["positions"].items(len(steps_in) + 1)
-    positions: list[Position] = []
-    steps: list[Step] = []
-    written, model, constrained = b"", 0.0, 0.0
-    model_sum: float | None = model
-    constrained_sum: float | None = constrained
-    for k, place in enumerate(positions_in):
-        position = _position_in(place, k, written, model_sum, constrained_sum, machine, tokens)
-        positions.append(position)
-        if k == len(steps_in):
-            break
-        step = _step_in(steps_in[k], position, machine, tokens)
-        steps.append(step)
-        written += step.data or b""
-        model_sum = added(model_sum, step.log_prob_model)
-        constrained_sum = added(constrained_sum, step.log_prob_constrained)
-    rejection, unread = _rejection_in(fields["rejection"], positions[-1], machine, tokens)
-    trace = Trace(
-        model=None if fields["model"].is_null else fields["model"].text(),
-        prompt=_prompt_in(fields["prompt"]),
-        prompt_ids=tuple(
-            place.whole(low=0, high=_MOST_IDS) for place in fields["prompt_ids"].items()
-        ),
-        tokens=tokens,
-        sampler=_sampler_in(fields["sampler"]),
-        seed=fields["seed"].whole(low=0, high=_SEED),
-        stream=fields["stream"].whole(low=0, high=_STREAM),
-        max_tokens=None
-        if fields["max_tokens"].is_null
-        else fields["max_tokens"].whole(low=1, high=_MOST_IDS),
-        masking_budget=fields["masking_budget"].flag(),
-        source=machine.source,
-        num_states=machine.num_states,
-        num_char_states=machine.num_char_states,
-        masks=machine.masks,
-        positions=tuple(positions),
-        steps=tuple(steps),
-        rejection=rejection,
-        unread=unread,
-    )
-    _check_content(fields["sha256"], cast("dict[str, object]", top.value))
+    faults = Faults(file, data)
+    try:
+        _check_version(msgspec.json.decode(data, type=_Head), faults)
+        form = msgspec.json.decode(data, type=TraceForm)
+    except msgspec.ValidationError as error:
+        raise faults.of_form(error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise faults.of_json() from error
+    trace = _Reader(form, faults).trace()
+    # The form was right, so the document takes no more memory than the trace.
+    content = checksum(cast("dict[str, object]", parse_json(data, MOST_VALUES)))
+    if form.sha256 != content:
+        wanted = f"{content}, the checksum of the content: a value was changed after it was written"
+        raise faults.at("sha256", form.sha256, wanted)
     return trace
 
 
-def _check_content(place: Place, document: Mapping[str, object]) -> None:
-    """Every value is possible; whether it is what was written, the checksum says."""
-    try:
-        content = checksum(document)
-    except RecursionError:
-        raise place.fault("that of a document nested so deep") from None
-    if place.text() != content:
-        raise place.fault(
-            f"{content}, the checksum of the content: a value was changed after it was written"
+class _Head(msgspec.Struct):
+    """What says whether the rest can be read."""
+
+    kind: msgspec.Raw = msgspec.Raw(b"null")
+    version: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def _check_version(head: _Head, faults: Faults) -> None:
+    if bytes(head.kind) != f'"{KIND}"'.encode():
+        raise faults.at("kind", bytes(head.kind).decode(), f"a trace: {KIND!r}")
+    written = bytes(head.version)
+    if written == str(VERSION).encode():
+        return
+    version: object = written.decode()[:_LONGEST_VERSION]
+    if len(written) <= _LONGEST_VERSION:
+        version = parse_json(written)
+    raise DamagedFile(
+        f"{faults.file}: version is {version!r}; this release reads version {VERSION}.",
+        remedy="Read it with the release that wrote it, or make the trace again.",
+        evidence={"file": faults.file, "place": "version", "version": version},
+    )
+
+
+class _Reader:
+    """Puts the parts of a document together, and holds them against each other."""
+
+    def __init__(self, form: TraceForm, faults: Faults) -> None:
+        self._form = form
+        self._at, self._check, self._within = faults.at, faults.check, faults.within
+        self._within(0, LAST_SEED, "seed", form.seed)
+        wanted = f"{len(form.steps) + 1}, one more than there are steps"
+        counted = len(form.positions) == len(form.steps) + 1
+        self._check(counted, "positions", f"a list of {len(form.positions)}", f"one of {wanted}")
+        self._tokens = self._mentioned_tokens(form.tokens)
+        given = form.constraint
+        self._num_states = 0 if given is None else given.num_states
+        self._num_char_states = 0 if given is None else given.num_char_states
+        self._machine = (
+            None if given is None else _Machine(given, self._tokens, len(form.positions), faults)
         )
+
+    def trace(self) -> Trace:
+        """The trace, in which every value is possible."""
+        form, machine, rejection = self._form, self._machine, self._form.rejection
+        positions: list[Position] = []
+        steps: list[Step] = []
+        before = _START
+        for k, position in enumerate(form.positions):
+            positions.append(self._position(f"positions[{k}]", position, k, before))
+            if k < len(form.steps):
+                steps.append(self._step(f"steps[{k}]", form.steps[k], positions[k], position))
+                before = before.after(steps[k])
+        more: dict[str, Any] = {
+            "tokens": self._tokens,
+            "sampler": self._sampler(form.sampler),
+            "positions": tuple(positions),
+            "steps": tuple(steps),
+            "rejection": None if rejection is None else self._rejection(rejection, positions[-1]),
+        }
+        return Trace(
+            **{**fields_of(form, "kind", "version", "constraint", "sha256"), **more},
+            source=None if machine is None else machine.source,
+            num_states=self._num_states,
+            num_char_states=self._num_char_states,
+            masks=None if machine is None else machine.masks(form.positions),
+            unread=() if rejection is None else rejection.unread,
+        )
+
+    def _mentioned_tokens(self, form: TokensForm) -> MentionedTokens:
+        def id_of(name: str, key: str) -> int:
+            # Ids past the vocabulary occur where the logits are wider.
+            plain = key.isascii() and key.isdigit() and len(key) <= len(str(LAST_ID))
+            self._check(plain and key == str(int(key)), f"tokens.{name}.{key}", key, "an id")
+            return int(key)
+
+        def data_of(key: str, entry: str | HexForm | None) -> bytes | None:
+            if not isinstance(entry, HexForm):
+                return None if entry is None else entry.encode()  # An empty text: an empty token.
+            data = b""
+            with suppress(ValueError):
+                data = bytes.fromhex(entry.hex)
+            self._check(data, f"tokens.data.{key}.hex", entry.hex, "hexadecimal bytes")
+            return data
+
+        for k, token in enumerate(form.eos_ids):
+            self._within(0, form.size - 1, f"tokens.eos_ids[{k}]", token)
+        return MentionedTokens(
+            **fields_of(form, "data", "special"),
+            data={id_of("data", key): data_of(key, entry) for key, entry in form.data.items()},
+            special={id_of("special", key): name for key, name in form.special.items()},
+        )
+
+    def _position(self, place: str, form: PositionForm, index: int, before: _Before) -> Position:
+        self._within(
+            min(DEAD, DONE, FREE), max(self._num_states - 1, -1), f"{place}.state", form.state
+        )
+        highest = max(self._num_char_states - 1, NO_ARC)
+        self._within(NO_ARC, highest, f"{place}.char_state", form.char_state)
+        wanted = "the character state of this state"
+        fits = (form.char_state == NO_ARC) == (form.state < 0)
+        self._check(fits, f"{place}.char_state", form.char_state, wanted)
+        if self._machine is not None:
+            self._machine.check_position(place, form)
+        else:
+            free = len(self._tokens.eos_ids) if form.state == DONE else self._tokens.size
+            alone = {"row": None, "kept_row": None, "num_allowed": free, "over_budget": 0}
+            for name, value in alone.items():
+                given, wanted = getattr(form, name), f"{value}, as there is no constraint"
+                self._check(given == value, f"{place}.{name}", given, wanted)
+        distribution = form.distribution
+        return Position(
+            **fields_of(form, "row", "kept_row", "distribution"),
+            index=index,
+            **vars(before),
+            distribution=None
+            if distribution is None
+            else self._distribution(f"{place}.distribution", distribution, form),
+        )
+
+    def _distribution(
+        self, place: str, form: DistributionForm, position: PositionForm
+    ) -> Distribution:
+        most = max(position.num_allowed, 1)
+        self._within(1, most, f"{place}.num_drawable", form.num_drawable)
+        allowed = self._allows(f"{place}.first_choice", position.kept_row, form.first_choice)
+        wanted = "what the row says of the first choice"
+        self._check(form.intervention != allowed, f"{place}.intervention", not allowed, wanted)
+        return Distribution(
+            **fields_of(form, "candidates", "timing"),
+            candidates=self._candidates(f"{place}.candidates", form.candidates, position.kept_row),
+            timing=Timing(**fields_of(form.timing)),
+        )
+
+    def _candidates(
+        self, place: str, form: CandidatesForm, row: int | None
+    ) -> tuple[Candidate, ...]:
+        columns = fields_of(form)
+        count = len(form.token)
+        for name, column in columns.items():
+            given, wanted = f"a list of {len(column)}", f"one of {count}"
+            self._check(len(column) == count, f"{place}.{name}", given, wanted)
+        different = len(set(form.token)) == count
+        self._check(different, f"{place}.token", list(form.token), "a list of different ids")
+        allowed = tuple(self._allows(f"{place}.token", row, token) for token in form.token)
+        for k in range(count) if allowed != form.allowed else ():
+            wanted, flag = "what the row says of this token", form.allowed[k]
+            self._check(flag == allowed[k], f"{place}.allowed[{k}]", flag, wanted)
+        return tuple(
+            Candidate(**{name: number(value) for name, value in zip(columns, values, strict=True)})
+            for values in zip(*columns.values(), strict=True)
+        )
+
+    def _step(self, place: str, form: StepForm, before: Position, position: PositionForm) -> Step:
+        allowed = self._allows(f"{place}.token", position.kept_row, form.token)
+        self._check(allowed, f"{place}.token", form.token, "a token that is allowed there")
+        return Step(
+            **{name: number(value) for name, value in fields_of(form).items()},
+            data=self._tokens.data[form.token] or None,
+            before=before,
+        )
+
+    def _rejection(self, form: RejectionForm, last: Position) -> Rejection:
+        # Ids in a run from elsewhere may be of any size: that is what a finding is for.
+        row = self._form.positions[-1].row
+        possible = last.state != DONE and 0 <= form.token < self._tokens.size
+        fits = not possible or (self._machine and not self._machine.allows(row, form.token))
+        self._check(fits, "rejection.token", form.token, "a token that is rejected there")
+        return Rejection(last.index, form.token, last.state)
+
+    def _sampler(self, form: SamplerForm) -> Sampler:
+        try:
+            return Sampler(**fields_of(form))
+        except ExplorerError as error:
+            name = next((name for name in fields_of(form) if name in error.message), "")
+            place, value = f"sampler.{name}".rstrip("."), getattr(form, name, form)
+            raise self._at(place, value, f"one of a sampler: {error.message}") from error
+
+    def _allows(self, place: str, row: int | None, token: int) -> bool:
+        """Whether a position allows an id, whose bytes the document must have."""
+        self._check(token in self._tokens.data, place, token, "an id among `tokens.data`")
+        inside = token < self._tokens.size
+        return inside and (self._machine is None or self._machine.allows(row, token))
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What follows from the steps before a position."""
+
+    data: bytes
+    log_prob_model: float | None
+    log_prob_constrained: float | None
+
+    def after(self, step: Step) -> _Before:
+        return _Before(
+            self.data + (step.data or b""),
+            added(self.log_prob_model, step.log_prob_model),
+            added(self.log_prob_constrained, step.log_prob_constrained),
+        )
+
+
+_START: Final = _Before(b"", 0.0, 0.0)
 
 
 class _Machine:
-    """What the document says about the constraint, checked."""
+    """What the document says about the constraint and the masks."""
 
-    def __init__(self, place: Place, tokens: MentionedTokens, num_positions: int) -> None:
-        self.source: Mapping[str, object] | None = None
-        self.num_states = 0
-        self.num_char_states = 0
-        self.num_classes = 0
-        self.class_bytes = b""
-        self.rows: list[bytes] = []
-        self.row_of: list[int] = []
-        self.kept_row_of: list[int] = []
-        self.token_class: Int32 = np.empty(0, np.int32)
-        if place.is_null:
-            return
-        fields = place.fields(
-            "source", "num_states", "num_char_states", "num_classes", "bytes_per_class",
-            "token_class", "num_rows", "rows",
-        )  # fmt: skip
-        fields["source"].mapping()
-        self.source = cast(dict[str, object], fields["source"].value)
-        try:
-            source_from_dict(self.source)
-        # The reader of sources meets any shape of mapping here.
-        except (
-            ExplorerError,
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            RecursionError,
-        ) as error:
-            raise fields["source"].fault("the source of a constraint") from error
-        self.num_states = fields["num_states"].whole(low=1, high=_MOST_STATES)
-        self.num_char_states = fields["num_char_states"].whole(low=1, high=_MOST_STATES)
+    def __init__(
+        self, form: ConstraintForm, tokens: MentionedTokens, num_positions: int, faults: Faults
+    ) -> None:
+        self._form = form
+        self._at, self._check, self._within = faults.at, faults.check, faults.within
+        self.source = self._read_source()
         # Each class has a token, except perhaps those that every machine has.
-        self.num_classes = fields["num_classes"].whole(
-            low=NUM_FIXED_CLASSES, high=tokens.size + NUM_FIXED_CLASSES
-        )
-        size = bytes_per_class(self.num_classes)
-        fields["bytes_per_class"].whole(low=size, high=size)
-        self.class_bytes = fields["token_class"].packed(size * tokens.size)
+        most = tokens.size + NUM_FIXED_CLASSES
+        self._within(NUM_FIXED_CLASSES, most, "constraint.num_classes", form.num_classes)
+        size = bytes_per_class(form.num_classes)
+        self._within(size, size, "constraint.bytes_per_class", form.bytes_per_class)
+        self._class_bytes = self._unpacked("token_class", form.token_class, size * tokens.size)
         kind = "<u2" if size == 2 else "<i4"
-        self.token_class = np.frombuffer(self.class_bytes, kind).astype(np.int32)
-        if len(self.token_class) and not (
-            0 <= self.token_class.min() <= self.token_class.max() < self.num_classes
-        ):
-            raise fields["token_class"].fault(f"classes below {self.num_classes}")
-        width = (self.num_classes + 7) // 8
+        self._token_class: Int32 = np.frombuffer(self._class_bytes, kind).astype(np.int32)
+        inside = 0 <= self._token_class.min() <= self._token_class.max() < form.num_classes
+        wanted = f"classes below {form.num_classes}"
+        self._check(inside, "constraint.token_class", form.token_class, wanted)
+        width = (form.num_classes + 7) // 8
         # A position names two rows at most.
         most = min(2 * num_positions, MOST_BYTES // width)
-        count = fields["num_rows"].whole(low=1, high=most)
-        packed = fields["rows"].packed(width * count)
-        self.rows = [packed[k * width : (k + 1) * width] for k in range(count)]
-        self._seen: dict[int, tuple[int, bytes | None]] = {}
-        self._sizes = np.bincount(self.token_class, minlength=self.num_classes)
+        self._within(1, most, "constraint.num_rows", form.num_rows)
+        packed = self._unpacked("rows", form.rows, width * form.num_rows)
+        self._rows = tuple(packed[k : k + width] for k in range(0, len(packed), width))
+        self._bits: dict[int, Bool] = {}
+        self._sizes = np.bincount(self._token_class, minlength=form.num_classes)
+        self._seen: dict[int, tuple[int, bytes]] = {}
 
-    def row(self, place: Place, numbers: list[int]) -> bytes | None:
-        """The row that the next position names; its number is noted."""
-        if self.source is None:
-            if not place.is_null:
-                raise place.fault("null, as there is no constraint")
-            return None
-        numbers.append(place.whole(low=0, high=len(self.rows) - 1))
-        return self.rows[numbers[-1]]
-
-    @property
-    def masks(self) -> MaskRows | None:
-        """The masks of all positions that were read."""
-        if self.source is None:
-            return None
-        return MaskRows(
-            self.num_classes,
-            self.class_bytes,
-            tuple(self.rows),
-            tuple(self.row_of),
-            tuple(self.kept_row_of),
-        )
-
-    def last_row(self, numbers: list[int]) -> bytes | None:
-        """The row of the position that was read last; ``None`` without a constraint."""
-        return None if self.source is None else self.rows[numbers[-1]]
-
-    def char_state(self, fields: Mapping[str, Place], state: int, row: bytes | None) -> int:
-        """The character state of a position; a state has one, and one row, wherever it occurs."""
-        char_state = fields["char_state"].whole(
-            low=NO_ARC, high=max(self.num_char_states - 1, NO_ARC)
-        )
-        if (char_state == NO_ARC) != (state < 0):
-            raise fields["char_state"].fault("the character state of this state")
-        if self.source is None:
-            return char_state
-        known_char_state, known_row = self._seen.setdefault(state, (char_state, row))
-        if char_state != known_char_state:
-            raise fields["char_state"].fault(f"{known_char_state}, as elsewhere for this state")
-        if row != known_row:
-            raise fields["row"].fault("the row that this state has elsewhere")
-        return char_state
-
-    def bits(self, row: bytes) -> Bool:
-        return unpack_row(row, self.num_classes)
-
-    def count(self, row: bytes) -> int:
-        """How many ids a row allows."""
-        return int(self._sizes[self.bits(row)].sum())
-
-    def allows(self, row: bytes | None, token: int) -> bool:
-        return row is None or bool(self.bits(row)[self.token_class[token]])
-
-
-def _tokens_in(place: Place) -> MentionedTokens:
-    fields = place.fields("fingerprint", "size", "eos_ids", "data", "special")
-    size = fields["size"].whole(low=1, high=MAX_IDS)
-
-    def token_of(key: str, entry: Place) -> int:
-        # Ids past the vocabulary occur where the logits are wider.
-        if not key.isascii() or not key.isdigit() or len(key) > 10 or str(int(key)) != key:
-            raise entry.fault("at a key that is an id")
-        return int(key)
-
-    def data_of(entry: Place) -> bytes | None:
-        if entry.is_null:
-            return None
-        if isinstance(entry.value, str):
-            return entry.text().encode()  # No text at all: an empty token.
-        digits = entry.fields("hex")["hex"]
+    def _read_source(self) -> Mapping[str, object]:
+        place, source, expected = "constraint.source", None, "the source of a constraint"
         try:
-            data = bytes.fromhex(digits.text())
-        except ValueError:
-            raise digits.fault("hexadecimal bytes") from None
-        if not data:
-            raise entry.fault("the bytes of a token")
+            source = parse_json(bytes(self._form.source))
+            self._check(isinstance(source, dict), place, source, expected)
+            source_from_dict(cast("dict[str, object]", source))
+        # The reader of sources meets any shape of mapping here.
+        except (ExplorerError, LookupError, TypeError, ValueError, AttributeError) as error:
+            raise self._at(place, source, f"{expected}: {error}".rstrip(".")) from error
+        return cast("dict[str, object]", source)
+
+    def _unpacked(self, name: str, text: str, length: int) -> bytes:
+        """The bytes that `pack` wrote."""
+        unpacker, data = zlib.decompressobj(), b""
+        with suppress(binascii.Error, zlib.error, ValueError):
+            # One byte more than expected, so that too much is noticed and no bomb goes off.
+            data = unpacker.decompress(base64.b64decode(text, validate=True), length + 1)
+        whole = len(data) == length and unpacker.eof and not unpacker.unused_data
+        self._check(whole, f"constraint.{name}", text, f"{length} bytes as zlib and base64")
         return data
 
-    eos_ids = tuple(entry.whole(low=0, high=size - 1) for entry in fields["eos_ids"].items())
-    if not eos_ids:
-        raise fields["eos_ids"].fault("a list of at least one id")
-    fingerprint = fields["fingerprint"].text()
-    if len(fingerprint) != 64 or set(fingerprint) - set("0123456789abcdef"):
-        raise fields["fingerprint"].fault("a fingerprint of 64 hexadecimal digits")
-    return MentionedTokens(
-        fingerprint=fingerprint,
-        size=size,
-        eos_ids=eos_ids,
-        data={
-            token_of(key, entry): data_of(entry) for key, entry in fields["data"].mapping().items()
-        },
-        special={
-            token_of(key, entry): entry.text() for key, entry in fields["special"].mapping().items()
-        },
-    )
-
-
-def _position_in(
-    place: Place,
-    index: int,
-    data: bytes,
-    log_prob_model: float | None,
-    log_prob_constrained: float | None,
-    machine: _Machine,
-    tokens: MentionedTokens,
-) -> Position:
-    fields = place.fields(
-        "state", "char_state", "row", "kept_row", "num_allowed", "over_budget", "distribution"
-    )
-    state = fields["state"].whole(low=min(DEAD, DONE, FREE), high=max(machine.num_states - 1, -1))
-    if state in (FREE, DEAD) and machine.source is not None:
-        raise fields["state"].fault("a state of the constraint, or its end")
-    row, kept_row = (
-        machine.row(fields["row"], machine.row_of),
-        machine.row(fields["kept_row"], machine.kept_row_of),
-    )
-    num_allowed = fields["num_allowed"].whole(low=0, high=tokens.size)
-    over_budget = fields["over_budget"].whole(low=0, high=tokens.size)
-    if row is not None and kept_row is not None:
-        if (machine.bits(kept_row) & ~machine.bits(row)).any():
-            raise fields["kept_row"].fault("a part of the state's row")
-        if machine.count(kept_row) != num_allowed:
-            raise fields["num_allowed"].fault(f"the {machine.count(kept_row)} that the row allows")
-        if machine.count(row) - num_allowed != over_budget:
-            raise fields["over_budget"].fault(f"the {machine.count(row) - num_allowed} removed")
-    else:
-        if over_budget:
-            raise fields["over_budget"].fault("0, as there is no constraint")
-        free = len(tokens.eos_ids) if state == DONE else tokens.size
-        if num_allowed != free:
-            raise fields["num_allowed"].fault(f"{free}, as there is no constraint")
-    return Position(
-        index=index,
-        state=state,
-        char_state=machine.char_state(fields, state, row),
-        data=data,
-        num_allowed=num_allowed,
-        over_budget=over_budget,
-        log_prob_model=log_prob_model,
-        log_prob_constrained=log_prob_constrained,
-        distribution=_distribution_in(
-            fields["distribution"], kept_row, num_allowed, machine, tokens
-        ),
-    )
-
-
-def _distribution_in(
-    place: Place,
-    kept_row: bytes | None,
-    num_allowed: int,
-    machine: _Machine,
-    tokens: MentionedTokens,
-) -> Distribution | None:
-    if place.is_null:
-        return None
-    fields = place.fields(
-        "log_z", "entropy_before", "entropy_after", "kl", "num_drawable", "first_choice",
-        "first_choice_log_prob", "intervention", "candidates", "milliseconds", "computed", "note",
-    )  # fmt: skip
-    times = fields["milliseconds"].fields("model", "mask", "sampling")
-    candidates = _candidates_in(fields["candidates"], kept_row, machine, tokens)
-    first = _mentioned(fields["first_choice"], tokens)
-    intervention = fields["intervention"].flag()
-    if (
-        kept_row is not None
-        and first < tokens.size
-        and intervention == machine.allows(kept_row, first)
-    ):
-        raise fields["intervention"].fault("what the row says of the first choice")
-    return Distribution(
-        candidates=candidates,
-        log_z=fields["log_z"].number(high=0),
-        entropy_before=fields["entropy_before"].number(low=-1e-9, high=_MOST_BITS),
-        entropy_after=fields["entropy_after"].number(low=-1e-9, high=_MOST_BITS),
-        kl=fields["kl"].number(low=0),
-        num_drawable=fields["num_drawable"].whole(low=1, high=max(num_allowed, 1)),
-        first_choice=first,
-        first_choice_log_prob=fields["first_choice_log_prob"].number(high=1e-6),
-        intervention=intervention,
-        timing=Timing(
-            model=times["model"].number(low=0),
-            mask=times["mask"].number(low=0),
-            sampling=times["sampling"].number(low=0),
-        ),
-        computed=fields["computed"].whole(low=0, high=_MOST_IDS),
-        note=fields["note"].text(),
-    )
-
-
-def _candidates_in(
-    place: Place, kept_row: bytes | None, machine: _Machine, tokens: MentionedTokens
-) -> tuple[Candidate, ...]:
-    columns = place.fields("token", "allowed", "model", "filtered", "constrained")
-    ids = [_mentioned(entry, tokens) for entry in columns["token"].items()]
-    if len(set(ids)) != len(ids):
-        raise columns["token"].fault("a list of different ids")
-    allowed = columns["allowed"].items(len(ids))
-    for token, entry in zip(ids, allowed, strict=True):
-        inside = token < tokens.size and machine.allows(kept_row, token)
-        if kept_row is not None and entry.flag() != inside:
-            raise entry.fault("what the row says of this token")
-    columns_in = [columns[name].items(len(ids)) for name in ("model", "filtered", "constrained")]
-    return tuple(
-        Candidate(token, flag.flag(), model.log_prob(), filtered.log_prob(), constrained.log_prob())
-        for token, flag, model, filtered, constrained in zip(ids, allowed, *columns_in, strict=True)
-    )
-
-
-def _mentioned(place: Place, tokens: MentionedTokens) -> int:
-    """An id whose bytes the document has."""
-    token = place.whole(low=0, high=_MOST_IDS)
-    if token not in tokens.data:
-        raise place.fault("an id among `tokens.data`")
-    return token
-
-
-def _step_in(place: Place, before: Position, machine: _Machine, tokens: MentionedTokens) -> Step:
-    fields = place.fields(
-        "token", "chosen_by", "model", "filtered", "constrained", "rank", "uniform"
-    )
-    token = _mentioned(fields["token"], tokens)
-    if token >= tokens.size or not machine.allows(machine.last_row(machine.kept_row_of), token):
-        raise fields["token"].fault("a token that is allowed there")
-    given = fields["chosen_by"].value
-    matching: list[ChosenBy] = [name for name in CHOSEN_BY if given == name]
-    if not matching:
-        raise fields["chosen_by"].fault(f"one of {', '.join(CHOSEN_BY)}")
-
-    def log_prob(name: str) -> float | None:
-        return None if fields[name].is_null else fields[name].log_prob()
-
-    return Step(
-        token=token,
-        data=tokens.data[token] or None,
-        chosen_by=matching[0],
-        before=before,
-        log_prob_model=log_prob("model"),
-        log_prob_filtered=log_prob("filtered"),
-        log_prob_constrained=log_prob("constrained"),
-        rank=None if fields["rank"].is_null else fields["rank"].whole(low=1, high=_MOST_IDS),
-        uniform=None
-        if fields["uniform"].is_null
-        else fields["uniform"].number(low=0, high=math.nextafter(1.0, 0.0)),
-    )
-
-
-def _rejection_in(
-    place: Place, last: Position, machine: _Machine, tokens: MentionedTokens
-) -> tuple[Rejection | None, tuple[int, ...]]:
-    if place.is_null:
-        return None, ()
-    fields = place.fields("token", "unread")
-    # Ids in a run from elsewhere may be of any size: that is what a finding is for.
-    token = fields["token"].whole(low=-(2**63), high=2**63)
-    if (
-        0 <= token < tokens.size
-        and machine.allows(machine.last_row(machine.row_of), token)
-        and last.state != DONE
-    ):
-        raise fields["token"].fault("a token that is rejected there")
-    unread = tuple(entry.whole(low=-(2**63), high=2**63) for entry in fields["unread"].items())
-    return Rejection(last.index, token, last.state), unread
-
-
-def _sampler_in(place: Place) -> Sampler:
-    fields = place.fields("temperature", "top_k", "top_p", "min_p")
-    try:
-        return Sampler(
-            temperature=fields["temperature"].number(low=0),
-            top_k=None if fields["top_k"].is_null else fields["top_k"].whole(low=1),
-            top_p=None if fields["top_p"].is_null else fields["top_p"].number(low=0, high=1),
-            min_p=None if fields["min_p"].is_null else fields["min_p"].number(low=0, high=1),
+    def masks(self, positions: tuple[PositionForm, ...]) -> MaskRows:
+        """The masks of all positions, which were checked."""
+        return MaskRows(
+            self._form.num_classes,
+            self._class_bytes,
+            self._rows,
+            tuple(position.row or 0 for position in positions),
+            tuple(position.kept_row or 0 for position in positions),
         )
-    except DamagedFile:
-        raise
-    except ExplorerError as error:
-        raise place.fault("a sampler") from error
 
+    def check_position(self, place: str, form: PositionForm) -> None:
+        """Hold a position against its rows, and against others of the same state."""
+        wanted = "a state of the constraint, or its end"
+        self._check(form.state not in (FREE, DEAD), f"{place}.state", form.state, wanted)
+        for name, row in (("row", form.row), ("kept_row", form.kept_row)):
+            self._within(0, len(self._rows) - 1, f"{place}.{name}", row)
+        bits, kept_bits = self._unpacked_row(form.row), self._unpacked_row(form.kept_row)
+        part = not (kept_bits & ~bits).any()
+        self._check(part, f"{place}.kept_row", form.kept_row, "a part of the state's row")
+        kept = int(self._sizes[kept_bits].sum())
+        removed = int(self._sizes[bits].sum()) - kept
+        self._within(kept, kept, f"{place}.num_allowed", form.num_allowed)
+        self._within(removed, removed, f"{place}.over_budget", form.over_budget)
+        # A state has one character state, and one row, wherever it occurs.
+        row = self._rows[form.row or 0]
+        char_state, known_row = self._seen.setdefault(form.state, (form.char_state, row))
+        wanted = f"{char_state}, as elsewhere for this state"
+        same = form.char_state == char_state
+        self._check(same, f"{place}.char_state", form.char_state, wanted)
+        self._check(
+            row == known_row, f"{place}.row", form.row, "the row that this state has elsewhere"
+        )
 
-def _prompt_in(place: Place) -> str | tuple[Message, ...] | None:
-    if place.is_null:
-        return None
-    if isinstance(place.value, str):
-        return place.text()
-    messages: Sequence[Place] = place.items()
-    return tuple(
-        {key: entry.text() for key, entry in message.mapping().items()} for message in messages
-    )
+    def _unpacked_row(self, number: int | None) -> Bool:
+        """Which classes a row allows."""
+        row = number or 0
+        if row not in self._bits:
+            self._bits[row] = unpack_row(self._rows[row], self._form.num_classes)
+        return self._bits[row]
+
+    def allows(self, row: int | None, token: int) -> bool:
+        """Whether a row allows an id of the vocabulary."""
+        return bool(self._unpacked_row(row)[self._token_class[token]])

@@ -316,7 +316,8 @@ class Trace:
         Raises:
             DamagedFile: It is of another kind or version, too long, or damaged; the place is named.
         """
-        from explorer.decoding.trace.reading import MOST_BYTES, from_json
+        from explorer.decoding.trace.reading import from_json
+        from explorer.decoding.trace.writing import MOST_BYTES
 
         given = file_path("path", path)
         with open(given, "rb") as file:

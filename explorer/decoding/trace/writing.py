@@ -2,9 +2,9 @@
 
 What can be worked out is not stored: texts and sums of log-probabilities come from the tokens, so
 they cannot disagree with them. Distinct rows over token classes are stored once, all together, and
-a position names its row by number. -inf is written ``"-inf"``; NaN never occurs. A checksum over
-the content stands at the end, so that a value that was changed for another possible one is noticed
-too. It is no signature: whoever writes a file can write its checksum.
+a position names its row by number. A checksum over the content stands at the end, so that a value
+that was changed for another possible one is noticed too. It is not a signature: whoever writes a
+file can write its checksum. The fields are those of `explorer.decoding.trace.form`.
 
 Version 2 added the checksum and the numbers of states.
 
@@ -14,20 +14,43 @@ steps of a JSON constraint take 1.3 MB.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
-import math
+import zlib
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
-from explorer.decoding.trace.json_place import pack
+import msgspec
+
+from explorer.decoding.trace.form import (
+    KIND,
+    VERSION,
+    CandidatesForm,
+    ConstraintForm,
+    DistributionForm,
+    HexForm,
+    PositionForm,
+    RejectionForm,
+    SamplerForm,
+    StepForm,
+    TimingForm,
+    TokensForm,
+    TraceForm,
+    finite,
+    form_of,
+)
 from explorer.decoding.trace.masks import MaskRows
-from explorer.decoding.trace.records import Position, Step
+from explorer.decoding.trace.records import Candidate, Distribution, Position
 from explorer.decoding.trace.trace import MentionedTokens, Trace
+from explorer.errors import ExplorerError
+from explorer.files import holds_at_most
 
-KIND: Final = "explorer.Trace"
-VERSION: Final = 2
-"""Raised whenever a file of the old form would be read wrongly."""
+MOST_BYTES: Final = 2**28
+"""How long a document may be, and how much its rows may take."""
+
+MOST_VALUES: Final = 2**23
+"""How many values a document may hold: some forty thousand steps with ten candidates each."""
 
 
 def to_json(trace: Trace) -> bytes:
@@ -35,48 +58,22 @@ def to_json(trace: Trace) -> bytes:
 
     Args:
         trace: Any trace.
+
+    Raises:
+        ExplorerError: It is too long to be read back.
     """
-    masks = trace.masks
-    document: dict[str, object] = {
-        "kind": KIND,
-        "version": VERSION,
-        "model": trace.model,
-        "prompt": trace.prompt
-        if isinstance(trace.prompt, str | None)
-        else [dict(message) for message in trace.prompt],
-        "prompt_ids": list(trace.prompt_ids),
-        "tokens": _tokens_out(trace.tokens),
-        "sampler": {
-            "temperature": trace.sampler.temperature,
-            "top_k": trace.sampler.top_k,
-            "top_p": trace.sampler.top_p,
-            "min_p": trace.sampler.min_p,
-        },
-        "seed": trace.seed,
-        "stream": trace.stream,
-        "max_tokens": trace.max_tokens,
-        "masking_budget": trace.masking_budget,
-        "constraint": None
-        if masks is None
-        else {
-            "source": trace.source,
-            "num_states": trace.num_states,
-            "num_char_states": trace.num_char_states,
-            "num_classes": masks.num_classes,
-            "bytes_per_class": masks.bytes_per_class,
-            "token_class": pack(masks.class_bytes),
-            "num_rows": len(masks.rows),
-            "rows": pack(b"".join(masks.rows)),
-        },
-        "positions": [_position_out(position, masks) for position in trace.positions],
-        "steps": [_step_out(step) for step in trace.steps],
-        "rejection": None
-        if trace.rejection is None
-        else {"token": trace.rejection.token, "unread": list(trace.unread)},
-    }
+    document = cast("dict[str, object]", msgspec.to_builtins(_trace_form(trace)))
     document["sha256"] = checksum(document)
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8")
+    data = text.encode("utf-8")
+    if len(data) > MOST_BYTES or not holds_at_most(data, MOST_VALUES):
+        raise ExplorerError(
+            f"A trace of {len(trace.steps):,} steps, {len(data):,} bytes, is too long to be read "
+            f"back.",
+            remedy="Save a shorter run, or one with fewer candidates (Session(top_k=...)).",
+            evidence={"bytes": len(data), "limit": MOST_BYTES},
+        )
+    return data
 
 
 def checksum(document: Mapping[str, object]) -> str:
@@ -94,73 +91,82 @@ def checksum(document: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _tokens_out(tokens: MentionedTokens) -> dict[str, object]:
-    def written(data: bytes | None) -> object:
+def pack(data: bytes) -> str:
+    """Bytes as a string: zlib, then base64."""
+    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
+
+
+def _trace_form(trace: Trace) -> TraceForm:
+    rejection = trace.rejection
+    return form_of(
+        TraceForm,
+        trace,
+        kind=KIND,
+        version=VERSION,
+        tokens=_tokens_form(trace.tokens),
+        sampler=form_of(SamplerForm, trace.sampler),
+        constraint=None if trace.masks is None else _constraint_form(trace, trace.masks),
+        positions=tuple(_position_form(position, trace.masks) for position in trace.positions),
+        steps=tuple(form_of(StepForm, step) for step in trace.steps),
+        rejection=None if rejection is None else RejectionForm(rejection.token, trace.unread),
+        sha256="",
+    )
+
+
+def _tokens_form(tokens: MentionedTokens) -> TokensForm:
+    def written(data: bytes | None) -> str | HexForm | None:
         if data is None:
             return None
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
-            return {"hex": data.hex()}
+            return HexForm(data.hex())
 
-    return {
-        "fingerprint": tokens.fingerprint,
-        "size": tokens.size,
-        "eos_ids": list(tokens.eos_ids),
-        "data": {str(token): written(data) for token, data in tokens.data.items()},
-        "special": {str(token): name for token, name in tokens.special.items()},
-    }
+    return form_of(
+        TokensForm,
+        tokens,
+        data={str(token): written(data) for token, data in tokens.data.items()},
+        special={str(token): name for token, name in tokens.special.items()},
+    )
 
 
-def _position_out(position: Position, masks: MaskRows | None) -> dict[str, object]:
+def _constraint_form(trace: Trace, masks: MaskRows) -> ConstraintForm:
+    return form_of(
+        ConstraintForm,
+        masks,
+        source=trace.source,
+        num_states=trace.num_states,
+        num_char_states=trace.num_char_states,
+        token_class=pack(masks.class_bytes),
+        num_rows=len(masks.rows),
+        rows=pack(b"".join(masks.rows)),
+    )
+
+
+def _position_form(position: Position, masks: MaskRows | None) -> PositionForm:
     distribution = position.distribution
-    return {
-        "state": position.state,
-        "char_state": position.char_state,
-        "row": None if masks is None else masks.row_of[position.index],
-        "kept_row": None if masks is None else masks.kept_row_of[position.index],
-        "num_allowed": position.num_allowed,
-        "over_budget": position.over_budget,
-        "distribution": None
-        if distribution is None
-        else {
-            "log_z": distribution.log_z,
-            "entropy_before": distribution.entropy_before,
-            "entropy_after": distribution.entropy_after,
-            "kl": distribution.kl,
-            "num_drawable": distribution.num_drawable,
-            "first_choice": distribution.first_choice,
-            "first_choice_log_prob": distribution.first_choice_log_prob,
-            "intervention": distribution.intervention,
-            "candidates": {
-                "token": [entry.token for entry in distribution.candidates],
-                "allowed": [entry.allowed for entry in distribution.candidates],
-                "model": [_number_out(entry.model) for entry in distribution.candidates],
-                "filtered": [_number_out(entry.filtered) for entry in distribution.candidates],
-                "constrained": [_number_out(e.constrained) for e in distribution.candidates],
-            },
-            "milliseconds": {
-                "model": distribution.timing.model,
-                "mask": distribution.timing.mask,
-                "sampling": distribution.timing.sampling,
-            },
-            "computed": distribution.computed,
-            "note": distribution.note,
-        },
-    }
+    return form_of(
+        PositionForm,
+        position,
+        row=None if masks is None else masks.row_of[position.index],
+        kept_row=None if masks is None else masks.kept_row_of[position.index],
+        distribution=None if distribution is None else _distribution_form(distribution),
+    )
 
 
-def _step_out(step: Step) -> dict[str, object]:
-    return {
-        "token": step.token,
-        "chosen_by": step.chosen_by,
-        "model": _number_out(step.log_prob_model),
-        "filtered": _number_out(step.log_prob_filtered),
-        "constrained": _number_out(step.log_prob_constrained),
-        "rank": step.rank,
-        "uniform": step.uniform,
-    }
+def _distribution_form(distribution: Distribution) -> DistributionForm:
+    return form_of(
+        DistributionForm,
+        distribution,
+        candidates=_columns(distribution.candidates),
+        timing=form_of(TimingForm, distribution.timing),
+    )
 
 
-def _number_out(value: float | None) -> float | str | None:
-    return "-inf" if value == -math.inf else value
+def _columns(candidates: tuple[Candidate, ...]) -> CandidatesForm:
+    return CandidatesForm(
+        **{
+            name: tuple(finite(getattr(candidate, name)) for candidate in candidates)
+            for name in CandidatesForm.__struct_fields__
+        }
+    )

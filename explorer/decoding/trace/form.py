@@ -1,0 +1,211 @@
+"""The form of a trace in a file: which fields there are, and what each may hold.
+
+Every field stands here once, with its type and its range, and `msgspec` reads and checks them. What
+has the same name in a record (`explorer.decoding.trace.records`) is copied by its name. Numbers
+that depend on other fields, such as a state on the number of states, are checked when the document
+is put together (`explorer.decoding.trace.reading`).
+
+JSON has no infinity, so a log-probability of minus infinity is written ``"-inf"``; NaN never
+occurs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from msgspec import Meta, Raw, Struct
+
+from explorer.decoding.trace.records import ChosenBy
+from explorer.tokens.states import NUM_FIXED_CLASSES
+from explorer.vocabulary.reading import MAX_IDS
+
+Kind = Literal["explorer.Trace"]
+Version = Literal[2]
+KIND: Final[Kind] = "explorer.Trace"
+VERSION: Final[Version] = 2
+"""Raised whenever a file of the old form would be read wrongly."""
+
+_MOST: Final = 2**31 - 1
+
+Id = Annotated[int, Meta(ge=0, le=_MOST)]
+Count = Annotated[int, Meta(ge=0, le=_MOST)]
+Size = Annotated[int, Meta(ge=1, le=_MOST)]
+LogProb = Annotated[float, Meta(le=1e-6)]
+LogProbOrInf = LogProb | Literal["-inf"]
+Bits = Annotated[float, Meta(ge=-1e-9, le=32.0)]
+Milliseconds = Annotated[float, Meta(ge=0)]
+
+
+class Form(Struct, frozen=True, forbid_unknown_fields=True):
+    """An object with exactly these keys."""
+
+
+class HexForm(Form, frozen=True):
+    """The bytes of a token that are not UTF-8."""
+
+    hex: str
+
+
+class TokensForm(Form, frozen=True):
+    """`MentionedTokens`; the keys of ``data`` and ``special`` are ids."""
+
+    fingerprint: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    size: Annotated[int, Meta(ge=1, le=MAX_IDS)]
+    eos_ids: Annotated[tuple[Id, ...], Meta(min_length=1)]
+    data: dict[str, str | HexForm | None]
+    special: dict[str, str]
+
+
+class SamplerForm(Form, frozen=True):
+    """`Sampler`, which knows the ranges itself."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+
+
+class ConstraintForm(Form, frozen=True):
+    """The constraint, and the masks of all positions (`MaskRows`), packed."""
+
+    source: Raw
+    num_states: Size
+    num_char_states: Size
+    num_classes: Annotated[int, Meta(ge=NUM_FIXED_CLASSES, le=MAX_IDS + NUM_FIXED_CLASSES)]
+    bytes_per_class: Literal[2, 4]
+    token_class: str
+    num_rows: Size
+    rows: str
+
+
+class CandidatesForm(Form, frozen=True):
+    """The fields of `Candidate` as columns of one length."""
+
+    token: tuple[Id, ...]
+    allowed: tuple[bool, ...]
+    model: tuple[LogProbOrInf, ...]
+    filtered: tuple[LogProbOrInf, ...]
+    constrained: tuple[LogProbOrInf, ...]
+
+
+class TimingForm(Form, frozen=True):
+    """`Timing`."""
+
+    model: Milliseconds
+    mask: Milliseconds
+    sampling: Milliseconds
+
+
+class DistributionForm(Form, frozen=True, rename={"timing": "milliseconds"}):
+    """`Distribution`."""
+
+    log_z: Annotated[float, Meta(le=0)]
+    entropy_before: Bits
+    entropy_after: Bits
+    kl: Annotated[float, Meta(ge=0)]
+    num_drawable: Size
+    first_choice: Id
+    first_choice_log_prob: LogProb
+    intervention: bool
+    candidates: CandidatesForm
+    timing: TimingForm
+    computed: Count
+    note: str
+
+
+class PositionForm(Form, frozen=True):
+    """`Position` and its two rows; its text and its sums follow from the steps."""
+
+    state: int
+    char_state: int
+    row: Count | None
+    kept_row: Count | None
+    num_allowed: Count
+    over_budget: Count
+    distribution: DistributionForm | None
+
+
+class StepForm(
+    Form,
+    frozen=True,
+    rename={
+        "log_prob_model": "model",
+        "log_prob_filtered": "filtered",
+        "log_prob_constrained": "constrained",
+    },
+):
+    """`Step`; its bytes are those of its token."""
+
+    token: Id
+    chosen_by: ChosenBy
+    log_prob_model: LogProbOrInf | None
+    log_prob_filtered: LogProbOrInf | None
+    log_prob_constrained: LogProbOrInf | None
+    rank: Size | None
+    uniform: Annotated[float, Meta(ge=0, lt=1)] | None
+
+
+class RejectionForm(Form, frozen=True):
+    """The id that is not allowed, which may be any, and those after it."""
+
+    token: int
+    unread: tuple[int, ...]
+
+
+class TraceForm(Form, frozen=True):
+    """`Trace`, with the checksum of everything else at the end."""
+
+    kind: Kind
+    version: Version
+    model: str | None
+    prompt: str | tuple[dict[str, str], ...] | None
+    prompt_ids: tuple[Id, ...]
+    tokens: TokensForm
+    sampler: SamplerForm
+    seed: Annotated[int, Meta(ge=0)]
+    stream: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    max_tokens: Size | None
+    masking_budget: bool
+    constraint: ConstraintForm | None
+    positions: tuple[PositionForm, ...]
+    steps: tuple[StepForm, ...]
+    rejection: RejectionForm | None
+    sha256: str = ""
+
+
+F = TypeVar("F", bound=Form)
+
+
+def form_of(kind: type[F], record: object, /, **others: Any) -> F:
+    """The form of a record: what is not given is copied by its name.
+
+    Args:
+        kind: The form.
+        record: Has attributes of the same names.
+        others: Fields that are written in another way.
+    """
+    named = {name: others[name] if name in others else finite(getattr(record, name))
+             for name in kind.__struct_fields__}  # fmt: skip
+    return kind(**named)
+
+
+def fields_of(form: Form, *but: str) -> Mapping[str, Any]:
+    """The fields of a form by name, for the record of the same names.
+
+    Args:
+        form: The form.
+        but: Names to leave out.
+    """
+    return {name: getattr(form, name) for name in form.__struct_fields__ if name not in but}
+
+
+def finite(value: Any) -> Any:
+    """A value as JSON has it: minus infinity as ``"-inf"``, all others as they are."""
+    return "-inf" if isinstance(value, float) and value == -math.inf else value
+
+
+def number(value: Any) -> Any:
+    """The value that `finite` wrote; texts are not among them."""
+    return -math.inf if value == "-inf" else value
