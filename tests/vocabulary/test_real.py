@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -271,3 +272,15 @@ def test_decoding_whole_texts_agrees(further: Path, name: str) -> None:
         assert ids is not None
         whole = library.decode(list(ids), skip_special_tokens=False)
         assert strip(spelled(vocab, text)).decode() == whole
+
+
+@pytest.mark.parametrize("name", ["gpt2", "mistral-v3/tokenizer.model", "pegasus-unigram"])
+def test_copies_through_pickle_encode(further: Path, name: str) -> None:
+    vocab = Vocabulary.from_file(further / name)
+    copy = pickle.loads(pickle.dumps(vocab))
+    assert copy == vocab and copy.encode("two  words, é") == vocab.encode("two  words, é")
+
+
+def test_a_copy_of_tekken_encodes(tekken: Vocabulary) -> None:
+    copy = pickle.loads(pickle.dumps(tekken))
+    assert copy == tekken and copy.encode("two  words, é") == tekken.encode("two  words, é")

@@ -7,6 +7,7 @@ import itertools
 import pickle
 
 import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
@@ -135,3 +136,40 @@ def test_empty_tokens_are_kept_apart_from_what_is_not_text() -> None:
     for wrong in (0, 1, 7, -1):
         with pytest.raises(VocabularyError, match="cannot be empty"):
             Vocabulary((b"a", None), (1,), empty_ids=frozenset([wrong]))
+
+
+def test_bytes_are_no_list_of_ends() -> None:
+    with pytest.raises(VocabularyError, match="The end of text b'a' is not a token id") as caught:
+        Vocabulary.from_bytes([b"x"] * 200, eos_ids=b"a")
+    assert "eos_ids=" in caught.value.remedy
+    with pytest.raises(VocabularyError, match="'1'"):
+        Vocabulary.from_bytes(FOOD, eos_ids="1")  # pyright: ignore[reportArgumentType]
+    assert Vocabulary.from_bytes(FOOD, eos_ids=5).eos_ids == (5,)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("tokens", [None, 3, "ab", b"ab"], ids=repr)
+def test_tokens_that_are_no_list(tokens: object) -> None:
+    with pytest.raises(VocabularyError, match="tokens is "):
+        Vocabulary(tokens=tokens, eos_ids=(1,))  # pyright: ignore[reportArgumentType]
+    assert Vocabulary([b"a", None], (1,)).tokens == (b"a", None)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("entry", [None, "1", 1.5, True, b"a"], ids=repr)
+def test_empty_ids_that_are_no_ids(entry: object) -> None:
+    with pytest.raises(VocabularyError, match="an entry of empty_ids is "):
+        Vocabulary((b"a", None, None), (1,), empty_ids=[entry])  # pyright: ignore[reportArgumentType]
+
+
+def test_a_copy_through_pickle_encodes_and_carries_no_caches() -> None:
+    tokenizer = Tokenizer(models.BPE({"a": 0, "Ġ": 1, "Ġa": 2, "!": 3}, [("Ġ", "a")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_tokens([AddedToken("XY", lstrip=True)])
+    vocab = Vocabulary.from_tokenizer(tokenizer, eos_ids=[3])
+    before = len(pickle.dumps(vocab))
+    assert vocab.ids_of(b"a") and vocab.fingerprint and vocab.encode("a! a  XY!")
+    data = pickle.dumps(vocab)
+    assert len(data) == before
+    copy = pickle.loads(data)
+    assert copy == vocab and copy.notes == vocab.notes and copy.special == vocab.special
+    assert copy.encode("a! a  XY!") == vocab.encode("a! a  XY!")

@@ -6,6 +6,7 @@ that the real one is for.
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.byte_alphabet import CHAR_OF
+from tests.vocabulary.models import CORPUS, trained
 
 
 def write(folder: Path, **files: Any) -> Path:
@@ -155,3 +157,513 @@ def test_ids_without_text_are_not_passed_over(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_bytes(b"[UNK]\n[SEP]\n[PAD]\n[CLS]\na\n")
     notes = Vocabulary.from_file(tmp_path).notes
     assert "Only 1 of the 5 ids write text." in notes
+
+
+# --- pieces and merges ------------------------------------------------------------------------
+
+TEXTS = [
+    "Hello, world! The quick brown fox",
+    "\ttab  two   spaces\n\n  indented\r\n",
+    "it's I'll 1234 3.14 e\u0301 é ẞ STRASSE",
+    "汉字 \U0001f642 <|endoftext|> </w> @@ ▁",
+]
+
+
+def merged(*words: str, end: str = "") -> tuple[list[str], bytes]:
+    """The pieces of words in GPT-2's alphabet, joined from the left, and their merges."""
+    pieces: list[str] = []
+    merges: list[str] = []
+    for word in words:
+        parts = [CHAR_OF[byte] for byte in word.encode()]
+        parts[-1] += end
+        for place in range(1, len(parts)):
+            left, right = "".join(parts[:place]), parts[place]
+            if left + right not in pieces:
+                merges.append(f"{left} {right}")
+                pieces.append(left + right)
+    return pieces, ("#version: 0.2\n" + "\n".join(merges) + "\n").encode()
+
+
+def clip_folder(folder: Path, **files: Any) -> Path:
+    pieces, merges = merged("hello", "world", "caf", end="</w>")
+    single = [*CHAR_OF, *(character + "</w>" for character in CHAR_OF)]
+    names = ["<|startoftext|>", "<|endoftext|>"]
+    return write(folder, vocab__json=table(*single, *pieces, *names), merges__txt=merges, **files)
+
+
+def test_clip_writes_a_space_where_a_word_ends(tmp_path: Path) -> None:
+    from transformers import CLIPTokenizer
+
+    clip_folder(tmp_path, tokenizer_config__json={"tokenizer_class": "CLIPTokenizer"})
+    vocab = Vocabulary.from_file(tmp_path)
+    oracle = CLIPTokenizer.from_pretrained(tmp_path)
+    assert not any(b"</w>" in (data or b"") for data in vocab.tokens)
+    assert vocab.eos_ids == (oracle.eos_token_id,)
+    for text in [*TEXTS[:3], "hello world", "Café 12", "汉字 \U0001f642"]:
+        ids = oracle.encode(text, add_special_tokens=False)
+        assert vocab.encode(text) == tuple(ids)
+        assert spelled(vocab, ids).decode().strip() == oracle.decode(ids)
+    for token in range(len(vocab)):
+        # One token alone, between two others: where nothing is stripped.
+        printed = oracle.decode([0, token, 0])
+        if "\ufffd" not in printed and vocab.tokens[token] is not None:
+            assert spelled(vocab, [0, token, 0]).decode() == printed
+    assert any("stands for a space" in note for note in vocab.notes)
+    with pytest.raises(UnsupportedTokenizer, match="ByteLevel prints as it stands") as caught:
+        Vocabulary.from_tokenizer(oracle)
+    assert "vocab.json" in caught.value.remedy
+    assert Vocabulary.from_file(tmp_path / "vocab.json") == vocab
+
+
+def test_clip_without_a_configuration_cannot_encode(tmp_path: Path) -> None:
+    clip_folder(tmp_path)
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.encode("hello") is None
+    assert vocab.ids_of(b"hello ")
+
+
+def test_gpt_s_word_ends(tmp_path: Path) -> None:
+    from transformers import OpenAIGPTTokenizer
+
+    single = ["<unk>", *"helowrd", *(f"{character}</w>" for character in "helowrd,é")]
+    joined = ["he", "hel", "hell", "hello</w>", "wo", "wor", "worl", "world</w>"]
+    merges = "#version: 0.2\nh e\nhe l\nhel l\nhell o</w>\nw o\nwo r\nwor l\nworl d</w>\n"
+    write(
+        tmp_path,
+        vocab__json=table(*single, *joined),
+        merges__txt=merges.encode(),
+        tokenizer_config__json={"tokenizer_class": "OpenAIGPTTokenizer"},
+    )
+    vocab = Vocabulary.from_file(tmp_path, eos_ids=[0])
+    oracle = OpenAIGPTTokenizer.from_pretrained(tmp_path)
+    for text in ("hello world", "Hello,  world", "hold"):
+        ids = oracle.encode(text, add_special_tokens=False)
+        assert vocab.encode(text) == tuple(ids)
+        assert spelled(vocab, ids).decode().strip() == oracle.decode(ids)
+    assert vocab.ids_of("é ".encode()) and vocab.ids_of(b"hello ")
+
+
+def test_ctrl_s_pieces_that_go_on(tmp_path: Path) -> None:
+    from transformers import CTRLTokenizer
+
+    pieces = ["<unk>", "he@@", "llo", "wor@@", "ld", "a", "h@@", "e@@", "Links"]
+    merges = "#version: 0.2\nh e\nl o</w>\nl lo</w>\n"
+    write(
+        tmp_path,
+        vocab__json=table(*pieces),
+        merges__txt=merges.encode(),
+        tokenizer_config__json={"tokenizer_class": "CTRLTokenizer"},
+    )
+    vocab = Vocabulary.from_file(tmp_path, eos_ids=[0])
+    oracle = CTRLTokenizer.from_pretrained(tmp_path)
+    for ids in ([1, 2, 3, 4], [5, 8], [6, 7, 2], [4, 4]):
+        assert spelled(vocab, ids).decode().strip() == oracle.decode(ids)
+    assert vocab.encode("hello") is None and any("Not proved" in note for note in vocab.notes)
+
+
+def test_sentencepiece_s_way_of_writing_in_two_files(tmp_path: Path) -> None:
+    from tokenizers import SentencePieceBPETokenizer
+
+    made = SentencePieceBPETokenizer()
+    made.train_from_iterator(["the quick brown fox", "the lazy dog"] * 5, vocab_size=60)
+    made.save_model(str(tmp_path))
+    vocab = Vocabulary.from_file(tmp_path, eos_ids=[0])
+    for text in ("the quick fox", "a lazy  dog"):
+        ids = made.encode(text).ids
+        assert spelled(vocab, ids).decode() == f" {made.decode(ids)}"
+    assert vocab.encode("the") is None
+
+
+def test_characters_without_a_mark_for_spaces_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, vocab__json=table("汉", "字", "汉字"), merges__txt="汉 字\n".encode())
+    with pytest.raises(UnsupportedTokenizer, match="no mark for spaces") as caught:
+        Vocabulary.from_file(tmp_path, eos_ids=[0])
+    assert "from_bytes" in caught.value.remedy and "decoder" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["GPT2Tokenizer", "RobertaTokenizer", "Qwen2Tokenizer", "WhisperTokenizer"]
+)
+def test_the_class_decides_how_text_is_cut(tmp_path: Path, name: str) -> None:
+    import transformers
+
+    pieces, merges = merged("Hello", " world", "\ttab", "  ", "\n\n", "12", " The", "'ll")
+    write(
+        tmp_path,
+        vocab__json=table(*CHAR_OF, *pieces, "<|endoftext|>", "<s>", "</s>", "<unk>"),
+        merges__txt=merges,
+        tokenizer_config__json={"tokenizer_class": name},
+    )
+    vocab = Vocabulary.from_file(tmp_path)
+    oracle = getattr(transformers, name).from_pretrained(tmp_path)
+    for text in TEXTS[:3]:
+        ids = oracle.encode(text, add_special_tokens=False)
+        assert vocab.encode(text) == tuple(ids), text
+        assert spelled(vocab, ids).decode() == oracle.decode(ids)
+    (tmp_path / "tokenizer_config.json").unlink()
+    unknown = Vocabulary.from_file(tmp_path)
+    assert unknown.tokens == vocab.tokens and unknown.encode("a") is None
+    assert any("no configuration file beside it names its class" in n for n in unknown.notes)
+
+
+def test_parts_of_merges_are_text(tmp_path: Path) -> None:
+    """As in Whisper: its list lacks the merge that makes the piece that others start with."""
+    pieces = ["Ġt", "Ġth", "Ġthe"]
+    write(
+        tmp_path, vocab__json=table(*CHAR_OF, *pieces, "<s>"), merges__txt="Ġt h\nĠth e\n".encode()
+    )
+    vocab = Vocabulary.from_file(tmp_path, eos_ids=[259])
+    assert vocab.tokens[256:] == (b" t", b" th", b" the", None)
+    assert not any("no merge gives" in note and "text: the" in note for note in vocab.notes)
+
+
+# --- pieces that the model numbers otherwise --------------------------------------------------
+
+
+def m2m_folder(folder: Path, name: str, **files: Any) -> tuple[Path, dict[str, int]]:
+    import sentencepiece
+
+    model = trained(model_type="bpe")
+    oracle = sentencepiece.SentencePieceProcessor(model_proto=model)
+    pieces = [oracle.id_to_piece(token) for token in range(3, oracle.vocab_size())]
+    ids = table("<s>", "<pad>", "</s>", "<unk>", *sorted(pieces)[:-2], "madeup")
+    write(folder, vocab__json=ids, **files)
+    for file in {"MarianTokenizer": ("source.spm", "target.spm")}.get(
+        name, ("sentencepiece.bpe.model",)
+    ):
+        (folder / file).write_bytes(model)
+    return folder, ids
+
+
+@pytest.mark.filterwarnings("ignore:Recommended")  # Marian's, for a library that it can do without
+@pytest.mark.parametrize("name", ["M2M100Tokenizer", "MarianTokenizer", "Speech2TextTokenizer"])
+def test_a_table_numbers_the_pieces(tmp_path: Path, name: str) -> None:
+    import transformers
+
+    settings = {"tokenizer_class": name, "eos_token": "</s>"}
+    folder, ids = m2m_folder(tmp_path, name, tokenizer_config__json=settings)
+    vocab = Vocabulary.from_file(folder)
+    oracle = getattr(transformers, name).from_pretrained(folder)
+    assert vocab.eos_ids == (2,)
+    for text in CORPUS[:4]:
+        found = oracle.encode(text, add_special_tokens=False)[: -1 if name[:3] == "Mar" else None]
+        found = [token for token in found if token < len(vocab) and vocab.tokens[token]]
+        assert spelled(vocab, found).decode().strip() == oracle.decode(found).strip()
+    for piece, token in ids.items():
+        assert oracle.convert_ids_to_tokens(token) == piece
+        if vocab.tokens[token] is not None:
+            assert vocab.tokens[token] == piece.replace("▁", " ").encode()
+    assert vocab.tokens[:4] == (None,) * 4
+    encodes = name == "M2M100Tokenizer"
+    assert (vocab.encode("the fox") is not None) == encodes
+    if encodes:
+        expected = oracle.encode("the quick fox", add_special_tokens=False)
+        assert list(vocab.encode("the quick fox") or ()) == [t for t in expected if t < len(vocab)]
+        with pytest.raises(VocabularyError, match="from_file"):
+            Vocabulary.from_tokenizer(oracle)
+    # Each file of the folder is the same trap, and gives the same vocabulary.
+    for path in (folder / "vocab.json", *folder.glob("*.model"), *folder.glob("*.spm")):
+        assert Vocabulary.from_file(path) == vocab
+    (folder / "vocab.json").unlink()
+    with pytest.raises(VocabularyError, match=r"vocab\.json is missing"):
+        Vocabulary.from_file(folder)
+
+
+def test_a_table_beside_a_sentencepiece_file_without_configuration(tmp_path: Path) -> None:
+    folder, _ = m2m_folder(tmp_path, "M2M100Tokenizer", config__json={"model_type": "m2m_100"})
+    known = Vocabulary.from_file(folder)
+    (folder / "config.json").unlink()
+    vocab = Vocabulary.from_file(folder)
+    assert vocab == known and vocab.encode("the") is None
+
+
+FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "first"),
+    [
+        ("XLMRobertaTokenizer", 1, FAIRSEQ),
+        ("MBartTokenizer", 1, FAIRSEQ),
+        ("NllbTokenizer", 1, FAIRSEQ),
+        ("XGLMTokenizerFast", 1, FAIRSEQ),
+        ("CamembertTokenizer", 4, ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>")),
+        ("PegasusTokenizer", 103, ("<pad>", "</s>", "<mask_1>", "<mask_2>", "<unk_2>")),
+    ],
+)
+def test_pieces_that_move_up(tmp_path: Path, name: str, by: int, first: tuple[str, ...]) -> None:
+    model = trained()
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(model)
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": name})
+    vocab = Vocabulary.from_file(tmp_path)
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "tokenizer.model").write_bytes(model)
+    plain = Vocabulary.from_file(tmp_path / "plain")
+    assert vocab.tokens[3 + by :] == plain.tokens[3:]
+    assert all(data is None for data in vocab.tokens[: 3 + by])
+    assert tuple(vocab.special[token] for token in range(len(first))) == first
+    assert vocab.special[vocab.eos_ids[0]] == "</s>"
+    assert vocab.encode("the fox") == tuple(t + by for t in plain.encode("the fox") or ())
+    assert any(f"{by} more than the numbers in the file" in note for note in vocab.notes)
+
+
+def test_what_moves_up_against_transformers(tmp_path: Path) -> None:
+    from transformers import PLBartTokenizer
+
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(trained())
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": "PLBartTokenizer"})
+    vocab = Vocabulary.from_file(tmp_path)
+    oracle = PLBartTokenizer.from_pretrained(tmp_path)
+    for token in range(len(vocab) - 1):
+        piece = oracle.convert_ids_to_tokens(token)
+        data = vocab.tokens[token]
+        assert data is None or data == piece.replace("▁", " ").encode(), token
+    for text in CORPUS[:3]:
+        ids = oracle.encode(text, add_special_tokens=False)
+        assert vocab.encode(text) == tuple(ids)
+        assert spelled(vocab, ids).decode() == f" {oracle.decode(ids)}"
+    assert vocab.eos_ids == (oracle.eos_token_id,)
+
+
+def test_a_sentencepiece_file_of_which_nothing_says_how_it_is_numbered(tmp_path: Path) -> None:
+    path = tmp_path / "sentencepiece.bpe.model"
+    path.write_bytes(trained())
+    with pytest.raises(UnsupportedTokenizer, match="names a tokenizer_class") as caught:
+        Vocabulary.from_file(tmp_path)
+    assert "tokenizer.model" in caught.value.remedy
+    # The two remedies work.
+    write(tmp_path, config__json={"model_type": "xlm-roberta"})
+    assert Vocabulary.from_file(tmp_path).tokens[:4] == (None,) * 4
+    (tmp_path / "config.json").unlink()
+    path.rename(tmp_path / "tokenizer.model")
+    assert Vocabulary.from_file(tmp_path).tokens[3] is not None
+
+
+def test_barthez_is_numbered_as_its_file(tmp_path: Path) -> None:
+    # Its file begins as its model does, so nothing moves; with the class or without.
+    model = trained(bos_id=0, pad_id=1, eos_id=2, unk_id=3)
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(model)
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.tokens[:4] == (None,) * 4 and vocab.tokens[4] is not None
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": "BarthezTokenizer"})
+    assert Vocabulary.from_file(tmp_path) == vocab
+
+
+@pytest.mark.parametrize("name", ["BartphoTokenizer", "CpmTokenizer"])
+def test_classes_that_number_by_rules_of_their_own_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(trained())
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": name})
+    with pytest.raises(UnsupportedTokenizer, match=f"tokenizer_class {name}"):
+        Vocabulary.from_file(tmp_path)
+
+
+def test_a_class_of_the_model_s_own_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(trained())
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": "SomebodysTokenizer"})
+    notes = Vocabulary.from_file(tmp_path).notes
+    assert any("SomebodysTokenizer, which is not known here" in note for note in notes)
+
+
+def test_chatglm_s_white_space_and_images(tmp_path: Path) -> None:
+    model = trained(user_defined_symbols=["<n>", "<|tab|>", "<|blank_2|>", "<|blank_80|>"])
+    (tmp_path / "ice_text.model").write_bytes(model)
+    with pytest.raises(UnsupportedTokenizer, match="num_image_tokens"):
+        Vocabulary.from_file(tmp_path)
+    settings = {"tokenizer_class": "ChatGLMTokenizer", "num_image_tokens": 0}
+    write(tmp_path, tokenizer_config__json=settings, config__json={"eos_token_id": 130005})
+    vocab = Vocabulary.from_file(tmp_path)
+    assert 130005 in vocab.eos_ids and len(vocab) == 130006
+    assert vocab.tokens[3:7] == (b"\n", b"\t", b"  ", b" " * 80)
+    write(tmp_path, tokenizer_config__json={**settings, "num_image_tokens": 20})
+    assert Vocabulary.from_file(tmp_path).tokens[23:27] == vocab.tokens[3:7]
+
+
+def test_a_dictionary_of_fairseq_is_not_passed_over(tmp_path: Path) -> None:
+    write(tmp_path, encoder__json=table(*CHAR_OF, "<|endoftext|>"), vocab__bpe=b"#version: 0.2\n")
+    write(tmp_path, dict__txt=b"262 850314\n13 800000\n")
+    with pytest.raises(UnsupportedTokenizer, match=r"dict\.txt: a model of fairseq") as caught:
+        Vocabulary.from_file(tmp_path)
+    assert "give the path of that file" in caught.value.remedy
+    assert Vocabulary.from_file(tmp_path / "encoder.json").eos_ids == (256,)
+
+
+# --- ids past the end, empty tokens, RWKV, decoders -------------------------------------------
+
+
+def test_ids_past_a_sentencepiece_file(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(trained())
+    width = len(Vocabulary.from_file(tmp_path))
+    write(
+        tmp_path,
+        added_tokens__json={"<|end|>": width + 1, "▁two words": width + 4},
+        special_tokens_map__json={"eos_token": "<|end|>"},
+        generation_config__json={"eos_token_id": [width + 1, width + 7]},
+    )
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.eos_ids == (2, width + 1, width + 7) and len(vocab) == width + 8
+    assert vocab.tokens[width + 4] == b" two words"
+    assert Vocabulary.from_file(tmp_path, eos_ids=[width + 20]).eos_ids == (width + 20,)
+
+
+def test_a_configured_end_past_a_rank_file(tmp_path: Path) -> None:
+    # As Qwen has it: the ranks in one file, and the ends of text past it in another.
+    ranks = b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
+    write(tmp_path, qwen__tiktoken=ranks, generation_config__json={"eos_token_id": 261})
+    assert Vocabulary.from_file(tmp_path).eos_ids == (261,)
+
+
+def test_an_empty_token_of_a_rank_file(tmp_path: Path) -> None:
+    from tiktoken.load import load_tiktoken_bpe
+
+    ranks = b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
+    path = tmp_path / "multilingual.tiktoken"
+    path.write_bytes(ranks + b"= 256\n")
+    vocab = Vocabulary.from_file(path, eos_ids=[257])
+    assert load_tiktoken_bpe(str(path))[b""] == 256
+    assert vocab.empty_ids == {256} and vocab.tokens[255] == b"\xff"
+
+
+def rwkv_lines() -> list[str]:
+    tokens: list[str | bytes] = [bytes([byte]) if byte > 127 else chr(byte) for byte in range(256)]
+    tokens += ["ab", "abc", "'", '"', "\\n", "é", b"\xe4\xb8", "中国", " the", "\n\n"]
+    unique = dict.fromkeys(t.encode() if isinstance(t, str) else t for t in tokens)
+    lines: list[str] = []
+    for token, data in enumerate(unique, start=1):
+        try:
+            shown = repr(data.decode())
+        except UnicodeDecodeError:
+            shown = repr(data)
+        lines.append(f"{token} {shown} {len(data)}")
+    return lines
+
+
+def test_rwkv_s_world_file(tmp_path: Path) -> None:
+    path = tmp_path / "rwkv_vocab_v20230424.txt"
+    path.write_text("\n".join(rwkv_lines()) + "\n", "utf-8")
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.eos_ids == (0,) and vocab.tokens[0] is None
+    assert vocab.tokens[1 + 65] == b"A" and vocab.tokens[1 + 200] == bytes([200])
+    assert vocab.ids_of("中国".encode()) and vocab.ids_of(b"\xe4\xb8") and vocab.ids_of(b"\\n")
+    for text in [*TEXTS, "abcab 中国中 the\n\n"]:
+        ids = vocab.encode(text)
+        assert ids is not None and spelled(vocab, ids) == text.encode()
+    # Longest first: "abc", not "ab".
+    assert vocab.encode("abcab") == (*vocab.ids_of(b"abc"), *vocab.ids_of(b"ab"))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("257 'ab' 3", "2 bytes, but its length is 3"),
+        ("1 'ab' 2", "the id 1 stands there a second time"),
+        ("257 __import__('os') 2", "not an id, a literal and its length"),
+        ("257 'a' + 'b' 2", "not an id, a literal and its length"),
+        ("257 '\\x4' 1", "is not a literal of Python"),
+        ("99999999999999999999 'ab' 2", "vocabulary may have"),
+    ],
+)
+def test_damaged_lines_of_rwkv(tmp_path: Path, line: str, said: str) -> None:
+    path = tmp_path / "rwkv_vocab.txt"
+    path.write_text("\n".join([*rwkv_lines()[:256], line]), "utf-8")
+    with pytest.raises((DamagedFile, VocabularyError), match=said):
+        Vocabulary.from_file(path)
+
+
+def test_rwkv_s_literals_alone(tmp_path: Path) -> None:
+    lines = [repr(b"<s>"), *(repr(bytes([byte])) for byte in range(256)), repr("é".encode())]
+    (tmp_path / "vocab.txt").write_text("\n".join(lines) + "\n")
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.special[0] == "<s>" and vocab.tokens[257] == "é".encode()
+    assert vocab.encode("é") == (257,)
+
+
+def test_a_tokenizer_without_a_decoder_takes_one(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    made = Tokenizer(models.BPE(table(*CHAR_OF, "</s>"), []))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.add_special_tokens(["</s>"])
+    write(tmp_path, tokenizer__json=json.loads(made.to_str()))
+    for read in (
+        lambda **given: Vocabulary.from_file(tmp_path, **given),
+        lambda **given: Vocabulary.from_tokenizer(made, **given),
+    ):
+        with pytest.raises(UnsupportedTokenizer, match="none is declared") as caught:
+            read()
+        assert "decoder=tokenizers.decoders.ByteLevel()" in caught.value.remedy
+        vocab = read(decoder=decoders.ByteLevel())
+        assert vocab.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
+        assert spelled(vocab, vocab.encode("é a")) == "é a".encode()
+        # A decoder that contradicts the rest is refuted like a declared one.
+        with pytest.raises(UnsupportedTokenizer, match="instead of"):
+            read(decoder=decoders.Fuse())
+        with pytest.raises(VocabularyError, match="decoder is 'ByteLevel'"):
+            read(decoder="ByteLevel")
+    made.decoder = decoders.ByteLevel()
+    with pytest.raises(VocabularyError, match="declares the decoder ByteLevel"):
+        Vocabulary.from_tokenizer(made, decoder=decoders.ByteLevel())
+
+
+# --- words ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cleanup", [True, False])
+@pytest.mark.parametrize("kind", ["WordPiece", "WordLevel"])
+def test_added_tokens_between_words_are_words(kind: str, cleanup: bool) -> None:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    pieces = table("[UNK]", "[SEP]", "a", "b", ".", "!")
+    if kind == "WordPiece":
+        made = Tokenizer(models.WordPiece({**pieces, "##a": 6}, unk_token="[UNK]"))
+        made.decoder = decoders.WordPiece(cleanup=cleanup)
+    else:
+        made = Tokenizer(models.WordLevel(pieces, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.add_special_tokens(["[UNK]", "[SEP]"])
+    made.add_tokens(["09.52", "##zz", "!!", " . x"])
+    vocab = Vocabulary.from_tokenizer(made)
+    for text in ("a 09.52 a", "a09.52a", "a##zz b", "a !! b.", "b . x a", "09.52 a !"):
+        ids = made.encode(text, add_special_tokens=False).ids
+        assert vocab.encode(text) == tuple(ids)
+        # A first word prints no space; so do ours behind another one.
+        printed = made.decode([2, *ids])
+        assert spelled(vocab, [2, *ids]).decode() == f" {printed}"
+
+
+def test_two_files_of_one_word_piece_model_agree(tmp_path: Path) -> None:
+    from transformers import BertTokenizer
+
+    lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##b\n.\n!\n,\n?\n'\ns\n09.52\n"
+    write(tmp_path / "text", vocab__txt=lines.encode())
+    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
+    write(tmp_path / "text", tokenizer_config__json=settings)
+    write(tmp_path / "text", added_tokens__json={"09.53": 20})
+    made = BertTokenizer.from_pretrained(tmp_path / "text")
+    made.save_pretrained(tmp_path / "saved")
+    text, saved = Vocabulary.from_file(tmp_path / "text"), Vocabulary.from_file(tmp_path / "saved")
+    assert text.tokens[: len(lines.split())] == saved.tokens[: len(lines.split())]
+    assert text.ids_of(b".") and text.ids_of(b" '") and text.tokens[20] == b" 09.53"
+
+
+def test_lists_that_are_not_word_piece_s_are_named(tmp_path: Path) -> None:
+    for content, said in (
+        (b"the 1000\na 900\nan 800\n", "dictionary of fairseq"),
+        (b"<unk>\t0\nthe\t-3.5\n", "scores"),
+        (b"<cls>\n<pad>\nL\nA\n", r"no piece '\[UNK\]'"),
+    ):
+        write(tmp_path, vocab__txt=content)
+        with pytest.raises(UnsupportedTokenizer, match=said):
+            Vocabulary.from_file(tmp_path)
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": "EsmTokenizer"})
+    with pytest.raises(UnsupportedTokenizer, match="tokenizer_class EsmTokenizer"):
+        Vocabulary.from_file(tmp_path)
+
+
+def test_the_same_id_is_named_at_every_run() -> None:
+    from tokenizers import Tokenizer, models
+
+    pieces = {f"piece{n}": n // 2 for n in range(200)}
+    for _ in range(3):
+        made = Tokenizer(models.WordLevel(pieces, unk_token="piece0"))
+        with pytest.raises(VocabularyError, match="id 0 belongs to two pieces, 'piece0' and"):
+            Vocabulary.from_tokenizer(made, eos_ids=[1])
