@@ -1,6 +1,6 @@
 """Where the added tokens of a tokenizer lie in a text.
 
-Added tokens are found before the model sees anything, in two passes: those that are not normalized
+Added tokens are found before the model sees a text, in two passes: those that are not normalized
 in the text as it is written, then those that are in what the normalizer makes of the rest, where
 their own content is normalized too. Only then is each part between them cut and encoded, by
 itself: so where they lie decides which parts get a dummy prefix.

@@ -81,7 +81,7 @@ def assemble(reading: Reading, beside: Beside, eos_ids: Iterable[int] | None) ->
     """
     tokens = list(reading.tokens)
     special = dict(reading.special)
-    notes = list(reading.notes)
+    notes = [*reading.notes, *beside.notes]
     unknown_to_encoder = _add_declared(tokens, special, notes, reading, beside)
 
     ends = checked_ids(eos_ids) if eos_ids is not None else _ends(special, notes, reading, beside)
@@ -139,7 +139,8 @@ def _add_declared(
         token = reading.pieces.get(name)
         if token is not None:
             special.setdefault(token, name)
-    names = {token: name for name, token in reading.pieces.items()}
+    # By id, for the few that are asked for.
+    names = {t: name for name, t in reading.pieces.items() if t in beside.added}
     new_texts = 0
     overruled: list[int] = []
     ignored: list[int] = []

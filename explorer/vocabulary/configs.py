@@ -14,6 +14,7 @@ A tokenizer's own file seldom says what ends a text. The files that travel with 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,9 @@ from explorer.errors import DamagedFile
 MAX_FILE_BYTES: Final = 1 << 28
 """Largest file that is read (the largest tokenizers in use have 40 MB): parsing takes thirty times
 its size in memory."""
+
+CONTROL_NAME: Final = re.compile(r"<[^<>\s]*>|<\|.*\|>|<｜.*｜>|\[[^\[\]\s]+\]|__\w+__|>>\w+<<")
+"""How control tokens are spelled. It counts only where no file says what is special."""
 
 _NAMED: Final = (
     "bos_token",
@@ -79,6 +83,7 @@ class Beside:
         special_names: Names of all special tokens.
         added: Added tokens by id: their content, and whether they are special.
         settings: The whole ``tokenizer_config.json``.
+        notes: What had to be concluded about them, one sentence each.
         tokenizer_class: The class of transformers that reads the folder, without "Fast"; "" where
             no file names one.
     """
@@ -90,6 +95,7 @@ class Beside:
     added: Mapping[int, tuple[str, bool]] = field(default_factory=dict[int, tuple[str, bool]])
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
     tokenizer_class: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def read_beside(folder: Path) -> Beside:
@@ -113,7 +119,21 @@ def read_beside(folder: Path) -> Beside:
             if isinstance(extra, list):
                 special |= {token_name(entry) for entry in cast(list[object], extra)}
     special_names = frozenset(name for name in special if name)
+    notes: list[str] = []
+    if settings.get("clean_up_tokenization_spaces") is True:
+        notes.append(
+            "transformers drops spaces before punctuation when it decodes with this configuration; "
+            "decode(..., clean_up_tokenization_spaces=False) prints what the tokens write."
+        )
     added = _added_file(folder / "added_tokens.json", special_names)
+    if added and not special_names and not settings:
+        added = {t: (name, bool(CONTROL_NAME.fullmatch(name))) for t, (name, _) in added.items()}
+        controls = sum(special for _, special in added.values())
+        if controls:
+            notes.append(
+                f"{controls} tokens of added_tokens.json are spelled like control tokens and are "
+                f"not text; no file beside it says which tokens are special."
+            )
     added.update(_added(settings, folder / "tokenizer_config.json"))
     return Beside(
         eos_ids=eos_ids,
@@ -122,6 +142,7 @@ def read_beside(folder: Path) -> Beside:
         special_names=special_names,
         added=added,
         settings=settings,
+        notes=tuple(notes),
         tokenizer_class=_tokenizer_class((settings, config), config.get("model_type")),
     )
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from tokenizers import Tokenizer, models
+from tokenizers import AddedToken, Tokenizer, models
 from tokenizers.decoders import Decoder
 
 from explorer.arguments import instance
@@ -69,16 +69,9 @@ def read_tokenizer(
 
     names: list[str | None] = [None] * width
     contents = ((entry.content, token) for token, entry in added.items())
-    # In order: the library's dictionary has another order in every process.
-    by_id = sorted((*pieces.items(), *contents), key=lambda entry: (entry[1], entry[0]))
-    for piece, token in by_id:
+    for piece, token in (*pieces.items(), *contents):
         if names[token] not in (None, piece):
-            raise VocabularyError(
-                f"The id {token} belongs to two pieces, {names[token]!r} and {piece!r}.",
-                remedy="Correct the file: every piece has an id of its own. Or write the bytes of "
-                "each id by hand with Vocabulary.from_bytes(...).",
-                evidence={"id": token, "pieces": (names[token], piece)},
-            )
+            raise _two_pieces(pieces, added)
         names[token] = piece
     # A piece that stands twice (Unigram lists may) keeps both ids; the dictionary has one.
     if len(pieces) < width:
@@ -87,7 +80,7 @@ def read_tokenizer(
                 names[token] = tokenizer.id_to_token(token)
 
     tokens = [None if name is None else reader.read(name) for name in names]
-    known = {piece: token for piece, token in by_id if names[token] == piece}
+    known = {**pieces, **{entry.content: token for token, entry in added.items()}}
     special = {token: name for token, name in (also_special or {}).items() if token < width}
     special.update({known[name]: name for name in special_names if name in known})
     if model.unknown is not None:
@@ -129,7 +122,7 @@ def read_tokenizer(
     for token in special:
         tokens[token] = None
 
-    # What normalizes to nothing is never found, and the library's search for it breaks down.
+    # A token that normalizes to the empty text is never found, and breaks the library's search.
     literals = {
         token: entry
         for token, entry in added.items()
@@ -149,6 +142,26 @@ def read_tokenizer(
             for text in (*special.values(), *(entry.content for entry in literals.values()))
             if text
         ),
+    )
+
+
+def _two_pieces(pieces: Mapping[str, int], added: Mapping[int, AddedToken]) -> VocabularyError:
+    """The error for the lowest id with two pieces.
+
+    The library's dictionary has another order in every process; the message should not.
+    """
+    owners: dict[int, set[str]] = {}
+    for piece, token in pieces.items():
+        owners.setdefault(token, set()).add(piece)
+    for token, entry in added.items():
+        owners.setdefault(token, set()).add(entry.content)
+    token = min(token for token, named in owners.items() if len(named) > 1)
+    first, second, *_ = sorted(owners[token])
+    return VocabularyError(
+        f"The id {token} belongs to two pieces, {first!r} and {second!r}.",
+        remedy="Correct the file: every piece has an id of its own. Or write the bytes of each id "
+        "by hand with Vocabulary.from_bytes(...).",
+        evidence={"id": token, "pieces": (first, second)},
     )
 
 
@@ -201,7 +214,7 @@ def _reader(
             raise VocabularyError(
                 f"The tokenizer declares the decoder {declared.get('type')}, and another one is "
                 f"given.",
-                remedy="Leave decoder= out: it is for tokenizers that declare none.",
+                remedy="Leave decoder= out: it is for tokenizers that declare no decoder.",
                 evidence={"declared": declared.get("type"), "given": given.get("type")},
             )
         declared = given

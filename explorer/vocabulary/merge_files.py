@@ -22,7 +22,6 @@ The files do not say either which rule cuts a text into words. The class that
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -31,15 +30,12 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
 from explorer.vocabulary.byte_alphabet import BYTE_OF
-from explorer.vocabulary.configs import Beside
+from explorer.vocabulary.configs import CONTROL_NAME, Beside
 from explorer.vocabulary.decoder import PieceReader, WordEndReader, byte_of
 from explorer.vocabulary.huggingface import read_tokenizer
 from explorer.vocabulary.library import library_call
 from explorer.vocabulary.lines import lines_of
 from explorer.vocabulary.reading import Reading, checked_width
-
-CONTROL_NAME: Final = re.compile(r"<[^<>\s]*>|<\|.*\|>|<｜.*｜>|\[[^\[\]\s]+\]|__\w+__|>>\w+<<")
-"""How control tokens are spelled."""
 
 _WORD_END, _CONTINUES, _SPACE = "</w>", "@@", "▁"
 
@@ -61,6 +57,13 @@ _GPT2_CLASSES: Final = frozenset(
     }
 )
 _PREFIXING: Final = frozenset({"BlenderbotTokenizer", "LayoutLMv3Tokenizer"})
+
+# Classes that read such files, but do not print the pieces as they are written.
+_OTHER_RULES: Final = {
+    "BioGptTokenizer": "it joins words by rules for punctuation (Moses)",
+    "ClvpTokenizer": "it reads text aloud, and writes spaces as '[SPACE]'",
+    "FSMTTokenizer": "it joins words by rules for punctuation (Moses)",
+}
 
 # Qwen's pattern: words with the character before them, single digits, punctuation with the lines
 # that end after it, line ends, spaces.
@@ -105,6 +108,13 @@ def read_merge_files(
         VocabularyError: Ids are out of range, or one id has two pieces.
         UnsupportedTokenizer: The pieces do not tell how they are written.
     """
+    name = beside.tokenizer_class
+    if name in _OTHER_RULES:
+        raise UnsupportedTokenizer(
+            f"tokenizer_class {name}",
+            f"it does not print the pieces of {where} as they are written: {_OTHER_RULES[name]}",
+            remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
+        )
     files = _Files(_checked(pieces, where), _merges(merges, where), where, beside, gpt2)
     continued = sum(piece.endswith(_CONTINUES) for piece in files.ids)
     if 20 * continued > len(files.ids):

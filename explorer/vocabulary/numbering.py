@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Final
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
-from explorer.vocabulary.configs import Beside, parse_json, read_bytes
+from explorer.vocabulary.configs import CONTROL_NAME, Beside, parse_json, read_bytes
 from explorer.vocabulary.lines import lines_of
-from explorer.vocabulary.merge_files import CONTROL_NAME, as_pieces
+from explorer.vocabulary.merge_files import as_pieces
 from explorer.vocabulary.reading import Encoder, Reading, checked_width
 from explorer.vocabulary.sentencepiece_file import (
     SPACE,
@@ -97,6 +97,19 @@ _REFUSED: Final = {
     "characters",
     "XLMProphetNetTokenizer": "it puts special tokens before the pieces of the file",
 }
+# Classes that rewrite a text before SentencePiece cuts it: other accents, case or punctuation.
+_REWRITING: Final = frozenset(
+    {
+        "AlbertTokenizer",
+        "DebertaV2Tokenizer",
+        "FNetTokenizer",
+        "GPTSw3Tokenizer",
+        "RemBertTokenizer",
+        "SiglipTokenizer",
+        "SpeechT5Tokenizer",
+        "XLNetTokenizer",
+    }
+)
 # Classes known to number pieces as the file does.
 _IN_ORDER: Final = frozenset(
     {
@@ -172,13 +185,17 @@ def read_numbered(data: bytes, where: str, beside: Beside) -> Reading:
             remedy="Put the model's tokenizer_config.json or config.json beside it; or, if the "
             "model numbers the pieces as the file does, rename the file to tokenizer.model.",
         )
-    if name and name not in _IN_ORDER:
+    if name in _REWRITING:
+        note = f"encode() is not offered: {name} rewrites text before it is cut."
+    elif name and name not in _IN_ORDER:
         note = (
             f"The configuration names the class {name}, which is not known here: the ids are the "
-            f"numbers that the pieces have in {where}."
+            f"numbers that the pieces have in {where}, and encode() is not offered, because the "
+            f"class may rewrite text before it is cut."
         )
-        return replace(reading, notes=(*reading.notes, note))
-    return reading
+    else:
+        return reading
+    return replace(reading, notes=(*reading.notes, note), encodes=False)
 
 
 def _starts_like_fairseq(reading: Reading) -> bool:
@@ -277,6 +294,7 @@ def read_by_table(folder: Path, numbering: ByTable, beside: Beside) -> Reading:
     Raises:
         VocabularyError: A file is missing, or an id is out of range.
         DamagedFile: A file breaks off, or is not what its name says.
+        UnsupportedTokenizer: The class prints text otherwise than its pieces are spelled.
     """
     present = [name for name in numbering.models if (folder / name).is_file()]
     missing = "" if present else numbering.models[0]
@@ -288,6 +306,12 @@ def read_by_table(folder: Path, numbering: ByTable, beside: Beside) -> Reading:
             f"{' and '.join(numbering.models)}, and {missing} is missing.",
             remedy=f"Put {missing} into the folder, or a tokenizer.json of the same model.",
             evidence={"path": str(folder / missing)},
+        )
+    if beside.settings.get("do_upper_case") is True:
+        raise UnsupportedTokenizer(
+            "tokenizer_config.json, do_upper_case",
+            "all text is printed in capitals, so a piece does not write what it is spelled as",
+            remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
         )
     readings = [read_sentencepiece(read_bytes(folder / name), name) for name in present]
     ids = _table(folder / numbering.table)

@@ -6,9 +6,9 @@ The file is a protocol buffer. Its pieces carry a type, and the type decides wha
 NORMAL        text, with ``▁`` (U+2581) for a space, also when it is spelled ``<0x20>``
 USER_DEFINED  text, found in a text before the model cuts the rest
 BYTE          the byte that it spells, ``<0xNN>``
-CONTROL       no text: begin and end of text, padding
-UNKNOWN       no text: stands for what has no piece
-UNUSED        no text: the tokenizer never gives it
+CONTROL       not text: begin and end of text, padding
+UNKNOWN       not text: stands for characters without a piece
+UNUSED        not text: the tokenizer never gives it
 ============  ===========================================================================
 
 A reader of the wire format takes 60 lines, so no library is needed, a damaged file is named at its
@@ -55,8 +55,9 @@ def read_sentencepiece(data: bytes, where: str) -> Reading:
         where: The file's name, for messages.
 
     Raises:
-        DamagedFile: The file breaks off, or is no such model; the offset is in the message.
-        UnsupportedTokenizer: The model rewrites text when it decodes (a denormalizer).
+        DamagedFile: The file breaks off, or is not such a model; the offset is in the message.
+        UnsupportedTokenizer: The model rewrites text when it decodes (a denormalizer), or its table
+            of characters leads outside of itself.
     """
     tokens: list[bytes | None] = []
     special: dict[int, str] = {}
@@ -261,7 +262,7 @@ def _varint(data: bytes, at: int, end: int, where: str) -> tuple[int, int]:
 
 def _damaged(where: str, offset: int, what: str) -> DamagedFile:
     return DamagedFile(
-        f"{where} is no SentencePiece model, or is damaged: at byte {offset}, {what}.",
+        f"{where} is not a SentencePiece model, or is damaged: at byte {offset}, {what}.",
         remedy="Fetch the file again, or check that it is the one you mean.",
         evidence={"offset": offset},
     )

@@ -5,10 +5,11 @@ constraint on tokens only if the text of a sequence of tokens is the bytes of it
 together. So bytes come from the tokenizer's own definition, they are proved by encoding where the
 tokenizer is at hand, and what is not lossless is named in `Vocabulary.notes`.
 
-Bytes, not characters: tokens may hold half a character. None, not ``b""``, for an id that writes no
-text: a token that writes nothing could be repeated for ever. Which of them are text of no bytes is
-kept in `Vocabulary.empty_ids`, so that it can be said why they are never allowed. Several ids may
-write the same bytes; they stay apart, because a model tells them apart.
+Tokens are bytes, not characters, because a token may hold half a character. An id that writes no
+text has the entry None, not ``b""``: a token without bytes could be repeated for ever.
+`Vocabulary.empty_ids` names the ids whose text has no bytes, so that an explanation can say why
+they are never allowed. Several ids may write the same bytes; they stay apart, because a model tells
+them apart.
 
 Cost for 131,072 tokens, beyond parsing the file: 0.1 s to 0.4 s by format.
 """
@@ -73,8 +74,8 @@ class Vocabulary:
         eos_ids: The ids that end a text, sorted. Their entries in ``tokens`` are None.
         notes: What is not lossless between text and tokens, one sentence each; empty if nothing.
         special: Names of ids that are not text, for display.
-        empty_ids: Ids that a text could hold and that write no bytes; never allowed, because a
-            text could take any number of them. Their entries in ``tokens`` are None.
+        empty_ids: Ids that a text could hold and that write no bytes. They are never allowed,
+            because a text could take any number of them; their entries in ``tokens`` are None.
 
     Raises:
         VocabularyError: ``tokens`` is not a list, an entry is neither bytes nor None, an end of
@@ -236,7 +237,7 @@ class Vocabulary:
 
         Args:
             tokens: Bytes of each id, by id; None for an id that is not text, ``b""`` for one that
-                writes nothing (see `empty_ids`). What stands at an end of text is only its name.
+                writes nothing (see `empty_ids`). The entry of an end of text is only its name.
             eos_ids: The ids that end a text. One past the end lengthens the vocabulary by ids that
                 are not text.
 
@@ -349,8 +350,8 @@ class Vocabulary:
             text.encode()
         except UnicodeEncodeError as error:
             raise VocabularyError(
-                f"The character {error.start} of the text is half of a surrogate pair, which no "
-                f"UTF-8 can hold.",
+                f"The character {error.start} of the text is half of a surrogate pair, which "
+                f"UTF-8 cannot hold.",
                 remedy="Remove it, or put the whole character there.",
                 evidence={"offset": error.start},
             ) from error
@@ -360,8 +361,8 @@ class Vocabulary:
         """This vocabulary for a model whose logits are narrower than it.
 
         Args:
-            width: The number of logits. Ids from there on are no text and end no text; the
-                number of ids stays.
+            width: The number of logits. Ids from there on neither write nor end a text; the
+                number of ids stays the same.
 
         Returns:
             A vocabulary; this one if ``width`` covers it.

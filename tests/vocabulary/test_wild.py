@@ -56,6 +56,14 @@ def test_added_tokens_json_is_read(tmp_path: Path) -> None:
     assert any("1 added tokens" in note for note in vocab.notes)
 
 
+def test_added_tokens_json_without_a_word_on_what_is_special(tmp_path: Path) -> None:
+    added = {"<|end_of_text|>": 257, "<|pad|>": 258, "    ": 259}
+    write(tmp_path, vocab__json=table(*CHAR_OF), merges__txt=b"", added_tokens__json=added)
+    vocab = Vocabulary.from_file(tmp_path)
+    assert vocab.tokens[256:] == (None, None, None, b"    ") and vocab.eos_ids == (257,)
+    assert any("2 tokens of added_tokens.json are spelled like control" in n for n in vocab.notes)
+
+
 def test_a_configured_end_that_is_not_a_token_is_not_replaced_by_a_guess(tmp_path: Path) -> None:
     files = {"vocab__json": table("</s>", *CHAR_OF), "merges__txt": b""}
     write(tmp_path, **files, tokenizer_config__json={"eos_token": "<|endoftext|>"})
@@ -460,8 +468,36 @@ def test_classes_that_number_by_rules_of_their_own_are_refused(tmp_path: Path, n
 def test_a_class_of_the_model_s_own_is_noted(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.model").write_bytes(trained())
     write(tmp_path, tokenizer_config__json={"tokenizer_class": "SomebodysTokenizer"})
+    vocab = Vocabulary.from_file(tmp_path)
+    assert any("SomebodysTokenizer, which is not known here" in note for note in vocab.notes)
+    assert vocab.encode("a") is None
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": "LlamaTokenizer"})
+    assert Vocabulary.from_file(tmp_path).encode("the") is not None
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": "XLNetTokenizerFast"})
+    assert Vocabulary.from_file(tmp_path).encode("the") is None
+
+
+def test_text_that_is_printed_in_capitals_is_refused(tmp_path: Path) -> None:
+    settings = {"tokenizer_class": "Speech2TextTokenizer", "do_upper_case": True}
+    folder, _ = m2m_folder(tmp_path, "Speech2TextTokenizer", tokenizer_config__json=settings)
+    with pytest.raises(UnsupportedTokenizer, match="do_upper_case: all text is printed"):
+        Vocabulary.from_file(folder)
+
+
+def test_words_joined_by_rules_for_punctuation_are_refused(tmp_path: Path) -> None:
+    pieces, merges = merged("hello", end="</w>")
+    settings = {"tokenizer_class": "BioGptTokenizer"}
+    write(tmp_path, vocab__json=table(*pieces), merges__txt=merges, tokenizer_config__json=settings)
+    with pytest.raises(UnsupportedTokenizer, match="rules for punctuation"):
+        Vocabulary.from_file(tmp_path)
+
+
+def test_clean_up_after_decoding_is_noted(tmp_path: Path) -> None:
+    settings = {"clean_up_tokenization_spaces": True}
+    write(tmp_path, vocab__json=table(*CHAR_OF, "</s>"), merges__txt=b"")
+    write(tmp_path, tokenizer_config__json=settings)
     notes = Vocabulary.from_file(tmp_path).notes
-    assert any("SomebodysTokenizer, which is not known here" in note for note in notes)
+    assert any("clean_up_tokenization_spaces=False" in note for note in notes)
 
 
 def test_chatglm_s_white_space_and_images(tmp_path: Path) -> None:
