@@ -235,7 +235,7 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("k is 'a' (str)", lambda g: g.s.trace.row("a")),
     ("position 99", lambda g: g.s.trace.allowed(99)),
     # Explanations.
-    ("dfa is regex('(foo)+d')", lambda g: g.explain(g.c, 0, 1)),
+    ("machine is regex('(foo)+d')", lambda g: g.explain(g.c, 0, 1)),
     ("state is 'q' (str)", lambda g: g.explain(g.d, "q", 3)),
     ("token is 1.5 (float)", lambda g: g.explain(g.d, 0, 1.5)),
     ("token is b'a' (bytes)", lambda g: g.explain(g.d, 0, b"a")),

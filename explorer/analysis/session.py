@@ -11,6 +11,7 @@ from explorer.analysis.explaining.explanation import Explanation
 from explorer.analysis.explaining.groups import Reasons
 from explorer.analysis.explaining.step import explain_step, reasons_at
 from explorer.analysis.traps import Trap, machine_traps, session_traps
+from explorer.budget import Budget
 from explorer.decoding.stepping.session import Session as Stepping
 from explorer.errors import ExplorerError
 
@@ -29,40 +30,48 @@ class Session(Stepping):
         'constraint'
     """
 
-    def explain(self, token: int | str, position: int | None = None) -> Explanation:
+    def explain(
+        self, token: int | str, position: int | None = None, *, budget: Budget | None = None
+    ) -> Explanation:
         """Why a token may come next, or may not, the sampler and the token budget included.
 
         Args:
             token: An id, or a text that the tokenizer splits.
             position: How many tokens stand before it; default the cursor's.
+            budget: Limits for each of the explanation's searches.
 
         Raises:
             ExplorerError: The session has no constraint, or no such position.
         """
-        return explain_step(self, token, position)
+        return explain_step(self, token, position, budget=budget)
 
-    def reasons(self, position: int | None = None) -> Reasons:
+    def reasons(self, position: int | None = None, *, budget: Budget | None = None) -> Reasons:
         """The verdict on every id at a position, in a few groups with their probability.
 
         Args:
             position: How many tokens stand before; default the cursor's.
+            budget: Limits for what must be searched for.
 
         Raises:
             ExplorerError: The session has no constraint, or no such position.
         """
-        return reasons_at(self, position)
+        return reasons_at(self, position, budget=budget)
 
-    def traps(self) -> tuple[Trap, ...]:
+    def traps(self, *, budget: Budget | None = None) -> tuple[Trap, ...]:
         """What makes this run go wrong, or could, each with its evidence and a remedy.
 
         First those of the run, then those of its constraint, whose position is ``None``.
 
+        Args:
+            budget: Limits for looking through the constraint's machine.
+
         Raises:
             ExplorerError: The session has no constraint.
         """
-        if self.dfa is None:
+        if self.constraint is None:
             raise ExplorerError(
                 "A session without a constraint masks nothing, so it has no traps.",
                 remedy="Give the session a constraint.",
             )
-        return (*session_traps(self.dfa, self.trace), *machine_traps(self.dfa))
+        found = machine_traps(self.machine, budget=budget)
+        return (*session_traps(self.machine, self.trace), *found)

@@ -1,20 +1,26 @@
-"""Where reading fails: the byte at which a word of the vocabulary leaves the character FSA.
+"""Where reading fails: the byte at which a word of the vocabulary leaves the byte machine.
 
 The composition only keeps what survives. An explanation needs the rest: for every token the first
 byte that no word of the language has there, and, at any place, which bytes the vocabulary could
 write instead and still finish. Both are walks of the same trie that the composition walks.
 
-Cost at 131,072 tokens: `fail_words` visits every node above a failure once (at most 2 ms);
-`writable_bytes` stops at the first way to finish for each byte (microseconds, at worst one walk).
+Any `ByteMachine` will do. A `Dfa` is walked by machine code; of another machine the part that the
+vocabulary visits is written down as a `Dfa` first, which costs a Python step per node of the trie.
+
+Cost at 131,072 tokens over a `Dfa`: `fail_words` visits every node above a failure once (at most
+2 ms); `writable_bytes` stops at the first way to finish for each byte (microseconds, at worst one
+walk).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
-from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
 from explorer.jit import jit
 from explorer.tokens.trie import Trie, UInt8
 
@@ -138,11 +144,11 @@ def _writable(
             child = skip[child]
 
 
-def run(dfa: Dfa, state: int, data: bytes) -> Int32:
-    """The character states along some bytes.
+def run(machine: ByteMachine, state: int, data: bytes) -> Int32:
+    """The byte states along some bytes.
 
     Args:
-        dfa: The character FSA.
+        machine: The machine over bytes.
         state: Where reading starts; `NO_ARC` stays there.
         data: What is read.
 
@@ -157,18 +163,25 @@ def run(dfa: Dfa, state: int, data: bytes) -> Int32:
     out = np.empty(len(data) + 1, np.int32)
     if state == NO_ARC:
         out[:] = NO_ARC
+    elif isinstance(machine, Dfa):
+        _run(machine.table, machine.symbol_class, state, np.frombuffer(data, np.uint8), out)
     else:
-        _run(dfa.table, dfa.symbol_class, state, np.frombuffer(data, np.uint8), out)
+        out[0] = state
+        for k, byte in enumerate(data):
+            state = NO_ARC if state == NO_ARC else machine.step(state, byte)
+            out[k + 1] = state
     return out
 
 
-def fail_words(trie: Trie, dfa: Dfa, state: int, owed: int = 0) -> tuple[Int32, Int32, Int32]:
+def fail_words(
+    trie: Trie, machine: ByteMachine, state: int, owed: int = 0
+) -> tuple[Int32, Int32, Int32]:
     """For every word of a vocabulary where it fails.
 
     Args:
         trie: The vocabulary.
-        dfa: The character FSA.
-        state: The character state in which the words would be read.
+        machine: The machine over bytes.
+        state: The byte state in which the words would be read.
         owed: How many bytes the text before still owes to a character that it has begun.
 
     Returns:
@@ -176,37 +189,126 @@ def fail_words(trie: Trie, dfa: Dfa, state: int, owed: int = 0) -> tuple[Int32, 
         and the state at the first byte of the character that fails, or `BEFORE` where that
         character began before the word.
     """
+    if not isinstance(machine, Dfa):
+        visited, met = _visited(trie, machine, state)
+        offset, reached, begun = fail_words(trie, visited, visited.start, owed)
+        return offset, met[reached], np.where(begun == BEFORE, BEFORE, met[begun]).astype(np.int32)
     words = trie.num_words
     offset, reached, begun = (np.empty(words, np.int32) for _ in range(3))
     states = np.zeros(trie.max_depth + 1, np.int32)
     path = np.zeros(trie.max_depth + 1, np.uint8)
     _fail(
-        trie.byte, trie.depth, trie.skip, trie.word, dfa.symbol_class, dfa.table, state, owed,
-        states, path, offset, reached, begun,
+        trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table, state,
+        owed, states, path, offset, reached, begun,
     )  # fmt: skip
     return offset, reached, begun
 
 
-def writable_bytes(trie: Trie, dfa: Dfa, kept: Bool, state: int, data: bytes) -> bytes:
+def _visited(trie: Trie, machine: ByteMachine, state: int) -> tuple[Dfa, Int32]:
+    """What the words of a vocabulary visit of a machine, and the machine's own states there.
+
+    Arcs that no word takes are left out.
+    """
+    numbers = {state: 0}
+    rows = [np.full(NUM_BYTES, NO_ARC, np.int32)]
+    stack = [state] * (trie.max_depth + 1)
+    node, nodes = 0, len(trie.byte)
+    while node < nodes:
+        depth, byte = int(trie.depth[node]), int(trie.byte[node])
+        before = stack[depth - 1]
+        target = machine.step(before, byte)
+        if target == NO_ARC:
+            node = int(trie.skip[node])
+            continue
+        if target not in numbers:
+            numbers[target] = len(numbers)
+            rows.append(np.full(NUM_BYTES, NO_ARC, np.int32))
+        rows[numbers[before]][byte] = numbers[target]
+        stack[depth] = target
+        node += 1
+    every_byte = np.arange(NUM_BYTES, dtype=np.int32)
+    visited = Dfa(every_byte, np.stack(rows), np.zeros(len(rows), np.bool_), 0)
+    return visited, np.array([*numbers], np.int32)
+
+
+def writable_bytes(
+    trie: Trie, machine: ByteMachine, kept: Bool | Callable[[int], bool], state: int, data: bytes
+) -> bytes:
     """Which bytes a vocabulary can write after some others, and still finish.
 
     The bytes in ``data`` and the one after them may be spread over tokens in any way.
 
     Args:
         trie: The vocabulary.
-        dfa: The character FSA.
-        kept: bool[character states], where this vocabulary can finish from a token's end.
-        state: The character state at which a token begins; one of those kept.
-        data: Bytes that the character FSA can read from there.
+        machine: The machine over bytes.
+        kept: Where this vocabulary can finish from a token's end: bool[byte states] of a `Dfa`, or
+            a function of a byte state.
+        state: The byte state at which a token begins; one of those kept.
+        data: Bytes that the machine can read from there.
 
     Returns:
         The bytes, ascending.
     """
+    if callable(kept) or not isinstance(machine, Dfa):
+        return _writable_anywhere(trie, machine, _as_function(kept), state, data)
     out = np.zeros(256, np.bool_)
     room = trie.max_depth + 2
     _writable(
-        trie.byte, trie.depth, trie.skip, trie.word, dfa.symbol_class, dfa.table, kept, state,
-        np.frombuffer(data, np.uint8), np.empty(room, np.int32), np.empty(room, np.int32),
+        trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table, kept,
+        state, np.frombuffer(data, np.uint8), np.empty(room, np.int32), np.empty(room, np.int32),
         np.zeros(room, np.int32), out,
     )  # fmt: skip
     return bytes(np.flatnonzero(out).tolist())
+
+
+def _as_function(kept: Bool | Callable[[int], bool]) -> Callable[[int], bool]:
+    if callable(kept):
+        return kept
+    return lambda state: bool(kept[state])
+
+
+def _writable_anywhere(
+    trie: Trie, machine: ByteMachine, finishes: Callable[[int], bool], state: int, data: bytes
+) -> bytes:
+    """`writable_bytes` over any machine, a step at a time."""
+
+    def children(place: int) -> list[int]:
+        child = 0 if place < 0 else place + 1
+        end = len(trie.byte) if place < 0 else int(trie.skip[place])
+        found: list[int] = []
+        while child < end:
+            found.append(child)
+            child = int(trie.skip[child])
+        return found
+
+    def ends_well(node: int, after: int) -> bool:
+        """Whether a word at or below a node, which leads to a state, can be finished."""
+        waiting = [(node, after)]
+        while waiting:
+            here, reached = waiting.pop()
+            if trie.word[here] >= 0 and finishes(reached):
+                return True
+            for child in children(here):
+                target = machine.step(reached, int(trie.byte[child]))
+                if target != NO_ARC:
+                    waiting.append((child, target))
+        return False
+
+    # Nodes of the trie where a token may stand after the bytes so far; -1 between two tokens.
+    places, here = {-1}, state
+    for byte in data:
+        here = machine.step(here, byte)
+        if here == NO_ARC:
+            return b""
+        places = {node for at in places for node in children(at) if trie.byte[node] == byte}
+        if any(trie.word[node] >= 0 for node in places) and finishes(here):
+            places.add(-1)
+    following = [node for place in places for node in children(place)]
+    found: set[int] = set()
+    for node in following:
+        byte = int(trie.byte[node])
+        if byte not in found:
+            target = machine.step(here, byte)
+            if target != NO_ARC and ends_well(node, target):
+                found.add(byte)
+    return bytes(sorted(found))

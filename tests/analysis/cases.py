@@ -120,7 +120,7 @@ def compared(
         far = max(n for n in range(len(rest) + 1) if oracle.spells(rest[:n]))
         facts.append(("furthest", dead.offset, len(prefix + data) + far))
     if inside:
-        facts.append(("allowed", found.allowed, bool(found.dfa.allowed(found.state)[token])))
+        facts.append(("allowed", found.allowed, bool(found.machine.allowed(found.state)[token])))
     return facts
 
 
@@ -172,7 +172,8 @@ def searched(
 ) -> list[tuple[object, ...]]:
     """The lazy parts: `after`, `nearest`, `completion`, `widening`."""
     wrong: list[tuple[object, ...]] = []
-    dfa = found.dfa
+    dfa = found.machine
+    assert isinstance(dfa, explorer.TokenDFA)
     steps = oracle.steps_to(prefix, token)
     after = found.after
     if (None if after is None else len(after)) != steps:

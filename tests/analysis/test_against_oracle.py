@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explorer.analysis.places.positions import PositionAutomaton
-from explorer.analysis.verdict.machine import expected_bytes
 from explorer.analysis.verdict.verdict import STAGES
 from explorer.automata.constraint import regex
 from explorer.automata.regex.source import Regex
@@ -71,7 +70,7 @@ def test_live_positions_read_exactly_the_expected_bytes(pattern: str) -> None:
     for state, text in queue:
         if state < 0:
             continue
-        expected = expected_bytes(dfa, state)
+        expected = dfa.expected(state)
         live = automaton.live(text)
         assert automaton.read_bytes(live) == expected
         assert automaton.may_end(live) == bool(dfa.accepting[state])

@@ -66,7 +66,7 @@ def test_a_choice_and_groups_in_words(capsys: pytest.CaptureFixture[str]) -> Non
         (DIGITS, "No token is asked about"),
         ((*DIGITS, "--step", "3", "--token", "1"), "--step asks about a saved trace"),
         (("t.json", "--prefix", "a", "--token", "1"), "A trace has its own text"),
-        ((*DIGITS, "--token", ""), "An empty text is no token"),
+        ((*DIGITS, "--token", ""), "An empty text is not a token"),
         (("--regex", "a", "--token", "a"), "A tokenizer and a constraint are needed"),
         (("--model", "tiny", "--token", "a"), "A tokenizer and a constraint are needed"),
         (("--tokenizer", "/nowhere/at/all", "--regex", "a", "--token", "a"), "nowhere"),

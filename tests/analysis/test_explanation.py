@@ -14,7 +14,7 @@ import pytest
 import explorer
 from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.explanation import Explanation, History, explain, explain_text
-from explorer.analysis.verdict.machine import machine_of
+from explorer.analysis.verdict.background import background_of
 from explorer.automata.regex.wider import reading
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DEAD, FREE
@@ -61,21 +61,21 @@ def test_a_dead_end_has_a_word_and_the_place_where_tokens_stop(dfa: explorer.Tok
 
 
 def test_the_ends_of_tokens_are_found_in_the_trie(tekken_131k: explorer.Vocabulary) -> None:
-    machine = machine_of(explorer.compile(explorer.regex("[a-z ]+"), tekken_131k))
+    background = background_of(explorer.compile(explorer.regex("[a-z ]+"), tekken_131k))
     for data in (b"the cat sat", "ünter".encode(), b"\xf0\x9f\x99\x82", b"\xff\xff", b""):
         wanted = [n for n in range(1, len(data) + 1) if tekken_131k.ids_of(data[:n])]
-        assert machine.word_ends(data) == wanted
+        assert background.word_ends(data) == wanted
 
 
 def test_ids_of_the_same_bytes_are_those_of_the_vocabulary(
     sentencepiece_32k: explorer.Vocabulary,
 ) -> None:
-    machine = machine_of(explorer.compile(explorer.regex("[a-z ]+"), sentencepiece_32k))
+    background = background_of(explorer.compile(explorer.regex("[a-z ]+"), sentencepiece_32k))
     shared = 0
     for token, data in enumerate(sentencepiece_32k.tokens[:1500]):
         if data is not None:
-            assert machine.ids_of(token) == sentencepiece_32k.ids_of(data)
-            shared += len(machine.ids_of(token)) > 1
+            assert background.ids_of(token) == sentencepiece_32k.ids_of(data)
+            shared += len(background.ids_of(token)) > 1
     assert shared > 50
 
 

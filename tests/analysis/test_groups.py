@@ -11,7 +11,7 @@ import explorer
 from explorer.analysis.characters.kinds import HALF, KINDS, kind_of, kinds_of
 from explorer.analysis.explaining.explanation import explain
 from explorer.analysis.explaining.groups import MOST_GROUPS, Reasons, explain_all
-from explorer.analysis.verdict.machine import machine_of
+from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import STAGES
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DEAD, FREE
@@ -79,10 +79,10 @@ def test_the_kinds_of_text() -> None:
 def test_each_byte_has_the_kind_of_its_character() -> None:
     tokens = ["aä🙂1".encode(), b"\xa4x", b"\xf0\x9f", b"\xc3(", b"\xed\xa0\x80"]
     vocabulary = explorer.Vocabulary.from_bytes(tokens, eos_ids=[9])
-    machine = machine_of(explorer.compile(explorer.regex("a|ä|.*"), vocabulary))
+    background = background_of(explorer.compile(explorer.regex("a|ä|.*"), vocabulary))
     kinds = kinds_of(vocabulary)
     for token, data in enumerate(tokens):
-        word = np.full(len(data), machine.word_of[token], np.int32)
+        word = np.full(len(data), background.word_of[token], np.int32)
         found = kinds.at(word, np.arange(len(data), dtype=np.int32)).tolist()
         wanted: list[int] = []
         text = data.decode(errors="surrogateescape")

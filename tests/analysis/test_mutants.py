@@ -12,8 +12,9 @@ import pytest
 
 from explorer.analysis.explaining import explanation
 from explorer.analysis.places import positions, spans, widening
-from explorer.analysis.verdict import machine, paths, verdict
+from explorer.analysis.verdict import background, paths, sorted_tokens, verdict
 from explorer.automata.constraint import regex
+from explorer.automata.machine import Dfa
 from explorer.automata.regex.source import Regex
 from tests.analysis.cases import build, wrongs
 
@@ -29,7 +30,6 @@ CASES: list[tuple[str, list[bytes | None]]] = [
 
 
 def complaints() -> list[tuple[object, ...]]:
-    machine._machines.clear()
     positions.positions_of.cache_clear()
     spans.asked.cache_clear()
     found: list[tuple[object, ...]] = []
@@ -45,37 +45,32 @@ def test_the_explainer_itself_is_right() -> None:
 
 
 def _forget_the_trim(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = machine.Machine.__init__
+    def everything_finishes(self: background.Background) -> Any:
+        return np.ones(self.byte_machine.num_states, np.bool_)
 
-    def everything_finishes(self: machine.Machine, dfa: Any) -> None:
-        made(self, dfa)
-        self.kept = np.ones_like(self.kept)
-
-    monkeypatch.setattr(machine.Machine, "__init__", everything_finishes)
+    monkeypatch.setattr(background.Background, "_kept", property(everything_finishes))
 
 
 def _writable_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
-    def any_byte(trie: Any, dfa: Any, kept: Any, state: int, data: bytes) -> bytes:
-        here = int(verdict.run(dfa, state, data)[-1])
-        return machine.expected_bytes(dfa, here)
+    def any_byte(trie: Any, machine: Any, kept: Any, state: int, data: bytes) -> bytes:
+        return machine.expected(int(verdict.run(machine, state, data)[-1]))
 
-    monkeypatch.setattr(verdict, "writable_bytes", any_byte)
+    monkeypatch.setattr(background, "writable_bytes", any_byte)
 
 
 def _writable_within_one_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = verdict.writable_bytes
+    right = background.writable_bytes
 
-    def from_a_boundary(trie: Any, dfa: Any, kept: Any, state: int, data: bytes) -> bytes:
-        here = int(verdict.run(dfa, state, data)[-1])
-        return right(trie, dfa, kept, here, b"")
+    def from_a_boundary(trie: Any, machine: Any, kept: Any, state: int, data: bytes) -> bytes:
+        here = int(verdict.run(machine, state, data)[-1])
+        return right(trie, machine, kept, here, b"")
 
-    monkeypatch.setattr(verdict, "writable_bytes", from_a_boundary)
+    monkeypatch.setattr(background, "writable_bytes", from_a_boundary)
 
 
 def _first_byte_is_not_expected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        verdict, "expected_bytes", lambda dfa, state: machine.expected_bytes(dfa, state)[1:]
-    )
+    right = Dfa.expected
+    monkeypatch.setattr(Dfa, "expected", lambda self, state: right(self, state)[1:])
 
 
 def _characters_are_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,14 +86,14 @@ def _bytes_before_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _nearest_from_the_far_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = paths.Words.nearest
+    right = sorted_tokens.SortedTokens.nearest
 
     def without_bytes(
-        self: paths.Words, data: bytes, allowed: Any, rank: Any, count: int
+        self: sorted_tokens.SortedTokens, data: bytes, allowed: Any, rank: Any, count: int
     ) -> tuple[int, ...]:
         return right(self, b"", allowed, rank, count)
 
-    monkeypatch.setattr(paths.Words, "nearest", without_bytes)
+    monkeypatch.setattr(sorted_tokens.SortedTokens, "nearest", without_bytes)
 
 
 def _more_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +135,7 @@ def _empty_tokens_are_special(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _only_whole_tokens_of_the_witness(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine.Machine, "word_ends", lambda self, data: [])
+    monkeypatch.setattr(background.Background, "word_ends", lambda self, data: [])
 
 
 MUTANTS: list[Callable[[pytest.MonkeyPatch], None]] = [
@@ -176,7 +171,7 @@ def test_untrimmed_positions_are_caught(monkeypatch: pytest.MonkeyPatch) -> None
         return automaton.read_bytes(automaton.live(text))
 
     pattern = r"a[^\s\S]|ab"
-    expected = machine.expected_bytes(regex(pattern).dfa, regex(pattern).dfa.start)
+    expected = regex(pattern).dfa.expected(regex(pattern).dfa.start)
     assert read(pattern, b"") == expected == b"a"
     pattern = r"x(a[^\s\S])?"
     assert read(pattern, b"x") == b""

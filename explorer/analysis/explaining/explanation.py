@@ -5,7 +5,7 @@ is worked out when it is asked for: what would make the token allowed, what is n
 of the pattern would let it through, how the text can end.
 
 Cost: well under a millisecond with a warm machine at 131,072 ids; a lazy part up to some tens of
-milliseconds, `widening` up to four compilations.
+milliseconds, `widening` up to four compilations. The searches keep to the explanation's budget.
 """
 
 from __future__ import annotations
@@ -20,18 +20,24 @@ from numpy.typing import NDArray
 from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.answer import Answer
 from explorer.analysis.explaining.text import TextExplanation, explain_text
-from explorer.analysis.places.spans import parts_of
+from explorer.analysis.places.spans import Part, parts_of
 from explorer.analysis.places.widening import Widening, widen
-from explorer.analysis.verdict.asked import as_bytes, ids_of_text, token_or_text
-from explorer.analysis.verdict.machine import Machine, machine_of
-from explorer.analysis.verdict.verdict import Move, judge
+from explorer.analysis.verdict.asked import (
+    as_bytes,
+    checked_machine,
+    ids_of_text,
+    token_or_text,
+)
+from explorer.analysis.verdict.background import Background, background_of
+from explorer.analysis.verdict.verdict import Move, Verdict, judge
 from explorer.analysis.wording.words import Names, show_token
 from explorer.arguments import instance, whole_number
 from explorer.automata.machine import NO_ARC
-from explorer.errors import ExplorerError
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.tokens.failing import run
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DEAD, DONE
-from explorer.tokens.token_dfa import TokenDFA
 
 __all__ = [
     "Completion", "Earlier", "Explanation", "History", "OverBudget", "TextExplanation", "explain",
@@ -40,8 +46,6 @@ __all__ = [
 
 if TYPE_CHECKING:  # It comes with torch, which an explanation does not need.
     from explorer.decoding.sampling.sampler import SampledOut
-
-_COMPILE: Final = "Make it with explorer.compile(constraint, vocabulary)."
 
 NEAREST: Final = 5
 """How many near tokens an explanation names."""
@@ -111,7 +115,7 @@ class Explanation(Answer):
     Made by `explain`. The fields of `verdict` are also at hand by their own names.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine.
         assumed: Whether the text before the token was not given: a shortest one is shown.
         same_bytes: Other ids that write the same bytes.
         asked: The ids of the text that was asked about, by the tokenizer; one id for an id.
@@ -121,6 +125,7 @@ class Explanation(Answer):
         history: The path to here, for `earlier`.
         sampled_out: The sampler's part, from a session.
         over_budget: The token budget's part, from a session.
+        budget: Limits for each of the searches.
 
     Example:
         >>> from explorer.automata.constraint import regex
@@ -134,7 +139,7 @@ class Explanation(Answer):
         'ö' (id 1) is masked at the start: expects ä; this token writes ö. Expected by [ä] at 0.
     """
 
-    dfa: TokenDFA = field(repr=False)
+    machine: TokenMachine = field(repr=False)
     assumed: bool = False
     same_bytes: tuple[int, ...] = ()
     asked: tuple[int, ...] = ()
@@ -144,6 +149,7 @@ class Explanation(Answer):
     history: History | None = field(default=None, repr=False)
     sampled_out: SampledOut | None = None
     over_budget: OverBudget | None = None
+    budget: Budget = field(default=Budget(), repr=False)
 
     # What the verdict says.
 
@@ -160,7 +166,7 @@ class Explanation(Answer):
     @property
     def names(self) -> Names:
         """The vocabulary."""
-        return self.dfa.vocabulary
+        return self.machine.vocabulary
 
     @property
     def assumed_prefix(self) -> bool:
@@ -187,17 +193,18 @@ class Explanation(Answer):
         """
         if self.allowed:
             return ()
-        if self.state < 0 or not 0 <= self.token < len(self.dfa.vocabulary):
+        if self.state < 0 or not 0 <= self.token < len(self.machine.vocabulary):
             return None
-        return self._machine.paths(self.dfa).after(self.dfa, self.state, self.token)
+        state = self.machine.byte_state(self.state)
+        return self._background.paths.after(state, self.token, Meter(self.budget))
 
     @cached_property
     def earlier(self) -> Earlier | None:
         """The last position before this one where the token was allowed; needs a session."""
-        if self.history is None or not 0 <= self.token < len(self.dfa.vocabulary):
+        if self.history is None or not 0 <= self.token < len(self.machine.vocabulary):
             return None
         for k in range(len(self.history.tokens) - 1, -1, -1):
-            if self.dfa.step(self.history.states[k], self.token) is not None:
+            if self.machine.step(self.history.states[k], self.token) is not None:
                 return Earlier(k, self.history.tokens[k])
         return None
 
@@ -206,9 +213,9 @@ class Explanation(Answer):
         """Allowed tokens of the longest common byte prefix; of those the likeliest or shortest."""
         if self.state < 0:
             return ()
-        allowed = self.dfa.allowed(self.state)
+        allowed = self.machine.allowed(self.state)
         if self.probabilities is None:
-            rank = self._machine.paths(self.dfa).plainness
+            rank = self._background.paths.plainness
         else:
             rank = np.zeros(len(allowed))
             given = np.asarray(self.probabilities, np.float64)[: len(allowed)]
@@ -216,46 +223,48 @@ class Explanation(Answer):
         allowed = allowed.copy()
         if 0 <= self.token < len(allowed):
             allowed[self.token] = False
-        return self._machine.words.nearest(self.verdict.data or b"", allowed, rank, NEAREST)
+        return self._background.sorted_tokens.nearest(
+            self.verdict.data or b"", allowed, rank, NEAREST
+        )
 
     @cached_property
     def widening(self) -> Widening | None:
         """The smallest change to the one live literal or class that allows the token."""
-        return widen(self.dfa, self.verdict, self.parts)
+        return widen(self.machine, self.verdict, self.parts)
 
     @cached_property
     def completion(self) -> Completion | None:
         """For an allowed token: the shortest completion through it, and what it forces."""
         if not self.allowed or self.state < 0:
             return None
-        target = self.dfa.step(self.state, self.token)
+        target = self.machine.step(self.state, self.token)
         if target is None:
             return None
         text = self.verdict.prefix + (self.verdict.data or b"")
         if target < 0:
             return Completion((), text, b"")
-        tokens = self._machine.paths(self.dfa).completion(self.dfa, target)
-        rest = b"".join(self.dfa.vocabulary.tokens[token] or b"" for token in tokens)
-        end = self.dfa.vocabulary.eos_ids[0]
+        paths = self._background.paths
+        tokens = paths.completion(self.machine.byte_state(target), Meter(self.budget))
+        rest = b"".join(self.machine.vocabulary.tokens[token] or b"" for token in tokens)
+        end = self.machine.vocabulary.eos_ids[0]
         return Completion((*tokens, end), text + rest, self._forced(target))
 
     def _forced(self, state: int) -> bytes:
         """The bytes that every text goes on with."""
-        machine = self._machine.char_dfa
-        here = int(self.dfa.char_state[state])
+        byte_machine = self._background.byte_machine
+        here = self.machine.byte_state(state)
         forced = bytearray()
-        while not machine.accepting[here] and len(forced) < LONGEST_FORCED:
-            row = machine.table[here][machine.symbol_class[:256]]
-            live = np.flatnonzero(row != NO_ARC)
-            if len(live) != 1:
+        while not byte_machine.is_accepting(here) and len(forced) < LONGEST_FORCED:
+            following = byte_machine.expected(here)
+            if len(following) != 1:
                 break
-            forced.append(int(live[0]))
-            here = int(row[live[0]])
+            forced += following
+            here = byte_machine.step(here, following[0])
         return bytes(forced)
 
     @property
-    def _machine(self) -> Machine:
-        return machine_of(self.dfa)
+    def _background(self) -> Background:
+        return background_of(self.machine)
 
     # In words.
 
@@ -294,15 +303,8 @@ class Explanation(Answer):
             one = len(self.same_bytes) == 1
             hints.append(f"The {'id' if one else 'ids'} {ids} write{'s' * one} the same bytes.")
         if self.allowed:
-            if (found := self.completion) is not None:
-                if found.forced:
-                    hints.append(f"After it, the text must go on with {show_text(found.forced)}.")
-                hints.append(f"The shortest complete text through it is {show_text(found.text)}.")
-            return tuple(hints)
-        if self.after:
-            hints.append(f"It would be allowed after {' '.join(map(show, self.after))}.")
-        elif self.after is None and self.stage in ("constraint", "dead_end") and self.nearest:
-            hints.append("However the text goes on, this token stays masked.")
+            return (*hints, *self._completion_hints())
+        hints += self._after_hints()
         if self.earlier is not None:
             hints.append(
                 f"It was allowed at position {self.earlier.position}, where "
@@ -320,11 +322,33 @@ class Explanation(Answer):
             )
         return tuple(hints)
 
+    def _completion_hints(self) -> list[str]:
+        try:
+            found = self.completion
+        except BudgetExceeded as error:
+            return [f"A way to the end was not looked for any further: {error.message}"]
+        if found is None:
+            return []
+        forced = [f"After it, the text must go on with {show_text(found.forced)}."]
+        complete = f"The shortest complete text through it is {show_text(found.text)}."
+        return [*(forced if found.forced else []), complete]
+
+    def _after_hints(self) -> list[str]:
+        try:
+            after = self.after
+        except BudgetExceeded as error:
+            return [f"Where it would be allowed was not looked for any further: {error.message}"]
+        if after:
+            return [f"It would be allowed after {' '.join(map(self._show, after))}."]
+        if after is None and self.stage in ("constraint", "dead_end") and self.nearest:
+            return ["However the text goes on, this token stays masked."]
+        return []
+
     def _show(self, token: int) -> str:
-        if token in self.dfa.vocabulary.eos_ids:
-            return self.dfa.vocabulary.special.get(token) or f"<{token}>"
-        data = self.dfa.vocabulary.tokens[token]
-        return show_token(self.dfa.vocabulary, token, data) if data is None else show_text(data)
+        if token in self.machine.vocabulary.eos_ids:
+            return self.machine.vocabulary.special.get(token) or f"<{token}>"
+        data = self.machine.vocabulary.tokens[token]
+        return show_token(self.machine.vocabulary, token, data) if data is None else show_text(data)
 
     def to_dict(self, *, lazy: bool = True) -> dict[str, object]:
         """Everything as plain values for JSON.
@@ -373,60 +397,66 @@ class Explanation(Answer):
 
 
 def explain(
-    dfa: TokenDFA,
+    machine: TokenMachine,
     state: int,
     token: int | str,
     *,
     text: str | bytes | None = None,
     probabilities: NDArray[np.floating] | None = None,
     history: History | None = None,
+    budget: Budget | None = None,
 ) -> Explanation:
     """Why a token may come next in a state, or may not.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine, as `explorer.compile` makes it.
         state: A state or a sentinel.
         token: An id, in the vocabulary or not; or a text, which the tokenizer splits: the first of
             its tokens that is masked is explained, else the last.
         text: What was read so far. Without it, a shortest text that leads to the state.
         probabilities: float[width], the model's, so that `Explanation.nearest` knows them.
         history: The path to the state, for `Explanation.earlier`.
+        budget: Limits for finding a text that leads to the state, and for each search of the
+            explanation.
 
     Raises:
-        ExplorerError: There is no such state, the text does not lead to it, nothing was asked, or
-            an argument is of another type.
+        ExplorerError: There is no such state, the text does not lead to it, nothing was asked,
+            there is no constraint, or an argument is of another type.
+        BudgetExceeded: The text was not found within the limits.
     """
-    dfa = instance("dfa", dfa, TokenDFA, "a TokenDFA", remedy=_COMPILE)
+    machine = checked_machine(machine)
+    meter = Meter(budget)
     if probabilities is not None:
         instance("probabilities", probabilities, np.ndarray, "an array of probabilities")
     if history is not None:
         instance("history", history, History, "a History")
-    machine = machine_of(dfa)
+    background = background_of(machine)
     state, wanted = whole_number("state", state, None), token_or_text(token)
-    prefix, assumed = _prefix(dfa, machine, state, text)
-    asked, note = ((wanted,), "") if isinstance(wanted, int) else ids_of_text(dfa, wanted)
+    prefix, assumed = _prefix(background, state, text, meter)
+    asked, note = ((wanted,), "") if isinstance(wanted, int) else ids_of_text(machine, wanted)
     index = 0
     here = state
+    passed: list[int] = []
     while index < len(asked) - 1:
-        following = dfa.step(here, asked[index])
+        following = machine.step(here, asked[index])
         if following is None:
             break
-        prefix += dfa.vocabulary.tokens[asked[index]] or b""
+        prefix += machine.vocabulary.tokens[asked[index]] or b""
         here = following
+        passed.append(here)
         index += 1
     if history is not None and index:
-        steps = dfa.walk(asked[:index], state)
-        history = History((*history.states, *steps[1:]), (*history.tokens, *asked[:index]))
+        history = History((*history.states, *passed), (*history.tokens, *asked[:index]))
     if index:
         probabilities = None  # They are about the place before the first of the tokens.
     before = history.tokens if history is not None else asked[:index]
-    ends = (known for known in before if here == DONE and known in dfa.vocabulary.eos_ids)
-    verdict = judge(dfa, machine, here, asked[index], prefix, next(ends, None))
-    same = () if verdict.data is None else machine.ids_of(asked[index])
+    ends = (known for known in before if here == DONE and known in machine.vocabulary.eos_ids)
+    verdict = judge(background, here, asked[index], prefix, next(ends, None))
+    same = () if verdict.data is None else background.ids_of(asked[index])
     return Explanation(
         verdict,
-        parts_of(dfa.constraint.source, dfa.constraint.dfa, verdict),
-        dfa,
+        live_parts(background, verdict),
+        machine,
         assumed,
         tuple(other for other in same if other != asked[index]),
         asked,
@@ -434,28 +464,40 @@ def explain(
         note,
         probabilities,
         history,
+        budget=meter.budget,
     )
 
 
+def live_parts(background: Background, verdict: Verdict) -> tuple[Part, ...]:
+    """What of the constraint's source decides."""
+    constraint = background.machine.constraint
+    return () if constraint is None else parts_of(constraint.source, constraint.dfa, verdict)
+
+
 def _prefix(
-    dfa: TokenDFA, machine: Machine, state: int, text: str | bytes | None
+    background: Background, state: int, text: str | bytes | None, meter: Meter
 ) -> tuple[bytes, bool]:
     """The text before the token, and whether it was made up."""
-    dfa.is_final(state)  # Raises where there is no such state.
+    machine, byte_machine = background.machine, background.byte_machine
+    machine.is_final(state)  # Raises where there is no such state.
     if text is None:
-        return (machine.text_to(dfa, state), True) if state > 0 else (b"", state < DEAD)
+        if state < 0 or state == machine.start:
+            return b"", state < DEAD
+        return background.paths.text_to(machine.byte_state(state), meter), True
     given = as_bytes(text)
     if state >= 0:
-        reached = int(run(machine.char_dfa, machine.char_dfa.start, given)[-1])
-        wanted = int(dfa.char_state[state])
+        reached = int(run(byte_machine, byte_machine.start, given)[-1])
+        wanted = machine.byte_state(state)
         if reached != wanted:
             if reached == NO_ARC:
-                where = f"the constraint rejects it. {explain_text(dfa.constraint, given).message}"
+                where = "the constraint rejects it."
+                if machine.constraint is not None:
+                    where += f" {explain_text(machine.constraint, given).message}"
             else:
                 where = f"it leads to {reached}."
             raise ExplorerError(
-                f"The text {show_text(given)} does not lead to state {state}, which is the "
-                f"character state {wanted}: {where}",
+                f"The text {show_text(given)} does not lead to state {state}, which stands for the "
+                f"byte state {wanted}: {where}",
                 remedy="Give the text that was written, or leave it out.",
                 evidence={"text": given, "state": state, "char_state": reached},
             )

@@ -26,15 +26,16 @@ from explorer.analysis.characters.display import (
     show_characters,
 )
 from explorer.analysis.characters.kinds import KINDS, kinds_of
-from explorer.analysis.verdict.asked import as_bytes
-from explorer.analysis.verdict.machine import Machine, machine_of
+from explorer.analysis.verdict.asked import as_bytes, checked_machine
+from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.verdict import STAGES, Stage
 from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Int32
+from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
-from explorer.tokens.failing import BEFORE, READ, fail_words, run
+from explorer.tokens.failing import BEFORE, READ, run
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.token_dfa import TokenDFA
 
 MOST_GROUPS: Final = 12
 """How many groups there are at most, "other" not counted."""
@@ -150,24 +151,28 @@ class Reasons:
 
 
 def explain_all(
-    dfa: TokenDFA,
+    machine: TokenMachine,
     state: int,
     probabilities: NDArray[np.floating] | None = None,
     *,
     text: str | bytes | None = None,
+    budget: Budget | None = None,
 ) -> Reasons:
     """Why each id is masked in a state.
 
     Args:
-        dfa: The token DFA.
+        machine: The token machine.
         state: A state or a sentinel.
         probabilities: float[width], the model's; it may be wider than the vocabulary, as padded
             logits are, and then so is the answer.
         text: What was read so far; it only matters in the middle of a character. Default: a
             shortest text.
+        budget: Limits for finding that text.
 
     Raises:
-        ExplorerError: There is no such state, or the probabilities do not fit.
+        ExplorerError: There is no such state, there is no constraint, or the probabilities do not
+            fit.
+        BudgetExceeded: A limit was reached.
 
     Example:
         >>> from explorer.automata.constraint import regex
@@ -181,16 +186,16 @@ def explain_all(
         1 id: would end a text that is not complete
         1 id: expects a digit 0-9, offered punctuation
     """
-    machine = machine_of(dfa)
+    background = background_of(checked_machine(machine))
     state = whole_number("state", state, None)
-    dfa.is_final(state)  # Raises where there is no such state.
-    size = len(dfa.vocabulary)
+    machine.is_final(state)  # Raises where there is no such state.
+    size = len(machine.vocabulary)
     weights = _weights(probabilities, size)
-    tail = _tail(dfa, machine, state, text)
+    tail = _tail(background, state, text, Meter(budget))
     if state == FREE:
         codes = _Codes(np.full(size, _STAGE["allowed"], np.int32), np.full(size, READ, np.int32))
     else:
-        codes = _judge_all(dfa, machine, state, tail[1])
+        codes = _judge_all(background, state, tail[1])
     if weights is not None and len(weights) > size:
         more = len(weights) - size
         codes = _Codes(
@@ -198,7 +203,7 @@ def explain_all(
             np.append(codes.offset, np.full(more, READ, np.int32)),
             codes.begun,
         )
-    return _grouped(codes, weights, _Names(machine, tail, state))
+    return _grouped(codes, weights, _Names(background, tail, state))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +216,7 @@ class _Codes:
     Args:
         code: int32[width].
         offset: int32[width], the failing offset.
-        begun: The character states at which failing characters begin, ascending.
+        begun: The byte states at which failing characters begin, ascending.
     """
 
     code: Int32
@@ -232,24 +237,24 @@ def _weights(probabilities: NDArray[np.floating] | None, size: int) -> NDArray[n
     return weights
 
 
-def _judge_all(dfa: TokenDFA, machine: Machine, state: int, tail: bytes) -> _Codes:
+def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
     """The reasons for the ids of the vocabulary, worked out word by word."""
-    vocabulary, trie = dfa.vocabulary, machine.trie
+    machine, trie = background.machine, background.trie
+    vocabulary = machine.vocabulary
     if state >= 0:
         owed = remaining_bytes(tail[0]) + 1 - len(tail) if tail else 0
-        here = int(dfa.char_state[state])
-        fails, reached, begin = fail_words(trie, machine.char_dfa, here, owed)
+        fails, reached, begin = background.fail_words(machine.byte_state(state), owed)
     else:
         # The text has ended: everything fails at once, and nothing is expected.
         fails = np.zeros(trie.num_words, np.int32)
         reached = begin = np.full(trie.num_words, NO_ARC, np.int32)
     read = np.flatnonzero(fails == READ)
     kinds = kinds_of(vocabulary)
-    if state >= 0 and not tail and dfa.is_final(state):
+    if state >= 0 and not tail and machine.is_final(state):
         # Only at their first character the text could end as well.
         begin = np.where((fails >= 0) & (fails <= kinds.first_end), np.int32(HERE), begin)
-    # The states at which characters begin are numbered; those that are none lie below zero.
-    met = np.zeros(machine.char_dfa.num_states - HERE, np.bool_)
+    # The states at which characters begin are numbered; below zero are those that are not states.
+    met = np.zeros(int(begin.max(initial=0)) + 1 - HERE, np.bool_)
     met[begin - HERE] = True
     met_states = np.flatnonzero(met)
     place = np.zeros(len(met), np.int32)
@@ -260,27 +265,30 @@ def _judge_all(dfa: TokenDFA, machine: Machine, state: int, tail: bytes) -> _Cod
     if state < 0:
         offered = np.zeros_like(offered)  # Whatever they offer, the reason is one.
     code[:-1] = len(STAGES) + place[begin - HERE] * len(KINDS) + offered
-    finishes = machine.kept[reached[read]]
+    finishes = background.finishing(reached[read])
     code[read] = np.where(finishes, _STAGE["allowed"], _STAGE["dead_end"])
     code[-1] = _STAGE["not_text"]
-    of_id = code[machine.word_of]
+    of_id = code[background.word_of]
     of_id[list(vocabulary.empty_ids)] = _STAGE["empty_token"]
-    of_id[list(vocabulary.eos_ids)] = _STAGE["allowed" if dfa.is_final(state) else "end_of_text"]
-    offset = np.append(fails, np.int32(READ))[machine.word_of]
+    of_id[list(vocabulary.eos_ids)] = _STAGE[
+        "allowed" if machine.is_final(state) else "end_of_text"
+    ]
+    offset = np.append(fails, np.int32(READ))[background.word_of]
     return _Codes(of_id, offset, tuple((met_states + HERE).tolist()))
 
 
 def _tail(
-    dfa: TokenDFA, machine: Machine, state: int, text: str | bytes | None
+    background: Background, state: int, text: str | bytes | None, meter: Meter
 ) -> tuple[int, bytes]:
     """The state at the first byte of a character that the text has begun, and that byte on."""
     if state < 0:
         return NO_ARC, b""
     if text is None:
-        text = machine.text_to(dfa, state)
+        text = background.paths.text_to(background.machine.byte_state(state), meter)
     data = as_bytes(text)
     begin = character_start(data, len(data))
-    return int(run(machine.char_dfa, machine.char_dfa.start, data[:begin])[-1]), data[begin:]
+    machine = background.byte_machine
+    return int(run(machine, machine.start, data[:begin])[-1]), data[begin:]
 
 
 _SENTINEL: Final = {
@@ -292,8 +300,8 @@ _SENTINEL: Final = {
 class _Names:
     """What was expected, in words, for the state at which a character begins."""
 
-    def __init__(self, machine: Machine, tail: tuple[int, bytes], state: int) -> None:
-        self._machine = machine
+    def __init__(self, background: Background, tail: tuple[int, bytes], state: int) -> None:
+        self._characters = background.characters
         self.sentinel = _SENTINEL.get(state, "")
         self._state, self._tail = tail
         self._known: dict[int, str] = {}
@@ -308,14 +316,14 @@ class _Names:
         if state == NO_ARC:
             return "only the end of text"
         if state == BEFORE:
-            chars = self._machine.characters.expected(self._state, self._tail)
+            chars = self._characters.expected(self._state, self._tail)
             begun = f"the rest of {show_bytes(self._tail)}: " if self._tail else ""
             return begun + show_characters(chars)
         if state == HERE:
-            chars = self._machine.characters.expected(self._state, self._tail)
+            chars = self._characters.expected(self._state, self._tail)
             words = f"{show_characters(chars)}, or the end of text"
             return words if chars.ranges else "only the end of text"
-        chars = self._machine.characters.expected(state)
+        chars = self._characters.expected(state)
         return show_characters(chars) if chars.ranges else "only the end of text"
 
 

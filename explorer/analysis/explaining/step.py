@@ -9,7 +9,7 @@ Everything here is a pure function: nothing is stepped, and logits come from the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,10 +26,12 @@ from explorer.analysis.explaining.explanation import (
 )
 from explorer.analysis.explaining.groups import Reasons, explain_all
 from explorer.analysis.places.spans import parts_of
+from explorer.analysis.verdict.background import unconstrained
 from explorer.analysis.verdict.verdict import judge_recorded
 from explorer.arguments import whole_number
+from explorer.budget import Budget
 from explorer.errors import ExplorerError
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,8 +44,8 @@ class SteppedSession(Protocol):
     """The part of `explorer.Session` that an explanation reads."""
 
     @property
-    def dfa(self) -> TokenDFA | None:
-        """The machine; ``None`` without a constraint."""
+    def machine(self) -> TokenMachine:
+        """The token machine."""
         ...
 
     @property
@@ -62,7 +64,11 @@ class SteppedSession(Protocol):
 
 
 def explain_step(
-    session: SteppedSession, token: int | str, position: int | None = None
+    session: SteppedSession,
+    token: int | str,
+    position: int | None = None,
+    *,
+    budget: Budget | None = None,
 ) -> Explanation:
     """Why a token may come next at a position of a session, or may not.
 
@@ -70,62 +76,65 @@ def explain_step(
         session: The session.
         token: An id, or a text that the tokenizer splits.
         position: How many tokens stand before it; default the cursor's.
+        budget: Limits for the searches of the explanation.
 
     Raises:
         ExplorerError: The session has no constraint, or no such position.
     """
-    dfa = _machine(session)
     trace = session.trace
     k = _position(trace, position)
     # Without a distribution the text has ended, or fills all that the model can read.
     unread = trace.positions[k].distribution is None
     logits = None if session.lm is None or unread else session.logits(k)
-    return explain_trace(dfa, trace, token, k, logits=logits)
+    return explain_trace(session.machine, trace, token, k, logits=logits, budget=budget)
 
 
 def explain_trace(
-    dfa: TokenDFA,
+    machine: TokenMachine,
     trace: Trace,
     token: int | str,
     position: int | None = None,
     *,
     logits: Tensor | None = None,
+    budget: Budget | None = None,
 ) -> Explanation:
     """As `explain_step`, for a trace and the machine it was made with.
 
     Args:
-        dfa: The constraint of the trace, compiled for its vocabulary.
+        machine: The constraint of the trace, compiled for its vocabulary.
         trace: The trace.
         token: An id, or a text that the tokenizer splits.
         position: How many tokens stand before it; default the last.
         logits: float[W], the model's at that position, for what the sampler removes; without
             them the trace's own candidates serve for `Explanation.nearest`.
+        budget: Limits for the searches of the explanation.
 
     Raises:
         ExplorerError: There is no such position, or the machine is for another vocabulary.
     """
-    if dfa.vocabulary.fingerprint != trace.tokens.fingerprint:
+    if machine.vocabulary.fingerprint != trace.tokens.fingerprint:
         raise ExplorerError(
             "The trace was made with another vocabulary: its ids mean other text.",
             remedy="Give the tokenizer of the model that the trace was made with.",
-            evidence={"trace": trace.tokens.fingerprint, "given": dfa.vocabulary.fingerprint},
+            evidence={"trace": trace.tokens.fingerprint, "given": machine.vocabulary.fingerprint},
         )
     k = _position(trace, position)
     here = trace.positions[k]
-    states = tuple(p.state for p in trace.positions[: k + 1])
+    # A machine that numbers its states as it meets them has other numbers in another process.
+    states = states_along(machine, trace.ids[:k])
     found = explain(
-        dfa, here.state, token, text=here.data,
-        probabilities=_probabilities(trace, k, len(dfa.vocabulary), logits),
-        history=History(states, trace.ids[:k]),
+        machine, states[-1], token, text=here.data,
+        probabilities=_probabilities(trace, k, len(machine.vocabulary), logits),
+        history=History(states, trace.ids[:k]), budget=budget,
     )  # fmt: skip
     # The first token of a text that the session refuses may come before the first masked one.
     for index in range(found.index + 1):
         one = _at(found, index, here.data, k)
-        over = _over_budget(dfa, trace, k + index, one)
+        over = _over_budget(trace, k + index, one)
         out = None
         if over is None and index == 0 and logits is not None:
             # What the model gives is known before the first token only.
-            out = _sampled_out(dfa, trace, k, one, logits)
+            out = _sampled_out(trace, k, one, logits)
         if over is not None or out is not None:
             return with_limits(one, out, over)
     return found
@@ -137,32 +146,35 @@ def _at(found: Explanation, index: int, text: bytes, k: int) -> Explanation:
     if index == found.index or history is None:
         return found
     before = found.asked[:index]
-    data = b"".join(found.dfa.vocabulary.tokens[token] or b"" for token in before)
+    data = b"".join(found.machine.vocabulary.tokens[token] or b"" for token in before)
     one = explain(
-        found.dfa, history.states[k + index], found.asked[index], text=text + data,
+        found.machine, history.states[k + index], found.asked[index], text=text + data,
         history=History(history.states[: k + index + 1], history.tokens[: k + index]),
+        budget=found.budget,
     )  # fmt: skip
     return replace(one, asked=found.asked, index=index, note=found.note)
 
 
-def reasons_at(session: SteppedSession, position: int | None = None) -> Reasons:
+def reasons_at(
+    session: SteppedSession, position: int | None = None, *, budget: Budget | None = None
+) -> Reasons:
     """Every id at a position of a session, with the model's probabilities where there is a model.
 
     Args:
         session: The session.
         position: How many tokens stand before; default the cursor's.
+        budget: Limits for what must be searched for.
 
     Raises:
         ExplorerError: The session has no constraint, or no such position.
     """
-    dfa = _machine(session)
     trace = session.trace
     k = _position(trace, position)
     here = trace.positions[k]
     probabilities = None
     if session.lm is not None and here.distribution is not None:
         probabilities = _softmax(session.logits(k))
-    return explain_all(dfa, here.state, probabilities, text=here.data)
+    return explain_all(session.machine, here.state, probabilities, text=here.data, budget=budget)
 
 
 def explain_recorded(trace: Trace, token: int, position: int | None = None) -> TextExplanation:
@@ -183,7 +195,7 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
     """
     constraint = trace.constraint
     if constraint is None:
-        raise _unconstrained()
+        raise unconstrained()
     k = _position(trace, position)
     here = trace.positions[k]
     inside = 0 <= token < trace.tokens.size
@@ -221,17 +233,24 @@ class _Recorded:
         return self.size
 
 
-def _machine(session: SteppedSession) -> TokenDFA:
-    if session.dfa is None:
-        raise _unconstrained()
-    return session.dfa
+def states_along(machine: TokenMachine, ids: Sequence[int]) -> tuple[int, ...]:
+    """The states of a machine before each of some ids, and after the last.
 
-
-def _unconstrained() -> ExplorerError:
-    return ExplorerError(
-        "There is no constraint here, so nothing is masked.",
-        remedy="Make the session with a constraint.",
-    )
+    Raises:
+        ExplorerError: The machine does not allow them.
+    """
+    states = [machine.start]
+    for token in ids:
+        following = machine.step(states[-1], token)
+        if following is None:
+            raise ExplorerError(
+                f"The machine does not allow the trace's token {token} at position "
+                f"{len(states) - 1}: the trace was made with another constraint.",
+                remedy="Compile the constraint of the trace.",
+                evidence={"token": token, "position": len(states) - 1},
+            )
+        states.append(following)
+    return tuple(states)
 
 
 def _position(trace: Trace, position: int | None) -> int:
@@ -265,21 +284,22 @@ def _probabilities(
     return known
 
 
-def _over_budget(dfa: TokenDFA, trace: Trace, k: int, found: Explanation) -> OverBudget | None:
+def _over_budget(trace: Trace, k: int, found: Explanation) -> OverBudget | None:
     """What the token needs to the end, where that is more than remains."""
     if trace.max_tokens is None or not trace.masking_budget or not found.allowed:
         return None
-    target = dfa.step(found.state, found.token)
+    target = found.machine.step(found.state, found.token)
     if found.state < 0 or target is None:
         return None
-    needs = 1 + (int(dfa.distance[target]) if target >= 0 else 0)
+    distance = found.machine.distance_to_end(target) if target >= 0 else 0
+    if distance is None:
+        return None
+    needs = 1 + distance
     remain = trace.max_tokens - k
     return OverBudget(needs, remain) if needs > remain else None
 
 
-def _sampled_out(
-    dfa: TokenDFA, trace: Trace, k: int, found: Explanation, logits: Tensor
-) -> SampledOut | None:
+def _sampled_out(trace: Trace, k: int, found: Explanation, logits: Tensor) -> SampledOut | None:
     """What the sampler's filters do to an allowed token."""
     if not found.allowed or not 0 <= found.token < logits.shape[-1]:
         return None

@@ -29,7 +29,6 @@ from functools import lru_cache
 from typing import Literal
 
 from explorer.analysis.places.positions import LIMITS, Place, PositionAutomaton, positions_of
-from explorer.analysis.verdict.machine import expected_bytes
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.tree.build import build
@@ -382,10 +381,10 @@ class _Asked:
         inner, there = at.entered(node)
         automaton = self.automaton(node, at)
         begun = question.text[: question.begin]
-        expected = expected_bytes(machine, _after(machine, begun))
+        expected = machine.expected(_after(machine, begun))
         found: list[Part] = []
         positions = automaton.positions(automaton.live(begun), expected)
-        if positions and machine.num_states and expected_bytes(machine, here):
+        if positions and machine.num_states and machine.expected(here):
             found.append(Part("expects", there.source, there.path, positions))
         if isinstance(inner, Whole):
             live = automaton.live(question.text)

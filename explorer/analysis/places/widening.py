@@ -23,7 +23,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
 from explorer.tokens.failing import run
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 
 LIMITS: Final = Budget(states=200_000, seconds=5.0)
 
@@ -51,11 +51,11 @@ class Widening:
         return self.pattern[: self.start] + self.replacement + self.pattern[self.end :]
 
 
-def widen(dfa: TokenDFA, verdict: Verdict, parts: Sequence[Part]) -> Widening | None:
+def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[Part]) -> Widening | None:
     """The smallest change that lets a token through, where exactly one place is live.
 
     Args:
-        dfa: The token DFA that masks it.
+        machine: The token machine that masks it.
         verdict: Why; only `constraint` can be widened.
         parts: What of the source decides.
 
@@ -65,8 +65,8 @@ def widen(dfa: TokenDFA, verdict: Verdict, parts: Sequence[Part]) -> Widening | 
     """
     if verdict.stage != "constraint" or len(parts) != 1 or parts[0].role != "expects":
         return None
-    part = parts[0]
-    if len(part.positions) != 1:
+    part, whole = parts[0], machine.constraint
+    if len(part.positions) != 1 or whole is None:
         return None
     place = part.positions[0]
     source = place.source
@@ -82,12 +82,13 @@ def widen(dfa: TokenDFA, verdict: Verdict, parts: Sequence[Part]) -> Widening | 
     for replacement in source.wider(place.start, place.end, rest):
         try:
             changed = type(source).read(text[: place.start] + replacement + text[place.end :])
-            constraint = Constraint(_put(dfa.constraint.source, (*part.path, *ways[0]), changed))
-            machine = constraint.build(Meter(LIMITS))
-            if machine.start == NO_ARC or run(machine, machine.start, written)[-1] == NO_ARC:
+            constraint = Constraint(_put(whole.source, (*part.path, *ways[0]), changed))
+            char_dfa = constraint.build(Meter(LIMITS))
+            start = char_dfa.start
+            if start == NO_ARC or run(char_dfa, start, written)[-1] == NO_ARC:
                 continue
-            compiled = compile(constraint, dfa.vocabulary, LIMITS)
-            here = int(run(machine, machine.start, verdict.prefix)[-1])
+            compiled = compile(constraint, machine.vocabulary, LIMITS)
+            here = int(run(char_dfa, start, verdict.prefix)[-1])
             state = {int(q): k for k, q in enumerate(compiled.char_state)}.get(here)
         except ExplorerError:
             continue  # The change cannot be read, or makes too large a machine: not this one.

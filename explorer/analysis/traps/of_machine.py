@@ -1,27 +1,36 @@
-"""The traps of a token DFA alone: loops of white space, loops at all, choices that begin with one
-token, text that can only be written byte by byte.
+"""The traps of a token machine alone: loops of white space, loops at all, choices that begin with
+one token, text that can only be written byte by byte.
 
-Cost: a pass over the table of the machine; for the byte-by-byte check one over the allowed tokens
-of at most `MOST_STATES` states.
+All states of a table are looked at. Of a machine that works its states out as they are visited,
+only those are; the last of its traps says so (``visited_only``).
+
+Cost: a pass over the table of the machine, or a walk of the trie per visited state; for the
+byte-by-byte check a pass over the allowed tokens of at most `MOST_STATES` states.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Final
-from weakref import WeakKeyDictionary
+from typing import Final, Protocol
 
 import numpy as np
 
 from explorer.analysis.characters.display import show_bytes, show_text, split_tail
 from explorer.analysis.traps.trap import Trap
-from explorer.analysis.verdict.machine import Machine, machine_of
+from explorer.analysis.verdict.asked import checked_machine
+from explorer.analysis.verdict.background import Background, background_of
+from explorer.analysis.verdict.paths import BYTES_PER_STATE
 from explorer.automata.choice import Choice
-from explorer.automata.machine import Bool
+from explorer.automata.machine import Bool, Dfa
 from explorer.automata.words import is_finite, words
+from explorer.budget import Budget, Meter
+from explorer.memo import memo
+from explorer.tokens.failing import READ
+from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import NUM_FIXED_CLASSES
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.vocabulary import Vocabulary
 
 MOST_STATES: Final = 400
 """How many states are looked at token by token."""
@@ -36,11 +45,19 @@ FEW_CHARACTERS: Final = 16
 """A place that expects more characters than these means a class, not a character."""
 
 
-def machine_traps(dfa: TokenDFA) -> tuple[Trap, ...]:
-    """The traps that a token DFA holds, whatever the model; worked out once.
+STAGE: Final = "The search for traps"
+
+
+def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tuple[Trap, ...]:
+    """The traps that a token machine holds, whatever the model.
 
     Args:
-        dfa: The machine.
+        machine: The machine. Those of a table are worked out once.
+        budget: Limits for looking through it.
+
+    Raises:
+        ExplorerError: There is no constraint.
+        BudgetExceeded: A limit was reached.
 
     Example:
         >>> from explorer.automata.constraint import regex
@@ -50,18 +67,140 @@ def machine_traps(dfa: TokenDFA) -> tuple[Trap, ...]:
         >>> [trap.kind for trap in machine_traps(compile(regex(r"\\s*x"), vocab))]
         ['whitespace_loop']
     """
-    known = _known.get(dfa)
-    if known is None:
-        machine = machine_of(dfa)
-        known = _known[dfa] = (
-            *_loops(dfa, machine),
-            *_shared_first_tokens(dfa),
-            *_byte_by_byte(dfa, machine),
-        )
-    return known
+    background = background_of(checked_machine(machine))
+    known = _known(machine)
+    table = table_of(machine)
+    if table is not None and known:
+        return known[0]
+    meter = Meter(budget)
+    arcs = _Visited(background) if table is None else _Table(table)
+    found = (
+        *_loops(background, arcs, meter),
+        *_shared_first_tokens(machine),
+        *_byte_by_byte(background, arcs, meter),
+    )
+    if table is None:
+        return (*found, _visited_only(len(arcs.states)))
+    known.append(found)
+    return found
 
 
-_known: WeakKeyDictionary[TokenDFA, tuple[Trap, ...]] = WeakKeyDictionary()
+@memo
+def _known(machine: TokenMachine) -> list[tuple[Trap, ...]]:
+    """Where the traps of a table are kept once they have been found."""
+    return []
+
+
+class _Arcs(Protocol):
+    """What the search for loops asks of the states it may look at."""
+
+    @property
+    def states(self) -> Sequence[int]:
+        """The states, ascending from 0."""
+        ...
+
+    def targets(self, state: int) -> list[int]:
+        """The states that one token of text reaches, ascending."""
+        ...
+
+    def some_stay(self, members: Sequence[int], some: Bool) -> bool:
+        """Whether one of some ids leads from a member to a member.
+
+        Args:
+            members: States.
+            some: bool[ids].
+        """
+        ...
+
+
+class _Table:
+    """All states of a table.
+
+    Args:
+        table: The table.
+    """
+
+    def __init__(self, table: TokenTable) -> None:
+        self._table = table
+        self.states: Sequence[int] = range(table.num_states)
+        self._stays: tuple[Sequence[int], Bool] | None = None
+
+    def targets(self, state: int) -> list[int]:
+        row = self._table.table[state][NUM_FIXED_CLASSES:]
+        return np.unique(row[row >= 0]).tolist()
+
+    def some_stay(self, members: Sequence[int], some: Bool) -> bool:
+        if self._stays is None or self._stays[0] is not members:
+            inside = np.zeros(self._table.num_states, np.bool_)
+            inside[members] = True
+            rows = self._table.table[members]
+            stays: Bool = np.asarray((inside[np.maximum(rows, 0)] & (rows >= 0)).any(axis=0))
+            stays[:NUM_FIXED_CLASSES] = False
+            self._stays = members, stays
+        holds = np.zeros(self._table.table.shape[1], np.bool_)
+        holds[self._table.token_class[some]] = True
+        return bool((self._stays[1] & holds).any())
+
+
+class _Visited:
+    """The states that a machine without a table has met so far.
+
+    Args:
+        background: The machine's.
+    """
+
+    def __init__(self, background: Background) -> None:
+        self._background = background
+        machine = background.machine
+        self.states: Sequence[int] = range(machine.num_states)
+        self._number = {machine.byte_state(state): state for state in self.states}
+
+    def targets(self, state: int) -> list[int]:
+        byte_state = self._background.machine.byte_state(state)
+        reached = (target for target, _, _ in self._background.paths.moves(byte_state))
+        return sorted(self._number[target] for target in reached if target in self._number)
+
+    def some_stay(self, members: Sequence[int], some: Bool) -> bool:
+        inside = {self._background.machine.byte_state(state) for state in members}
+        words = np.zeros(self._background.trie.num_words + 1, np.bool_)
+        words[self._background.word_of[some]] = True  # Ids that write no word share the last.
+        for byte_state in inside:
+            fails, reached, _ = self._background.fail_words(byte_state, 0)
+            read = np.flatnonzero((fails == READ) & words[:-1])
+            if inside.intersection(np.unique(reached[read]).tolist()):
+                return True
+        return False
+
+
+def _visited_only(count: int) -> Trap:
+    return Trap(
+        "visited_only",
+        f"Only the {count:,} states that were visited so far were looked at: this machine works "
+        "its states out as they are visited.",
+        "Ask again after more steps, or compile with lazy=False to look at all of them.",
+        evidence={"states": count},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sorts:
+    """Which ids are white space only, and which write a whole character that is not.
+
+    Args:
+        blank: bool[ids].
+        telling: bool[ids].
+    """
+
+    blank: Bool
+    telling: Bool
+
+
+@memo
+def _sorts(vocabulary: Vocabulary) -> _Sorts:
+    tokens = vocabulary.tokens
+    blank = [data is not None and not data.strip() for data in tokens]
+    telling = [data is not None and bool(data.decode(errors="ignore").strip()) for data in tokens]
+    return _Sorts(np.array(blank, np.bool_), np.array(telling, np.bool_))
 
 
 def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -106,42 +245,36 @@ def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
     return sorted(found)
 
 
-def _loops(dfa: TokenDFA, machine: Machine) -> Iterator[Trap]:
+def _loops(background: Background, arcs: _Arcs, meter: Meter) -> Iterator[Trap]:
     """Every loop is a trap of its own: one of white space only, or one of text."""
-    tokens = dfa.vocabulary.tokens
-    blank: Bool = np.array([data is not None and not data.strip() for data in tokens], np.bool_)
-    # A class may hold white space, parts of a character of white space, and other text.
-    has_blank = np.zeros(dfa.num_classes, np.bool_)
-    has_blank[dfa.token_class[blank]] = True
-    has_text = np.zeros(dfa.num_classes, np.bool_)
-    text_ids = [k for k, data in enumerate(tokens) if data is not None and _says_something(data)]
-    has_text[dfa.token_class[text_ids]] = True
-    columns = np.arange(NUM_FIXED_CLASSES, dfa.num_classes)
-    edges = [np.unique(row[row >= 0]).tolist() for row in dfa.table[:, columns]]
+    sorts = _sorts(background.machine.vocabulary)
+    edges: list[list[int]] = []
+    held = 0
+    for state in arcs.states:
+        targets = arcs.targets(state)
+        held += BYTES_PER_STATE + 8 * len(targets)
+        meter.check(STAGE, states=state, bytes=held)
+        edges.append(targets)
     for members in _components(edges):
-        inside = np.zeros(dfa.num_states, np.bool_)
-        inside[members] = True
-        rows = dfa.table[members]
-        stays: Bool = np.asarray((inside[np.maximum(rows, 0)] & (rows >= 0)).any(axis=0))
-        stays[:NUM_FIXED_CLASSES] = False
-        if (stays & has_blank).any() and not (stays & has_text).any():
-            yield _whitespace_loop(dfa, machine, members, blank)
+        meter.check_time(STAGE)
+        # A class may hold white space, parts of a character of white space, and other text.
+        only_blank = arcs.some_stay(members, sorts.blank) and not arcs.some_stay(
+            members, sorts.telling
+        )
+        if only_blank:
+            yield _whitespace_loop(background, members, sorts.blank, meter)
         else:
-            yield _endless(dfa, machine, members)
+            yield _endless(background, members, meter)
 
 
-def _says_something(data: bytes) -> bool:
-    """Whether a token writes a whole character that is no white space."""
-    return bool(data.decode(errors="ignore").strip())
-
-
-def _whitespace_loop(dfa: TokenDFA, machine: Machine, members: list[int], blank: Bool) -> Trap:
+def _whitespace_loop(background: Background, members: list[int], blank: Bool, meter: Meter) -> Trap:
     # The tightest state of the loop; worst is one that allows nothing else.
-    shares = {q: _share_of(dfa.allowed(q), blank) for q in members[:MOST_STATES]}
+    machine = background.machine
+    shares = {q: _share_of(machine.allowed(q), blank) for q in members[:MOST_STATES]}
     state = max(shares, key=lambda q: (shares[q], -q))
-    text = machine.text_to(dfa, state)
+    text = background.paths.text_to(machine.byte_state(state), meter)
     only = shares[state] == 1.0
-    ids = np.flatnonzero(dfa.allowed(state) & blank)
+    ids = np.flatnonzero(machine.allowed(state) & blank)
     return Trap(
         "whitespace_loop",
         f"After {show_text(text)} white space may be written for ever"
@@ -160,10 +293,11 @@ def _share_of(mask: Bool, some: Bool) -> float:
     return int((mask & some).sum()) / count if count else 0.0
 
 
-def _endless(dfa: TokenDFA, machine: Machine, members: list[int]) -> Trap:
+def _endless(background: Background, members: list[int], meter: Meter) -> Trap:
+    machine = background.machine
     state = members[0]
-    may_end = bool(dfa.accepting[members].any())
-    text = machine.text_to(dfa, state)
+    may_end = any(machine.is_final(member) for member in members)
+    text = background.paths.text_to(machine.byte_state(state), meter)
     return Trap(
         "endless",
         f"After {show_text(text)} the text can go on for ever"
@@ -174,15 +308,16 @@ def _endless(dfa: TokenDFA, machine: Machine, members: list[int]) -> Trap:
     )
 
 
-def _shared_first_tokens(dfa: TokenDFA) -> Iterator[Trap]:
+def _shared_first_tokens(machine: TokenMachine) -> Iterator[Trap]:
     """Texts of which several, as the tokenizer writes them, begin with one token."""
-    source = dfa.constraint.source
+    constraint, byte_machine = machine.constraint, machine.byte_machine
+    source = None if constraint is None else constraint.source
     noun = "choices" if isinstance(source, Choice) else "texts"
     if isinstance(source, Choice) and len(source.texts) <= MOST_CHOICES:
         found = source.texts
-    elif is_finite(dfa.constraint.dfa):
+    elif isinstance(byte_machine, Dfa) and is_finite(byte_machine):
         # However it is written, a language of few words is a choice.
-        first = list(islice(words(dfa.constraint.dfa), MOST_WORDS + 1))
+        first = list(islice(words(byte_machine), MOST_WORDS + 1))
         if len(first) > MOST_WORDS:
             return
         found = tuple(word.decode() for word in first)
@@ -190,13 +325,13 @@ def _shared_first_tokens(dfa: TokenDFA) -> Iterator[Trap]:
         return
     by_token: dict[int, list[str]] = {}
     for text in found:
-        ids = dfa.vocabulary.encode(text) if text else None
-        if ids and dfa.step(dfa.start, ids[0]) is not None:
+        ids = machine.vocabulary.encode(text) if text else None
+        if ids and machine.step(machine.start, ids[0]) is not None:
             by_token.setdefault(ids[0], []).append(text)
     for token, texts in by_token.items():
-        # One that only goes on where another ends is no other alternative.
+        # A text that merely continues another one is not a separate alternative.
         if not all(b.startswith(a) for a, b in pairwise(sorted(texts))):
-            data = dfa.vocabulary.tokens[token] or b""
+            data = machine.vocabulary.tokens[token] or b""
             yield Trap(
                 "shared_first_token",
                 f"{len(texts)} {noun} begin with the token {show_text(data)}: "
@@ -204,30 +339,33 @@ def _shared_first_tokens(dfa: TokenDFA) -> Iterator[Trap]:
                 f"first token to the others, and one token at a time cannot take it back.",
                 f"Compare whole {noun} by their total probability, or name them so that they "
                 "differ from the first token on.",
-                dfa.start,
+                machine.start,
                 evidence={"token": token, "texts": tuple(texts)},
             )
 
 
-def _byte_by_byte(dfa: TokenDFA, machine: Machine) -> Iterator[Trap]:
+def _byte_by_byte(background: Background, arcs: _Arcs, meter: Meter) -> Iterator[Trap]:
     """Characters that no single token writes where they are expected; each is named once.
 
     Wide classes always hold such characters; only places that expect few are looked at.
     """
+    machine = background.machine
     reported: set[int] = set()
-    for state in range(min(dfa.num_states, MOST_STATES)):
-        text = machine.text_to(dfa, state)
+    for state in arcs.states[:MOST_STATES]:
+        byte_state = machine.byte_state(state)
+        text = background.paths.text_to(byte_state, meter)
         if split_tail(text)[1]:
             continue
-        chars = machine.characters.expected(int(dfa.char_state[state]))
+        chars = background.characters.expected(byte_state)
         if chars.size() > FEW_CHARACTERS:
             continue
-        mask = dfa.allowed(state)
+        mask = machine.allowed(state)
+        starting_with = background.sorted_tokens.starting_with
         for code in (c for low, high in chars.ranges for c in range(low, high + 1)):
             data = chr(code).encode()
-            if code in reported or len(data) == 1 or mask[machine.words.starting_with(data)].any():
+            if code in reported or len(data) == 1 or mask[starting_with(data)].any():
                 continue
-            begins = machine.words.starting_with(data[:1])
+            begins = starting_with(data[:1])
             halves = begins[mask[begins]]
             if len(halves):  # Otherwise it cannot be written at all, which is no trap.
                 reported.add(code)

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import show_text
 from explorer.analysis.traps.trap import Trap
-from explorer.automata.machine import Bool, Dfa
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded
+from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -42,20 +44,23 @@ UNLIKELY_END: Final = 0.01
 ENDS_SEEN: Final = 4
 """In how many complete texts at least."""
 
+LOOK: Final = Budget(states=100_000, seconds=1.0)
+"""How far a way around a state is looked for."""
 
-def session_traps(dfa: TokenDFA, trace: Trace) -> tuple[Trap, ...]:
+
+def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
     """The traps that a run fell into, or stands before.
 
     Args:
-        dfa: The machine of the run.
+        machine: The token machine of the run.
         trace: The run. Without a model's probabilities only the prompt can be looked at.
     """
     prompt = trace.prompt if isinstance(trace.prompt, str) else None
     return (
-        *prompt_traps(dfa.vocabulary, prompt, dfa.allowed(dfa.start)),
+        *prompt_traps(machine.vocabulary, prompt, machine.allowed(machine.start)),
         *_tiny_mass(trace),
-        *_greedy_traps(dfa, trace),
-        *_unlikely_ends(dfa, trace),
+        *_greedy_traps(machine, trace),
+        *_unlikely_ends(machine, trace),
     )
 
 
@@ -140,7 +145,7 @@ def _tiny_mass(trace: Trace) -> Iterator[Trap]:
         run = []
 
 
-def _greedy_traps(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
+def _greedy_traps(machine: TokenMachine, trace: Trace) -> Iterator[Trap]:
     """A token that the model liked, and right after it nothing of what it liked it for.
 
     Only where something was lost: if every text goes on through the state that the token led to,
@@ -153,12 +158,13 @@ def _greedy_traps(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
         if not liked or found is None or found.z >= LET_DOWN:
             continue
         # A complete text is no trap, and what the token budget takes away is not the constraint's.
-        if after.state < 0 or dfa.accepting[after.state] or after.over_budget:
+        if after.state < 0 or machine.is_final(after.state) or after.over_budget:
             continue
-        tokens = dfa.vocabulary.tokens
+        tokens = machine.vocabulary.tokens
         wished = tokens[found.first_choice] if found.first_choice < len(tokens) else None
-        here, there = (int(dfa.char_state[q]) for q in (step.before.state, after.state))
-        if wished is None or not _avoidable(dfa.constraint.dfa, here, there):
+        here, there = (machine.byte_state(q) for q in (step.before.state, after.state))
+        byte_machine = machine.byte_machine
+        if wished is None or byte_machine is None or not _avoidable(byte_machine, here, there):
             continue
         yield Trap(
             "greedy_trap",
@@ -176,37 +182,46 @@ def _greedy_traps(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
         )  # fmt: skip
 
 
-def _avoidable(dfa: Dfa, begin: int, state: int) -> bool:
-    """Whether a text can be finished from one character state without passing another."""
+def _avoidable(machine: ByteMachine, begin: int, state: int) -> bool:
+    """Whether a text can be finished from one byte state without passing another."""
     if begin == state:
         return False
-    seen = np.zeros(dfa.num_states, np.bool_)
-    seen[[begin, state]] = True
+    seen = {begin, state}
     waiting = [begin]
+    meter = Meter(LOOK)
     while waiting:
         here = waiting.pop()
-        if dfa.accepting[here]:
+        if machine.is_accepting(here):
             return True
-        targets = np.unique(dfa.table[here])
-        targets = targets[targets >= 0]
-        fresh = targets[~seen[targets]]
-        seen[fresh] = True
-        waiting += fresh.tolist()
+        try:
+            meter.check("The search for a way around", states=len(seen))
+        except BudgetExceeded:
+            return False  # Nothing is claimed that was not found.
+        targets = _targets(machine, here) - seen
+        seen |= targets
+        waiting += sorted(targets)
     return False
 
 
-def _unlikely_ends(dfa: TokenDFA, trace: Trace) -> Iterator[Trap]:
+def _targets(machine: ByteMachine, state: int) -> set[int]:
+    """The states after one more byte."""
+    if isinstance(machine, Dfa):
+        return set(np.unique(machine.table[state]).tolist()) - {NO_ARC}
+    return {machine.step(state, byte) for byte in machine.expected(state)}
+
+
+def _unlikely_ends(machine: TokenMachine, trace: Trace) -> Iterator[Trap]:
     """Complete texts, several of them, in which EOS never has a chance."""
     seen: list[tuple[int, float]] = []
     for position in trace.positions:
         found = position.distribution
-        if found is None or position.state < 0 or not dfa.accepting[position.state]:
+        if found is None or position.state < 0 or not machine.is_final(position.state):
             continue
         if position.over_budget:
             continue  # The end is near because the tokens run out.
-        if position.num_allowed <= len(dfa.vocabulary.eos_ids):
+        if position.num_allowed <= len(machine.vocabulary.eos_ids):
             return  # Here the end is forced.
-        known = [found.candidate(token) for token in dfa.vocabulary.eos_ids]
+        known = [found.candidate(token) for token in machine.vocabulary.eos_ids]
         # What is not among the candidates is less likely than all of them.
         best = max((math.exp(c.constrained) for c in known if c is not None), default=0.0)
         if best >= UNLIKELY_END:

@@ -11,6 +11,7 @@ Kind = Literal[
     "endless",
     "shared_first_token",
     "byte_by_byte",
+    "visited_only",
     "tiny_mass",
     "greedy_trap",
     "prompt_boundary",

@@ -8,10 +8,22 @@ they write just this text.
 from __future__ import annotations
 
 from explorer.analysis.characters.display import show_text
-from explorer.analysis.verdict.machine import machine_of
+from explorer.analysis.verdict.background import background_of
 from explorer.arguments import whole_number, wrong
 from explorer.errors import ExplorerError
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
+
+
+def checked_machine(machine: object) -> TokenMachine:
+    """A token machine, as it was given.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    if not isinstance(machine, TokenMachine):
+        remedy = "Make it with explorer.compile(constraint, vocabulary)."
+        raise wrong("machine", machine, "a token machine", remedy=remedy)
+    return machine
 
 
 def token_or_text(token: object) -> int | str:
@@ -44,7 +56,7 @@ def as_bytes(text: object) -> bytes:
     raise wrong("text", text, "a text", remedy="Give a str, or bytes.")
 
 
-def ids_of_text(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
+def ids_of_text(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], str]:
     """The ids that a text is asked about with, and a note on how it became them.
 
     The tokenizer's own, where it writes just this text. Where it adds to it (a leading space, say),
@@ -53,8 +65,8 @@ def ids_of_text(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
     Raises:
         ExplorerError: The text is empty, or no tokens write it.
     """
-    ids, note = _ids_and_note(dfa, text)
-    named = [token for token, name in dfa.vocabulary.special.items() if name == text]
+    ids, note = _ids_and_note(machine, text)
+    named = [token for token, name in machine.vocabulary.special.items() if name == text]
     if named and named[0] not in ids:
         # The text of a special token's name is plain text to a constraint.
         hint = f"Id {named[0]} is a special token of this name: ask with --token-id {named[0]}."
@@ -62,10 +74,10 @@ def ids_of_text(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
     return ids, note
 
 
-def _ids_and_note(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
-    vocabulary = dfa.vocabulary
+def _ids_and_note(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], str]:
+    vocabulary = machine.vocabulary
     if not text:
-        raise ExplorerError("An empty text is no token.", remedy="Give at least one character.")
+        raise ExplorerError("An empty text is not a token.", remedy="Give at least one character.")
     data = as_bytes(text)
     ids = vocabulary.encode(text)
     written = None
@@ -80,7 +92,7 @@ def _ids_and_note(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
     )
     if same := vocabulary.ids_of(data):
         return same[:1], "" if ids is None else f"{why}, so the id with just these bytes is meant."
-    fewest = _fewest(dfa, data)
+    fewest = _fewest(machine, data)
     if fewest is None:
         raise ExplorerError(
             f"No tokens of this vocabulary write {text!r}.",
@@ -90,9 +102,9 @@ def _ids_and_note(dfa: TokenDFA, text: str) -> tuple[tuple[int, ...], str]:
     return fewest, f"{why}, so the fewest tokens that write just this text are meant."
 
 
-def _fewest(dfa: TokenDFA, data: bytes) -> tuple[int, ...] | None:
+def _fewest(machine: TokenMachine, data: bytes) -> tuple[int, ...] | None:
     """The fewest tokens that write some bytes; longer ones first where there is a choice."""
-    longest = machine_of(dfa).trie.max_depth
+    longest = background_of(machine).trie.max_depth
     best: list[tuple[int, tuple[int, ...]] | None] = [None] * (len(data) + 1)
     best[len(data)] = (0, ())
     for begin in range(len(data) - 1, -1, -1):
@@ -101,7 +113,7 @@ def _fewest(dfa: TokenDFA, data: bytes) -> tuple[int, ...] | None:
             known = best[begin]
             if rest is None or (known is not None and known[0] <= rest[0] + 1):
                 continue
-            if ids := dfa.vocabulary.ids_of(data[begin:end]):
+            if ids := machine.vocabulary.ids_of(data[begin:end]):
                 best[begin] = (rest[0] + 1, (ids[0], *rest[1]))
     found = best[0]
     return None if found is None else found[1]

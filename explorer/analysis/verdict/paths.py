@@ -1,28 +1,42 @@
-"""Ways through a token DFA: to a state, to where a token is allowed, to the end of the text.
+"""Ways through a token machine: to a state, to where a token is allowed, to the end of the text.
 
-All are Dijkstra's algorithm over the token table, where a step costs either bytes alone, or a token
-first and then its bytes. Of a token class only its shortest token matters, so a row of the table is
-looked at once, class by class.
+All are Dijkstra's algorithm over the byte states that the token states stand for. A step is one
+token and costs either its bytes alone, or one token first and then its bytes. Of the tokens that
+lead from one state to another only the shortest matters, of those the lowest id; of equally near
+states the one with the lower number comes first. So the answer does not depend on the kind of
+machine. A table gives the steps of a state as one row, class by class; for any other machine the
+trie is walked from the state.
 
-Cost: one row of the table per state that is nearer than the goal; once per vocabulary 20 ms at
-131,072 tokens.
+A way is kept as a pointer to the step before it. A text per state would take the square of their
+number: 5 GB for ``[a-z]{0,100000}``.
+
+Cost: per state that is nearer than the goal one row of the table (20 µs), or one walk of the trie
+(up to 1 ms); about 300 bytes. Every search has a `Meter`.
 """
 
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
-from collections.abc import Iterator
-from typing import Final, TypeAlias
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from threading import RLock
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import Bool, Int32
-from explorer.tokens.states import NUM_FIXED_CLASSES
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.automata.machine import NO_ARC, Dfa, Int32
+from explorer.budget import Meter
+from explorer.jit import jit
+from explorer.memo import memo
+from explorer.tokens.finishing import words_from
+from explorer.tokens.machine import TokenTable, table_of
+from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
+from explorer.tokens.trie import UInt8
 from explorer.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from explorer.analysis.verdict.background import Background
 
 TOKENS_FIRST: Final = 1 << 32
 """The cost of a token beside that of a byte, where fewest tokens count before fewest bytes."""
@@ -30,177 +44,276 @@ TOKENS_FIRST: Final = 1 << 32
 BYTES_ONLY: Final = 0
 """The cost of a token where only bytes count."""
 
+STAGE: Final = "The search for a way through the machine"
+
+BYTES_PER_STATE: Final = 300
+"""About what a search holds for each state that it has met."""
 
 _Ints: TypeAlias = NDArray[np.int64]
 _Floats: TypeAlias = NDArray[np.float64]
-_measures: WeakKeyDictionary[Vocabulary, tuple[_Ints, _Floats, _Ints]] = WeakKeyDictionary()
 
 
-def _measured(vocabulary: Vocabulary) -> tuple[_Ints, _Floats, _Ints]:
-    """Of each token its length and how plain it is; and the ids, the longest first. Kept."""
-    known = _measures.get(vocabulary)
-    if known is None:
-        lengths = np.array([len(data or b"") for data in vocabulary.tokens], np.int64)
-        first = np.array([(data or b"\0")[0] for data in vocabulary.tokens], np.int64)
-        # Of equally short tokens a person would rather be shown one of printable characters.
-        plainness = -lengths - 0.5 * ((first < 0x20) | (first >= 0x7F))
-        by_length = np.argsort(lengths, kind="stable")[::-1]
-        known = _measures[vocabulary] = (lengths, plainness, by_length)
-        for array in known:  # Every machine over the vocabulary reads the same ones.
-            array.flags.writeable = False
-    return known
+@memo
+def measured(vocabulary: Vocabulary) -> tuple[_Ints, _Floats, _Ints]:
+    """Of each token its length and how plain it is; and the ids, the longest first."""
+    lengths = np.array([len(data or b"") for data in vocabulary.tokens], np.int64)
+    first = np.array([(data or b"\0")[0] for data in vocabulary.tokens], np.int64)
+    # Of equally short tokens a person would rather be shown one of printable characters.
+    plainness = -lengths - 0.5 * ((first < 0x20) | (first >= 0x7F))
+    by_length = np.argsort(lengths, kind="stable")[::-1]
+    for array in (lengths, plainness, by_length):  # Every machine over it reads the same ones.
+        array.flags.writeable = False
+    return lengths, plainness, by_length
+
+
+@jit
+def _shortest_moves(
+    byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, table: Int32,
+    state: int, max_depth: int, first_id: Int32,
+) -> Int32:  # fmt: skip
+    """The states that one token reaches, with the shortest token to each and its length.
+
+    Returns:
+        int32[n, 3]: state, id, length; by state.
+    """
+    stack = np.zeros(max_depth + 1, np.int32)
+    stack[0] = state
+    token = np.full(table.shape[0], -1, np.int32)
+    length = np.zeros(table.shape[0], np.int32)
+    count = 0
+    node = 0
+    while node < byte.shape[0]:
+        d = depth[node]
+        target = table[stack[d - 1], symbol_class[byte[node]]]
+        if target < 0:
+            node = skip[node]
+            continue
+        stack[d] = target
+        if word[node] >= 0:
+            new = first_id[word[node]]
+            if token[target] < 0:
+                count += 1
+            old, size = token[target], length[target]
+            if old < 0 or d < size or (d == size and new < old):
+                token[target] = new
+                length[target] = d
+        node += 1
+    moves = np.empty((count, 3), np.int32)
+    count = 0
+    for target in range(table.shape[0]):
+        if token[target] >= 0:
+            moves[count, 0] = target
+            moves[count, 1] = token[target]
+            moves[count, 2] = length[target]
+            count += 1
+    return moves
+
+
+class _Search:
+    """Dijkstra's algorithm from one byte state, which can be taken up again.
+
+    Args:
+        moves: The steps from a byte state: targets, tokens, lengths.
+        begin: The byte state to begin at.
+        token_cost: `TOKENS_FIRST` or `BYTES_ONLY`.
+    """
+
+    def __init__(
+        self, moves: Callable[[int], Iterator[tuple[int, int, int]]], begin: int, token_cost: int
+    ) -> None:
+        self._moves = moves
+        self._token_cost = token_cost
+        self._came_from: dict[int, tuple[int, int] | None] = {begin: None}
+        self._best = {begin: 0}
+        self._queue = [(0, begin)]
+        self.settled: set[int] = set()
+
+    def settle(self, meter: Meter) -> int | None:
+        """The next state in order of its cost; ``None`` where all have been settled.
+
+        Raises:
+            BudgetExceeded: Too many states were met, or the time is up.
+        """
+        while self._queue:
+            cost, state = self._queue[0]
+            if state in self.settled:
+                heapq.heappop(self._queue)
+                continue
+            met = len(self._best)
+            meter.check(STAGE, states=met, bytes=BYTES_PER_STATE * met)
+            steps = list(self._moves(state))
+            heapq.heappop(self._queue)  # Not before: whoever runs out of time may come again.
+            for target, token, length in steps:
+                total = cost + self._token_cost + length
+                if total < self._best.get(target, total + 1):
+                    self._best[target] = total
+                    self._came_from[target] = (state, token)
+                    heapq.heappush(self._queue, (total, target))
+            self.settled.add(state)
+            return state
+        return None
+
+    def way_to(self, state: int) -> tuple[int, ...]:
+        """The tokens that lead to a state that was met."""
+        tokens: list[int] = []
+        while (step := self._came_from[state]) is not None:
+            state, token = step
+            tokens.append(token)
+        return tuple(reversed(tokens))
 
 
 class Paths:
-    """The shortest token of each class, and searches with them.
+    """The shortest steps between the states of a machine, and searches with them.
 
     Args:
-        dfa: The machine; nothing here keeps it.
+        background: The machine's.
     """
 
-    def __init__(self, dfa: TokenDFA) -> None:
-        self.lengths, self.plainness, by_length = _measured(dfa.vocabulary)
-        lengths = self.lengths
-        # Written in the order from long to short, the shortest of a class stays.
-        ids = np.full(dfa.num_classes, -1, np.int64)
-        ids[dfa.token_class[by_length]] = by_length
-        classes = np.flatnonzero(ids >= 0)
-        self._ids = ids
-        columns = classes[classes >= NUM_FIXED_CLASSES]
-        # Sorted by length: the first column that leads somewhere is a shortest token there.
-        self._columns = columns[np.argsort(lengths[ids[columns]], kind="stable")]
-        self._tokens = ids[self._columns]
+    def __init__(self, background: Background) -> None:
+        self._background = background
+        machine = background.machine
+        self._tokens = machine.vocabulary.tokens
+        self._eos_ids = frozenset(machine.vocabulary.eos_ids)
+        self.lengths, self.plainness, _ = measured(machine.vocabulary)
+        self._is_table = table_of(machine) is not None
+        self._lock = RLock()
+        self._from_start: _Search | None = None
 
-    def settle(
-        self, dfa: TokenDFA, begin: int, token_cost: int
-    ) -> Iterator[tuple[int, tuple[int, int] | None]]:
-        """The states in order of their cost from one, each with the step that led there.
+    def text_to(self, state: int, meter: Meter | None = None) -> bytes:
+        """A shortest text, in bytes, that tokens write from the start to a byte state.
+
+        The search goes only as far as it must, and the next one goes on from there.
 
         Args:
-            dfa: The machine.
-            begin: Where to begin; a state, 0 or more.
-            token_cost: `TOKENS_FIRST` or `BYTES_ONLY`.
+            state: The byte state of a token state.
+            meter: Limits; default those of `Budget()`.
 
-        Yields:
-            The state, and ``(state before, token)``; ``None`` for the first.
+        Raises:
+            BudgetExceeded: The state is further away than the limits allow.
         """
-        came_from: dict[int, tuple[int, int]] = {}
-        best = {begin: 0}
-        queue = [(0, begin)]
-        settled: set[int] = set()
-        while queue:
-            cost, state = heapq.heappop(queue)
-            if state in settled:
-                continue
-            settled.add(state)
-            yield state, came_from.get(state)
-            targets = dfa.table[state][self._columns]
-            live = np.flatnonzero(targets >= 0)
-            found, first = np.unique(targets[live], return_index=True)
-            for target, k in zip(found.tolist(), live[first].tolist(), strict=True):
-                token = int(self._tokens[k])
-                total = cost + token_cost + int(self.lengths[token])
-                if total < best.get(target, total + 1):
-                    best[target] = total
-                    came_from[target] = (state, token)
-                    heapq.heappush(queue, (total, target))
+        meter = meter or Meter()
+        with self._lock:
+            if self._from_start is None:
+                machine = self._background.machine
+                start = machine.byte_state(machine.start)
+                self._from_start = _Search(self.moves, start, BYTES_ONLY)
+            search = self._from_start
+            while state not in search.settled and search.settle(meter) is not None:
+                pass
+            return b"".join(self._tokens[token] or b"" for token in search.way_to(state))
 
-    def texts(self, dfa: TokenDFA) -> dict[int, bytes]:
-        """For every state a shortest text, in bytes, that tokens write from the start to it."""
-        texts: dict[int, bytes] = {}
-        for state, step in self.settle(dfa, dfa.start, BYTES_ONLY):
-            data = b"" if step is None else dfa.vocabulary.tokens[step[1]] or b""
-            texts[state] = data if step is None else texts[step[0]] + data
-        return texts
-
-    def nearest_goal(
-        self, dfa: TokenDFA, begin: int, goal: Bool
-    ) -> tuple[tuple[int, ...], int] | None:
-        """The fewest tokens to some state, of those the fewest bytes.
-
-        Args:
-            dfa: The machine.
-            begin: Where to begin.
-            goal: bool[states], where to stop.
-
-        Returns:
-            The tokens and the state; ``None`` if no such state can be reached.
-        """
-        steps: dict[int, tuple[int, int] | None] = {}
-        for state, step in self.settle(dfa, begin, TOKENS_FIRST):
-            steps[state] = step
-            if goal[state]:
-                tokens: list[int] = []
-                here = state
-                while (before := steps[here]) is not None:
-                    here, token = before
-                    tokens.append(token)
-                return tuple(reversed(tokens)), state
-        return None
-
-    def after(self, dfa: TokenDFA, state: int, token: int) -> tuple[int, ...] | None:
+    def after(self, state: int, token: int, meter: Meter | None = None) -> tuple[int, ...] | None:
         """The shortest tokens after which a token is allowed.
 
-        Returns:
-            Ids; none if it is allowed at once, ``None`` if it never is from here.
-        """
-        goal = dfa.table[:, int(dfa.token_class[token])] != -1
-        found = self.nearest_goal(dfa, state, goal)
-        return None if found is None else found[0]
+        Args:
+            state: A byte state.
+            token: An id of the vocabulary.
+            meter: Limits; default those of `Budget()`.
 
-    def completion(self, dfa: TokenDFA, state: int) -> tuple[int, ...]:
+        Returns:
+            Ids; empty if it is allowed at once, ``None`` if it never is from here.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        return self._nearest(state, self._allows(token), meter or Meter())
+
+    def completion(self, state: int, meter: Meter | None = None) -> tuple[int, ...]:
         """The shortest tokens to a complete text, EOS not included.
 
         Args:
-            dfa: The machine.
-            state: A state; every one can finish.
+            state: A byte state that can be finished.
+            meter: Limits; default those of `Budget()`.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
         """
-        found = self.nearest_goal(dfa, state, dfa.accepting)
-        return () if found is None else found[0]
+        is_complete = self._background.byte_machine.is_accepting
+        return self._nearest(state, is_complete, meter or Meter()) or ()
 
+    def _nearest(
+        self, begin: int, is_goal: Callable[[int], bool], meter: Meter
+    ) -> tuple[int, ...] | None:
+        """The fewest tokens to a goal, of those the fewest bytes; ``None`` if none is reached."""
+        if is_goal(begin):
+            return ()
+        search = _Search(self.moves, begin, TOKENS_FIRST)
+        while (state := search.settle(meter)) is not None:
+            if is_goal(state):
+                return search.way_to(state)
+        return None
 
-class Words:
-    """A vocabulary's tokens in byte order, to find those that share a prefix.
+    def _allows(self, token: int) -> Callable[[int], bool]:
+        """Whether a byte state allows a token, as a function of the byte state."""
+        machine = self._background.byte_machine
+        if token in self._eos_ids:
+            return machine.is_accepting
+        data = self._tokens[token]
 
-    Args:
-        tokens: Bytes by id.
-        word_of: int32[ids], the number of each id's bytes in byte order; -1 if it writes none.
-    """
+        def allows(state: int) -> bool:
+            for byte in data or b"":
+                state = machine.step(state, byte)
+                if state == NO_ARC:
+                    return False
+            return bool(data) and self._background.can_finish(state)
 
-    def __init__(self, tokens: tuple[bytes | None, ...], word_of: Int32) -> None:
-        text = np.flatnonzero(word_of >= 0)
-        self._ids = text[np.argsort(word_of[text], kind="stable")].astype(np.int32)
-        listed: list[int] = self._ids.tolist()
-        self._data = [tokens[token] or b"" for token in listed]
+        return allows
 
-    def starting_with(self, prefix: bytes) -> Int32:
-        """The ids whose bytes begin with a prefix, in byte order."""
-        low = bisect_left(self._data, prefix)
-        # The first string past all that begin so: the prefix with its last byte raised.
-        cut = prefix.rstrip(b"\xff")
-        if not cut:
-            return self._ids[low:]
-        return self._ids[low : bisect_left(self._data, cut[:-1] + bytes([cut[-1] + 1]))]
+    # The steps of one state.
 
-    def nearest(
-        self, data: bytes, allowed: Bool, rank: NDArray[np.float64], count: int
-    ) -> tuple[int, ...]:
-        """Allowed tokens with the longest common byte prefix, then of the highest rank.
+    def moves(self, state: int) -> Iterator[tuple[int, int, int]]:
+        """The byte states that one token reaches, with the shortest token to each and its length.
 
         Args:
-            data: The bytes to be near to.
-            allowed: bool[ids].
-            rank: float64[ids], higher is better; of equals the lower id.
-            count: How many at most.
+            state: A byte state in which a token ends.
         """
-        found: list[int] = []
-        for length in range(len(data), -1, -1):
-            ids = self.starting_with(data[:length])
-            ids = ids[allowed[ids]]
-            if len(ids) > len(found):
-                new = np.setdiff1d(ids, np.array(found, np.int32))
-                order = np.lexsort((new, -rank[new]))
-                found += new[order][: count - len(found)].tolist()
-            if len(found) >= count:
-                break
-        return tuple(found)
+        targets, tokens = self._row_moves(state) if self._is_table else self._walked_moves(state)
+        lengths = self.lengths[tokens].tolist()
+        return zip(targets.tolist(), tokens.tolist(), lengths, strict=True)
+
+    def _row_moves(self, state: int) -> tuple[Int32, _Ints]:
+        table, (number_of, columns, tokens) = self._table, self._columns
+        row = table.table[number_of[state]][columns]
+        live = np.flatnonzero(row >= 0)
+        # The columns stand in order of their tokens, so the first one to a target is its shortest.
+        targets, first = np.unique(row[live], return_index=True)
+        return table.char_state[targets], tokens[live[first]]
+
+    def _walked_moves(self, state: int) -> tuple[Int32, _Ints]:
+        trie, machine = self._background.trie, self._background.byte_machine
+        if isinstance(machine, Dfa):
+            moves = _shortest_moves(
+                trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table,
+                state, trie.max_depth, trie.first_id,
+            )  # fmt: skip
+            targets, tokens = moves[:, 0], moves[:, 1].astype(np.int64)
+        else:
+            words, reached = words_from(machine, trie, state)
+            ids = trie.first_id[words].astype(np.int64)
+            order = np.lexsort((ids, self.lengths[ids], reached))
+            targets, first = np.unique(reached[order], return_index=True)
+            tokens = ids[order][first]
+        able = self._background.finishing(targets) if len(targets) else np.empty(0, np.bool_)
+        return targets[able], tokens[able]
+
+    @property
+    def _table(self) -> TokenTable:
+        table = table_of(self._background.machine)
+        if table is None:
+            raise TypeError("This machine has no table.")
+        return table
+
+    @cached_property
+    def _columns(self) -> tuple[Int32, _Ints, _Ints]:
+        """The token state of each byte state; the live columns and the shortest token of each."""
+        table = self._table
+        *_, by_length = measured(table.vocabulary)
+        # Written in the order from long to short, the shortest and lowest id of a class stays.
+        ids = np.full(table.table.shape[1], NO_ARC, np.int64)
+        ids[table.token_class[by_length]] = by_length
+        classes = np.flatnonzero(ids >= 0)
+        columns = classes[classes >= NUM_FIXED_CLASSES]
+        columns = columns[np.lexsort((ids[columns], self.lengths[ids[columns]]))]
+        number_of = np.full(self._background.byte_machine.num_states, DEAD, np.int32)
+        number_of[table.char_state] = np.arange(len(table.char_state), dtype=np.int32)
+        return number_of, columns, ids[columns]

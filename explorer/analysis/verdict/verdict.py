@@ -9,26 +9,27 @@ With p the bytes read so far, t the token's bytes and L the constraint's languag
 
 Where no byte fails, i is the length of t: `Verdict.expected` then says what may follow.
 
-The character FSA is trimmed, so "starts a word" is "has a state". The token DFA is trimmed by what
-the vocabulary can write, so "can finish" is "is a token state". Nothing is searched.
+The byte machine is trimmed, so "starts a word" is "has a state". The token machine is trimmed by
+what the vocabulary can write, so "can finish" is one question to its `Background`. Nothing is
+searched.
 
 Cost: microseconds, and the length of the text once.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from explorer.analysis.characters.display import character_start, split_tail
 from explorer.analysis.characters.view import Characters
-from explorer.analysis.verdict.machine import Machine, expected_bytes
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.analysis.verdict.background import Background
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
-from explorer.tokens.failing import run, writable_bytes
+from explorer.tokens.failing import run
 from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.token_dfa import TokenDFA
 
 Stage = Literal[
     "beyond_vocabulary",
@@ -54,12 +55,12 @@ STAGES: Final[tuple[Stage, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One byte of a token, read by the character FSA.
+    """One byte of a token, read by the machine over bytes.
 
     Args:
         byte: The byte.
-        before: The character state before it.
-        after: The character state after it; -1 where there is none, and reading stops.
+        before: The byte state before it.
+        after: The byte state after it; -1 where there is none, and reading stops.
     """
 
     byte: int
@@ -90,7 +91,7 @@ class Verdict:
         data: The token's bytes; ``None`` if it writes none.
         prefix: The text read so far.
         state: The token state, or a sentinel; -1 without a tokenizer.
-        char_state: The character state after the text; -1 if there is none.
+        char_state: The byte state after the text; -1 if there is none.
         byte_offset: The failing offset; ``None`` where no byte fails.
         char_offset: How many whole characters of the token stand before the one that fails; a
             character that began before the token counts once the token ends it.
@@ -101,7 +102,7 @@ class Verdict:
         expected_chars: The characters that may stand there; ``None`` where no byte fails and the
             text is in the middle of no character, see ``expected``.
         mid_character: Whether the text before the token ends within a character.
-        walk: The token's bytes up to the failing one, through the character FSA.
+        walk: The token's bytes up to the failing one, through the machine over bytes.
         dead_end: For that stage: the evidence.
         ended_by: The id that ended the text before the token, where it has ended and that is known.
     """
@@ -151,24 +152,23 @@ class Verdict:
 
 
 def judge(
-    dfa: TokenDFA, machine: Machine, state: int, token: int, prefix: bytes,
-    ended_by: int | None = None,
-) -> Verdict:  # fmt: skip
+    background: Background, state: int, token: int, prefix: bytes, ended_by: int | None = None
+) -> Verdict:
     """The verdict on an id.
 
     Args:
-        dfa: The token DFA.
-        machine: Its shared part.
+        background: The token machine's.
         state: A state or a sentinel.
         token: Any int; ids outside the vocabulary have a stage of their own.
         prefix: The text read so far, which leads to the state.
         ended_by: The id that ended it, where it has ended and that is known.
     """
-    vocabulary = dfa.vocabulary
+    machine, byte_machine = background.machine, background.byte_machine
+    vocabulary = machine.vocabulary
     inside = 0 <= token < len(vocabulary)
     data = vocabulary.tokens[token] if inside else None
     ends = token in vocabulary.eos_ids
-    char_state = int(dfa.char_state[state]) if state >= 0 else NO_ARC
+    byte_state = machine.byte_state(state)
     stage: Stage | None = None
     if not inside:
         stage = "beyond_vocabulary"
@@ -177,58 +177,58 @@ def judge(
     elif data is None and not ends:
         stage = "empty_token" if token in vocabulary.empty_ids else "not_text"
     elif ends:
-        stage = "allowed" if dfa.is_final(state) else "end_of_text"
-    # Free text is read by no machine: nothing can fail.
+        stage = "allowed" if machine.is_final(state) else "end_of_text"
+    # No machine reads free text: nothing can fail.
     written = b"" if data is None or state == FREE else data
-    found = _read(machine.char_dfa, machine.characters, prefix, char_state, written, state == DONE)
+    found = _read(byte_machine, background.characters, prefix, byte_state, written, state == DONE)
     if stage is None:
-        after = found.walk[-1].after if found.walk else char_state
+        after = found.walk[-1].after if found.walk else byte_state
         if found.byte_offset is not None or after == NO_ARC:
             stage = "constraint"
         else:
-            stage = "allowed" if machine.kept[after] else "dead_end"
+            stage = "allowed" if background.can_finish(after) else "dead_end"
     writable = b""
     if state >= 0:
-        read = (data or b"")[: found.byte_offset]
-        writable = writable_bytes(machine.trie, machine.char_dfa, machine.kept, char_state, read)
+        writable = background.writable(byte_state, (data or b"")[: found.byte_offset])
     dead_end = None
     if stage == "dead_end":
-        dead_end = _dead_end(machine, found.walk[-1].after, prefix + (data or b""))
+        dead_end = _dead_end(background, found.walk[-1].after, prefix + (data or b""))
     return Verdict(
-        stage, token, data, prefix, state, char_state, found.byte_offset, found.char_offset,
+        stage, token, data, prefix, state, byte_state, found.byte_offset, found.char_offset,
         found.expected, writable, found.may_end, found.begin, found.chars, found.mid_character,
         found.walk, dead_end, ended_by,
     )  # fmt: skip
 
 
-def judge_text(dfa: Dfa, text: bytes) -> Verdict:
+def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
     """The verdict on a text without a tokenizer.
 
     Its stage is `allowed` for a word, `end_of_text` for the beginning of one, else `constraint`.
 
     Args:
-        dfa: The character FSA.
+        machine: The machine over bytes.
         text: The text.
     """
-    found = _read(dfa, Characters(dfa), b"", dfa.start, text, False)
+    found = _read(machine, Characters(machine), b"", machine.start, text, False)
     stage: Stage = "constraint"
-    if found.byte_offset is None and dfa.start != NO_ARC:
-        stage = "allowed" if dfa.accepts(text) else "end_of_text"
+    if found.byte_offset is None and machine.start != NO_ARC:
+        after = found.walk[-1].after if found.walk else machine.start
+        stage = "allowed" if machine.is_accepting(after) else "end_of_text"
     return Verdict(
-        stage, None, text, b"", -1, dfa.start, found.byte_offset, found.char_offset,
+        stage, None, text, b"", -1, machine.start, found.byte_offset, found.char_offset,
         found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
         found.walk,
     )  # fmt: skip
 
 
 def judge_recorded(
-    dfa: Dfa, prefix: bytes, state: int, token: int, data: bytes | None, *,
+    machine: ByteMachine, prefix: bytes, state: int, token: int, data: bytes | None, *,
     inside: bool, ends: bool, allowed: bool, ended_by: int | None = None,
 ) -> Verdict:  # fmt: skip
     """The verdict on an id from a record of a run, without its vocabulary.
 
     Args:
-        dfa: The character FSA.
+        machine: The machine over bytes.
         prefix: The text read so far.
         state: The token state that was recorded, or a sentinel.
         token: The id.
@@ -238,9 +238,8 @@ def judge_recorded(
         allowed: Whether the recorded mask allows it.
         ended_by: The id that ended the text, where it has ended.
     """
-    reached = int(run(dfa, dfa.start, prefix)[-1]) if dfa.start != NO_ARC else NO_ARC
-    char_state = NO_ARC if state == DONE else reached
-    found = _read(dfa, Characters(dfa), prefix, char_state, data or b"", state == DONE)
+    byte_state = NO_ARC if state == DONE else int(run(machine, machine.start, prefix)[-1])
+    found = _read(machine, Characters(machine), prefix, byte_state, data or b"", state == DONE)
     stage: Stage
     if not inside:
         stage = "beyond_vocabulary"
@@ -253,14 +252,16 @@ def judge_recorded(
     else:
         stage = "dead_end" if found.byte_offset is None else "constraint"
     return Verdict(
-        stage, token, data or None, prefix, state, char_state, found.byte_offset, found.char_offset,
+        stage, token, data or None, prefix, state, byte_state, found.byte_offset, found.char_offset,
         found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
         found.walk, ended_by=ended_by,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _Bytes:
+    """What a token's bytes came to; everything that does not depend on the vocabulary."""
+
     walk: tuple[Move, ...]
     byte_offset: int | None
     char_offset: int | None
@@ -272,10 +273,15 @@ class _Reading:
 
 
 def _read(
-    dfa: Dfa, characters: Characters, prefix: bytes, state: int, data: bytes, ended: bool
-) -> _Reading:
-    """Read a token's bytes after a text; everything that does not depend on the vocabulary."""
-    states = run(dfa, state, data).tolist()
+    machine: ByteMachine,
+    characters: Characters,
+    prefix: bytes,
+    state: int,
+    data: bytes,
+    ended: bool,
+) -> _Bytes:
+    """Read a token's bytes after a text."""
+    states = run(machine, state, data).tolist()
     failed = next((k for k, after in enumerate(states[1:]) if after == NO_ARC), None)
     if state == NO_ARC:
         failed = 0 if data else None
@@ -288,7 +294,7 @@ def _read(
     begin = character_start(whole, at)
     if begin < len(prefix):
         # The character began in the text: its first state lies on the text's own path.
-        origin = int(run(dfa, dfa.start, prefix[:begin])[-1]) if state != NO_ARC else NO_ARC
+        origin = NO_ARC if state == NO_ARC else int(run(machine, machine.start, prefix[:begin])[-1])
         tail = prefix[begin:]
     else:
         origin, tail = states[begin - len(prefix)], b""
@@ -298,24 +304,39 @@ def _read(
         for k in range(len(prefix) + 1, min(begin, at) + 1)
         if k == len(whole) or not 0x80 <= whole[k] < 0xC0 or k == begin
     )
-    accepting = state != NO_ARC and bool(dfa.accepting[state])
-    return _Reading(
+    return _Bytes(
         walk,
         failed,
         None if failed is None else ends,
-        expected_bytes(dfa, here),
-        accepting or ended,
+        machine.expected(here),
+        machine.is_accepting(state) or ended,
         begin,
         chars,
         bool(split_tail(prefix)[1]),
     )
 
 
-def _dead_end(machine: Machine, state: int, text: bytes) -> DeadEnd:
-    """A shortest word through a character state, and the furthest byte that tokens can write."""
-    rest = shortest_word(machine.char_dfa, state)
+def _dead_end(background: Background, state: int, text: bytes) -> DeadEnd:
+    """A shortest word through a byte state, and the furthest byte that tokens can write."""
+    rest = _shortest_rest(background.byte_machine, state)
     written = {0}
     for begin in range(len(rest)):
         if begin in written:
-            written.update(begin + length for length in machine.word_ends(rest[begin:]))
+            written.update(begin + length for length in background.word_ends(rest[begin:]))
     return DeadEnd(text + rest, len(text) + max(written))
+
+
+def _shortest_rest(machine: ByteMachine, state: int) -> bytes:
+    """The fewest bytes from a state to a complete text, of those the lowest."""
+    if isinstance(machine, Dfa):
+        return shortest_word(machine, state)
+    rests = {state: b""}
+    waiting = deque([state])
+    while not machine.is_accepting(waiting[0]):
+        here = waiting.popleft()
+        for byte in machine.expected(here):
+            target = machine.step(here, byte)
+            if target not in rests:
+                rests[target] = rests[here] + bytes([byte])
+                waiting.append(target)
+    return rests[waiting[0]]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from explorer.analysis import Reasons
 from explorer.analysis.characters.display import show_characters
 from explorer.analysis.explaining.groups import EXAMPLES
-from explorer.analysis.verdict.machine import machine_of
+from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import Verdict, judge
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, character_text, shorten
@@ -42,7 +42,7 @@ def short_reason(machine: TokenMachine, state: int, token: int, prefix: bytes) -
         >>> [short_reason(dfa, dfa.walk([2])[-1], token, b"foo") for token in (3, 5, 1, 0)]
         ['r: expects o', 'not complete', 'expects d or f', None]
     """
-    return in_short(judge(machine, machine_of(machine), state, token, prefix))
+    return in_short(judge(background_of(machine), state, token, prefix))
 
 
 def in_short(verdict: Verdict) -> str | None:

@@ -1,0 +1,186 @@
+"""What the explanations of one token machine share: its character view, its trie, the ways through.
+
+Worked out once per machine and forgotten with it. An explanation after the first then costs the
+walk of its own bytes.
+
+Everything is asked of the machine over bytes and of the vocabulary. Which byte states can be
+finished a table says at once; any other machine is asked (`CanFinish`), or the question is decided
+by `explorer.tokens.finishing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from threading import Lock
+from typing import Protocol, runtime_checkable
+from weakref import ref
+
+import numpy as np
+
+from explorer.analysis.characters.view import Characters
+from explorer.analysis.verdict.paths import Paths
+from explorer.analysis.verdict.sorted_tokens import SortedTokens
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
+from explorer.budget import Meter
+from explorer.errors import ExplorerError
+from explorer.memo import memo
+from explorer.tokens.failing import fail_words, writable_bytes
+from explorer.tokens.finishing import Finishing, single_bytes
+from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.trie import Trie, trie_of
+
+
+@runtime_checkable
+class CanFinish(Protocol):
+    """A token machine that knows which byte states its vocabulary can finish."""
+
+    def can_finish(self, byte_state: int) -> bool:
+        """Whether this vocabulary can finish from a byte state."""
+        ...
+
+
+class Background:
+    """A token machine with what explanations need beside it.
+
+    Args:
+        machine: A machine that follows a machine over bytes. It is held weakly, so that it can be
+            forgotten: whoever uses its background holds it.
+        byte_machine: That machine over bytes.
+    """
+
+    def __init__(self, machine: TokenMachine, byte_machine: ByteMachine) -> None:
+        self._machine = ref(machine)
+        self.byte_machine = byte_machine
+        self.trie: Trie = trie_of(machine.vocabulary)
+        self.characters = Characters(byte_machine)
+        self._tokens = machine.vocabulary.tokens
+        self._lock = Lock()
+
+    @property
+    def machine(self) -> TokenMachine:
+        """The token machine."""
+        machine = self._machine()
+        if machine is None:
+            raise ExplorerError(
+                "The machine of this explanation is no longer there.",
+                remedy="Keep the machine as long as its explanations are used.",
+            )
+        return machine
+
+    @cached_property
+    def sorted_tokens(self) -> SortedTokens:
+        """The vocabulary in byte order."""
+        return SortedTokens(self._tokens, self.word_of)
+
+    @cached_property
+    def word_of(self) -> Int32:
+        """int32[ids], the word of the trie that each id writes; -1 if it writes none."""
+        word_of = np.full(len(self._tokens), -1, np.int32)
+        word_of[self.trie.first_id] = np.arange(self.trie.num_words, dtype=np.int32)
+        word_of[self.trie.further_id] = self.trie.further_word
+        return word_of
+
+    def ids_of(self, token: int) -> tuple[int, ...]:
+        """All ids that write the same bytes as a token of text, in order."""
+        word = self.word_of[token]
+        further = self.trie.further_id[self.trie.further_word == word]
+        return tuple(sorted([int(self.trie.first_id[word]), *further.tolist()]))
+
+    def word_ends(self, data: bytes) -> list[int]:
+        """The lengths at which the beginning of some bytes is a token, ascending.
+
+        The trie is walked: a dictionary of 131,072 tokens would cost more than the answer.
+        """
+        trie = self.trie
+        node, end = 0, len(trie.byte)
+        lengths: list[int] = []
+        for length, byte in enumerate(data[: trie.max_depth], 1):
+            while node < end and trie.byte[node] != byte:
+                node = int(trie.skip[node])
+            if node >= end:
+                break
+            if trie.word[node] >= 0:
+                lengths.append(length)
+            node, end = node + 1, int(trie.skip[node])
+        return lengths
+
+    # Which byte states this vocabulary can finish.
+
+    def can_finish(self, byte_state: int) -> bool:
+        """Whether the vocabulary can finish from a byte state in which a token ends."""
+        if byte_state == NO_ARC:
+            return False
+        if self._kept is not None:
+            return bool(self._kept[byte_state])
+        machine = self.machine
+        if isinstance(machine, CanFinish):
+            return machine.can_finish(byte_state)
+        with self._lock:
+            return self._finishing.can_finish(byte_state, Meter())
+
+    def finishing(self, byte_states: Int32) -> Bool:
+        """`can_finish` of many byte states, none of them `NO_ARC`."""
+        if self._kept is not None:
+            return self._kept[byte_states]
+        distinct, place = np.unique(byte_states, return_inverse=True)
+        able = np.array([self.can_finish(state) for state in distinct.tolist()], np.bool_)
+        return able[place]
+
+    def writable(self, byte_state: int, data: bytes) -> bytes:
+        """The bytes that this vocabulary can write after some others and still finish, ascending.
+
+        Args:
+            byte_state: Where a token begins; a state that can be finished.
+            data: Bytes that the machine can read from there.
+        """
+        kept: Bool | Callable[[int], bool] = self.can_finish if self._kept is None else self._kept
+        return writable_bytes(self.trie, self.byte_machine, kept, byte_state, data)
+
+    def fail_words(self, byte_state: int, owed: int) -> tuple[Int32, Int32, Int32]:
+        """Where each word of the vocabulary fails; see `explorer.tokens.failing.fail_words`."""
+        return fail_words(self.trie, self.byte_machine, byte_state, owed)
+
+    @cached_property
+    def _kept(self) -> Bool | None:
+        """bool[byte states], where that is known of all of them."""
+        if not isinstance(self.byte_machine, Dfa):
+            return None
+        table = table_of(self.machine)
+        if table is None:
+            # Every byte state can finish, so with all bytes at hand there is no question.
+            with_all_bytes = bool(single_bytes(self.trie).all())
+            return np.ones(self.byte_machine.num_states, np.bool_) if with_all_bytes else None
+        kept = np.zeros(self.byte_machine.num_states, np.bool_)
+        kept[table.char_state] = True
+        return kept
+
+    @cached_property
+    def _finishing(self) -> Finishing:
+        return Finishing(self.byte_machine, self.trie)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The searches of the machine."""
+        return Paths(self)
+
+
+@memo
+def background_of(machine: TokenMachine) -> Background:
+    """The background of a token machine, made on first use.
+
+    Raises:
+        ExplorerError: The machine has no constraint, so there is nothing to explain.
+    """
+    byte_machine = machine.byte_machine
+    if byte_machine is None:
+        raise unconstrained()
+    return Background(machine, byte_machine)
+
+
+def unconstrained() -> ExplorerError:
+    """The error where somebody asks why of a machine without a constraint."""
+    return ExplorerError(
+        "There is no constraint here, so nothing is masked.",
+        remedy="Make the session with a constraint.",
+    )

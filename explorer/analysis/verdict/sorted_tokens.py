@@ -1,0 +1,60 @@
+"""A vocabulary's tokens in byte order: which begin alike, which are near to some bytes.
+
+Cost: once per machine 20 ms at 131,072 tokens, then a binary search.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.machine import Bool, Int32
+
+
+class SortedTokens:
+    """A vocabulary's tokens in byte order, to find those that share a prefix.
+
+    Args:
+        tokens: Bytes by id.
+        word_of: int32[ids], the number of each id's bytes in byte order; -1 if it writes none.
+    """
+
+    def __init__(self, tokens: tuple[bytes | None, ...], word_of: Int32) -> None:
+        text = np.flatnonzero(word_of >= 0)
+        self._ids = text[np.argsort(word_of[text], kind="stable")].astype(np.int32)
+        listed: list[int] = self._ids.tolist()
+        self._data = [tokens[token] or b"" for token in listed]
+
+    def starting_with(self, prefix: bytes) -> Int32:
+        """The ids whose bytes begin with a prefix, in byte order."""
+        low = bisect_left(self._data, prefix)
+        # The first string past all that begin so: the prefix with its last byte raised.
+        cut = prefix.rstrip(b"\xff")
+        if not cut:
+            return self._ids[low:]
+        return self._ids[low : bisect_left(self._data, cut[:-1] + bytes([cut[-1] + 1]))]
+
+    def nearest(
+        self, data: bytes, allowed: Bool, rank: NDArray[np.float64], count: int
+    ) -> tuple[int, ...]:
+        """Allowed tokens with the longest common byte prefix, then of the highest rank.
+
+        Args:
+            data: The bytes to be near to.
+            allowed: bool[ids].
+            rank: float64[ids], higher is better; of equals the lower id.
+            count: How many at most.
+        """
+        nearest: list[int] = []
+        for length in range(len(data), -1, -1):
+            ids = self.starting_with(data[:length])
+            ids = ids[allowed[ids]]
+            if len(ids) > len(nearest):
+                new = np.setdiff1d(ids, np.array(nearest, np.int32))
+                order = np.lexsort((new, -rank[new]))
+                nearest += new[order][: count - len(nearest)].tolist()
+            if len(nearest) >= count:
+                break
+        return tuple(nearest)
