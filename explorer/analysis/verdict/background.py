@@ -51,8 +51,8 @@ class Background:
 
     def __init__(self, machine: TokenMachine, byte_machine: ByteMachine) -> None:
         self._machine = ref(machine)
-        self.byte_machine = byte_machine
-        self.trie: Trie = trie_of(machine.vocabulary)
+        self._byte_machine = byte_machine
+        self._trie = trie_of(machine.vocabulary)
         self.characters = Characters(byte_machine)
         self._tokens = machine.vocabulary.tokens
         self._lock = Lock()
@@ -67,6 +67,16 @@ class Background:
                 remedy="Keep the machine as long as its explanations are used.",
             )
         return machine
+
+    @property
+    def byte_machine(self) -> ByteMachine:
+        """The machine over bytes that it follows."""
+        return self._byte_machine
+
+    @property
+    def trie(self) -> Trie:
+        """The vocabulary's tokens as a trie."""
+        return self._trie
 
     @cached_property
     def sorted_tokens(self) -> SortedTokens:

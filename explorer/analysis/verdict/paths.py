@@ -20,23 +20,20 @@ import heapq
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from threading import RLock
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import NO_ARC, Dfa, Int32
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.finishing import words_from
-from explorer.tokens.machine import TokenTable, table_of
+from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
-from explorer.tokens.trie import UInt8
+from explorer.tokens.trie import Trie, UInt8
 from explorer.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from explorer.analysis.verdict.background import Background
 
 TOKENS_FIRST: Final = 1 << 32
 """The cost of a token beside that of a byte, where fewest tokens count before fewest bytes."""
@@ -51,6 +48,33 @@ BYTES_PER_STATE: Final = 300
 
 _Ints: TypeAlias = NDArray[np.int64]
 _Floats: TypeAlias = NDArray[np.float64]
+
+
+class Ground(Protocol):
+    """What a search needs to know of a machine; `explorer.analysis.verdict.background` has it."""
+
+    @property
+    def machine(self) -> TokenMachine:
+        """The token machine."""
+        ...
+
+    @property
+    def byte_machine(self) -> ByteMachine:
+        """The machine over bytes that it follows."""
+        ...
+
+    @property
+    def trie(self) -> Trie:
+        """The vocabulary."""
+        ...
+
+    def can_finish(self, byte_state: int) -> bool:
+        """Whether the vocabulary can finish from a byte state."""
+        ...
+
+    def finishing(self, byte_states: Int32) -> Bool:
+        """The same of many byte states."""
+        ...
 
 
 @memo
@@ -166,12 +190,12 @@ class Paths:
     """The shortest steps between the states of a machine, and searches with them.
 
     Args:
-        background: The machine's.
+        ground: What is known of the machine.
     """
 
-    def __init__(self, background: Background) -> None:
-        self._background = background
-        machine = background.machine
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        machine = ground.machine
         self._tokens = machine.vocabulary.tokens
         self._eos_ids = frozenset(machine.vocabulary.eos_ids)
         self.lengths, self.plainness, _ = measured(machine.vocabulary)
@@ -194,7 +218,7 @@ class Paths:
         meter = meter or Meter()
         with self._lock:
             if self._from_start is None:
-                machine = self._background.machine
+                machine = self._ground.machine
                 start = machine.byte_state(machine.start)
                 self._from_start = _Search(self.moves, start, BYTES_ONLY)
             search = self._from_start
@@ -228,7 +252,7 @@ class Paths:
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        is_complete = self._background.byte_machine.is_accepting
+        is_complete = self._ground.byte_machine.is_accepting
         return self._nearest(state, is_complete, meter or Meter()) or ()
 
     def _nearest(
@@ -245,7 +269,7 @@ class Paths:
 
     def _allows(self, token: int) -> Callable[[int], bool]:
         """Whether a byte state allows a token, as a function of the byte state."""
-        machine = self._background.byte_machine
+        machine = self._ground.byte_machine
         if token in self._eos_ids:
             return machine.is_accepting
         data = self._tokens[token]
@@ -255,7 +279,7 @@ class Paths:
                 state = machine.step(state, byte)
                 if state == NO_ARC:
                     return False
-            return bool(data) and self._background.can_finish(state)
+            return bool(data) and self._ground.can_finish(state)
 
         return allows
 
@@ -280,7 +304,7 @@ class Paths:
         return table.char_state[targets], tokens[live[first]]
 
     def _walked_moves(self, state: int) -> tuple[Int32, _Ints]:
-        trie, machine = self._background.trie, self._background.byte_machine
+        trie, machine = self._ground.trie, self._ground.byte_machine
         if isinstance(machine, Dfa):
             moves = _shortest_moves(
                 trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table,
@@ -293,12 +317,12 @@ class Paths:
             order = np.lexsort((ids, self.lengths[ids], reached))
             targets, first = np.unique(reached[order], return_index=True)
             tokens = ids[order][first]
-        able = self._background.finishing(targets) if len(targets) else np.empty(0, np.bool_)
+        able = self._ground.finishing(targets) if len(targets) else np.empty(0, np.bool_)
         return targets[able], tokens[able]
 
     @property
     def _table(self) -> TokenTable:
-        table = table_of(self._background.machine)
+        table = table_of(self._ground.machine)
         if table is None:
             raise TypeError("This machine has no table.")
         return table
@@ -314,6 +338,6 @@ class Paths:
         classes = np.flatnonzero(ids >= 0)
         columns = classes[classes >= NUM_FIXED_CLASSES]
         columns = columns[np.lexsort((ids[columns], self.lengths[ids[columns]]))]
-        number_of = np.full(self._background.byte_machine.num_states, DEAD, np.int32)
+        number_of = np.full(self._ground.byte_machine.num_states, DEAD, np.int32)
         number_of[table.char_state] = np.arange(len(table.char_state), dtype=np.int32)
         return number_of, columns, ids[columns]

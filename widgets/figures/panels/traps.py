@@ -18,6 +18,7 @@ NAMES: Final[Mapping[str, str]] = {
     "endless": "No end in sight",
     "shared_first_token": "Choices share a first token",
     "byte_by_byte": "A character in parts",
+    "visited_only": "Not all states were looked at",
     "tiny_mass": "The model means something else",
     "greedy_trap": "Greedy trap",
     "prompt_boundary": "The prompt ends inside a token",
