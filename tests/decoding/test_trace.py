@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import math
+import random
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +269,65 @@ def test_a_bomb_does_not_go_off() -> None:
     deep = b"[" * 100_000
     with pytest.raises(DamagedFile):
         from_json(deep)
+
+
+def use(trace: Trace) -> None:
+    """Everything that reads the parts of a trace."""
+    str(trace)
+    trace.to_records()
+    assert trace.constraint is None or str(trace.constraint)
+    for k in range(len(trace.positions)):
+        trace.row(k, with_budget=False)
+        assert trace.allowed(k).shape == (trace.tokens.size,)
+    assert from_json(to_json(trace)) == trace
+
+
+def forge(seed: int, rounds: int) -> None:
+    """Forged values with a right checksum: refused, or a trace that can be used."""
+    draw = random.Random(seed)
+    documents = [json.loads(to_json(trace)) for trace in (example(), finding())]
+    for document in documents:
+        every = [path for path in places(document) if path != ("sha256",)]
+        for _ in range(rounds):
+            damaged = copy.deepcopy(document)
+            for _ in range(draw.choice((1, 1, 2, 3))):
+                path = draw.choice(every)
+                with suppress(KeyError, IndexError, TypeError):  # Gone with what was forged before.
+                    old = at(damaged, path)
+                    new: Any = draw.choice([*WRONG, None, 0, -1, 2**31, 2**64, "", "-inf", [], {}])
+                    if draw.random() < 0.3:
+                        new = at(document, draw.choice(every))
+                    elif isinstance(old, int) and draw.random() < 0.5:
+                        new = old + draw.choice((-1, 1, 2))
+                    at(damaged, path[:-1])[path[-1]] = copy.deepcopy(new)
+            with suppress(DamagedFile):
+                use(load(damaged))
+
+
+def flip(seed: int, rounds: int) -> None:
+    """Flipped bits and cut bytes: refused, or the same values."""
+    draw = random.Random(seed)
+    data = to_json(example())
+    for _ in range(rounds):
+        damaged = bytearray(data)
+        for _ in range(draw.choice((1, 1, 2, 9))):
+            damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
+        if draw.random() < 0.2:
+            start = draw.randrange(len(damaged))
+            del damaged[start : start + draw.choice((1, 2, 50, 10**6))]
+        with suppress(DamagedFile):  # Another way to write the same number is no damage: 1E-05.
+            assert json.loads(to_json(from_json(bytes(damaged)))) == json.loads(data)
+
+
+def test_forged_values_do_no_harm() -> None:
+    forge(0, 150)
+    flip(0, 150)
+
+
+@pytest.mark.long
+def test_forged_values_for_long() -> None:
+    forge(random.randrange(2**32), 10_000)
+    flip(random.randrange(2**32), 20_000)
 
 
 # --- what the checksum and the bounds are for ---------------------------------------------------

@@ -1,14 +1,17 @@
 """Full logits of visited positions, as many as a memory budget holds.
 
 Keyed by the ids that were read, because logits depend on nothing else: a fork, another constraint
-or another sampler finds them again. Beyond the budget the least recently used are dropped; whoever
-asks for them again reads them from the model again.
+or another sampler finds them again. The key is a digest of 128 bits, because the ids themselves, of
+5,000 positions one after the other, take 100 MB. Beyond the budget the least recently used are
+dropped; whoever asks for them again reads them from the model again.
 
 Cost: half a megabyte for each position at 131,072 float32 logits, on the model's device.
 """
 
 from __future__ import annotations
 
+import hashlib
+from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -29,7 +32,7 @@ class LogitsStore:
     def __init__(self, model: LanguageModel, max_bytes: int) -> None:
         self._model = model
         self._max_bytes = max_bytes
-        self._kept: OrderedDict[tuple[int, ...], Tensor] = OrderedDict()
+        self._kept: OrderedDict[bytes, Tensor] = OrderedDict()
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -51,13 +54,14 @@ class LogitsStore:
             ExplorerError: The model gives something that is no row of logits.
         """
         path = tuple(tokens)
-        kept = self._kept.get(path)
+        key = hashlib.blake2b(array("q", path).tobytes(), digest_size=16).digest()
+        kept = self._kept.get(key)
         if kept is not None:
-            self._kept.move_to_end(path)
+            self._kept.move_to_end(key)
             return Reading(kept)
         reading = self._model.read(path)
         logits = logits_of(self._model, reading)
-        self._kept[path] = logits
+        self._kept[key] = logits
         self._bytes += _size(logits)
         while self._bytes > self._max_bytes and len(self._kept) > 1:
             self._bytes -= _size(self._kept.popitem(last=False)[1])

@@ -306,7 +306,7 @@ class Session:
     @property
     def text(self) -> str:
         """The text up to the cursor. Half a character at its end shows as U+FFFD."""
-        return self._node.data.decode("utf-8", errors="replace")
+        return bytes(self._node.written).decode("utf-8", errors="replace")
 
     @property
     def state(self) -> int:

@@ -27,7 +27,7 @@ from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Mask, Rule
 from explorer.decoding.trace.masks import MaskRows
-from explorer.decoding.trace.records import ChosenBy, Position, Step, Timing, added
+from explorer.decoding.trace.records import ChosenBy, Position, Step, Timing, Written, added
 from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.states import DONE
 
@@ -73,7 +73,7 @@ class Node:
         step: The token that leads here; ``None`` at the start.
         index: How many tokens there are.
         state: Of the constraint.
-        data: The bytes of the tokens.
+        written: The bytes of the tokens.
         log_prob_model, log_prob_constrained: Sums over the steps.
         position: What is recorded of it; ``None`` until it is asked for.
         row, kept_row: The mask as `Mask` packs it, together with the position.
@@ -83,7 +83,7 @@ class Node:
     step: Step | None
     index: int
     state: int
-    data: bytes = b""
+    written: Written = Written()  # noqa: RUF009 - A frozen value.
     log_prob_model: float | None = 0.0
     log_prob_constrained: float | None = 0.0
     position: Position | None = None
@@ -159,7 +159,7 @@ class Tree:
                 index=node.index,
                 state=node.state,
                 char_state=self.setting.rule.byte_state(node.state),
-                data=node.data,
+                written=node.written,
                 num_allowed=int(mask.allowed.sum()),
                 over_budget=mask.over_budget,
                 log_prob_model=node.log_prob_model,
@@ -258,7 +258,7 @@ class Tree:
             step=step,
             index=node.index + 1,
             state=state,
-            data=node.data + (data or b""),
+            written=node.written.plus(data),
             log_prob_model=added(node.log_prob_model, model),
             log_prob_constrained=added(node.log_prob_constrained, constrained),
         )

@@ -51,6 +51,7 @@ from explorer.decoding.trace.records import (
     Position,
     Step,
     Timing,
+    Written,
     added,
 )
 from explorer.decoding.trace.trace import MentionedTokens, Rejection, Trace
@@ -283,19 +284,19 @@ class _Reader:
 class _Before:
     """What follows from the steps before a position."""
 
-    data: bytes
+    written: Written
     log_prob_model: float | None
     log_prob_constrained: float | None
 
     def after(self, step: Step) -> _Before:
         return _Before(
-            self.data + (step.data or b""),
+            self.written.plus(step.data),
             added(self.log_prob_model, step.log_prob_model),
             added(self.log_prob_constrained, step.log_prob_constrained),
         )
 
 
-_START: Final = _Before(b"", 0.0, 0.0)
+_START: Final = _Before(Written(), 0.0, 0.0)
 
 
 class _Machine:

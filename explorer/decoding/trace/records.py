@@ -126,6 +126,58 @@ class Distribution:
         return tuple(sorted(possible, key=lambda entry: (-getattr(entry, of), entry.token))[:k])
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Written:
+    """The bytes of all tokens up to a position, sharing what stands before with other positions.
+
+    As plain bytes, the texts of 5,000 positions took 20 MB, four times as much for twice the
+    steps. Here each position keeps the last few hundred bytes, and a pointer to those before.
+
+    Args:
+        before: What stands before ``tail``; ``None`` for nothing.
+        tail: The last bytes.
+
+    Example:
+        >>> bytes(Written().plus(b"foo").plus(b"d"))
+        b'food'
+    """
+
+    before: Written | None = None
+    tail: bytes = b""
+
+    def plus(self, data: bytes | None) -> Written:
+        """These bytes and those of one more token; ``None`` for one that writes nothing."""
+        if not data:
+            return self
+        if len(self.tail) + len(data) <= _TAIL_BYTES:
+            return Written(self.before, self.tail + data)
+        return Written(self, data)
+
+    def __bytes__(self) -> bytes:
+        parts: list[bytes] = []
+        at: Written | None = self
+        while at is not None:
+            parts.append(at.tail)
+            at = at.before
+        return b"".join(reversed(parts))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Written) and bytes(self) == bytes(other))
+
+    def __hash__(self) -> int:
+        return hash(bytes(self))
+
+    def __repr__(self) -> str:
+        return f"Written({bytes(self)!r})"
+
+    def __reduce__(self) -> tuple[type[Written], tuple[None, bytes]]:
+        # A long chain of pointers would be too deep for pickle.
+        return Written, (None, bytes(self))
+
+
+_TAIL_BYTES: Final = 256
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """After k tokens, before the next. Its mask is the trace's (`Trace.allowed`, `Trace.row`).
@@ -134,7 +186,7 @@ class Position:
         index: k.
         state: Of the token machine, or a sentinel (`explorer.DONE`, ...).
         char_state: The state of the machine over bytes that it stands for; -1 for a sentinel.
-        data: The bytes of all tokens so far, the prompt's not included.
+        written: The bytes of all tokens so far, the prompt's not included.
         num_allowed: How many ids the mask allows, after the token budget.
         over_budget: How many ids the token budget removed.
         log_prob_model: Cumulative log-probability of the tokens so far under the model; NaN is
@@ -146,12 +198,17 @@ class Position:
     index: int
     state: int
     char_state: int
-    data: bytes
+    written: Written
     num_allowed: int
     over_budget: int
     log_prob_model: float | None
     log_prob_constrained: float | None
     distribution: Distribution | None
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of all tokens so far, the prompt's not included."""
+        return bytes(self.written)
 
     @property
     def text(self) -> str:
