@@ -42,18 +42,26 @@ def wrong(
         >>> print(wrong("seed", "a", "a whole number"))
         seed is 'a' (str), not a whole number. Give seed as a whole number.
     """
-    try:
-        shown = repr(value)
-    except Exception:  # An object of somebody's own may raise anything.
-        shown = object.__repr__(value)
-    if len(shown) > _SHOWN:
-        shown = f"{shown[: _SHOWN - 1]}…"
     kind = "" if value is None else f" ({type(value).__name__})"
     return error(
-        f"{name} is {shown}{kind}, not {wanted}.",
+        f"{name} is {shown(value)}{kind}, not {wanted}.",
         remedy=remedy or f"Give {name} as {wanted}.",
         evidence={name: value},
     )
+
+
+def shown(value: object) -> str:
+    """A value in a message: at most a line of it, also where its own ``repr`` raises.
+
+    Example:
+        >>> shown("a" * 100)
+        "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…"
+    """
+    try:
+        text = repr(value)
+    except Exception:  # An object of somebody's own may raise anything.
+        text = object.__repr__(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def instance(

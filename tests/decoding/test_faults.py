@@ -32,7 +32,7 @@ PATTERN = "((foo)+d|yes|no|é)(, ((foo)+d|yes|no|é|[12]{1,9}))*"
 
 
 def session(model: Any = None, **options: Any) -> explorer.Session:
-    given = {"sampler": Sampler(1.0), "seed": 3, **options}
+    given: dict[str, Any] = {"sampler": Sampler(1.0), "seed": 3, **options}
     return explorer.Session(model or hash_model(), explorer.regex(PATTERN), "hi", **given)
 
 

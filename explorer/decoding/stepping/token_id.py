@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
-from explorer.arguments import whole_number
+from explorer.arguments import shown, whole_number
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
+
+_LARGEST: Final = 10**1000
+"""An id from elsewhere may be of any size, but Python writes no number of 5,000 digits."""
 
 
 def token_of_text(vocabulary: Vocabulary, text: str) -> int:
@@ -52,7 +56,7 @@ def token_id(token: object) -> int:
         token: Anything that can be an index.
 
     Raises:
-        ExplorerError: It is not a whole number of 64 bits.
+        ExplorerError: It is not a whole number, or has more than a thousand digits.
 
     Example:
         >>> import numpy as np
@@ -60,10 +64,10 @@ def token_id(token: object) -> int:
         7
     """
     try:
-        return whole_number("token", token, -(2**63), 2**63 - 1)
+        return whole_number("token", token, -_LARGEST, _LARGEST)
     except ExplorerError:
         raise ExplorerError(
-            f"{token!r} is no token id.",
+            f"{shown(token)} is no token id.",
             remedy="Give a whole number, or the text of one token as a str.",
             evidence={"token": token},
         ) from None
