@@ -3,25 +3,44 @@
 Four inner loops run over hundreds of thousands of small integers and cannot be written as
 numpy expressions without tenfold work: subset construction, partition refinement, products and
 the walk of the token trie. They are plain Python functions over numpy arrays; `jit` hands them
-to Numba. The machine code is cached on disk, so a process after the first loads it in
-milliseconds. Kernels release the interpreter lock and come back after a bounded amount of work,
+to Numba. Kernels release the interpreter lock and come back after a bounded amount of work,
 so that a budget, a cancel or another thread is never kept waiting.
+
+The machine code is cached on disk, beside the source or in the user's folder for caches, so a
+process after the first loads it in milliseconds. The cache is a help and never a condition: where
+no folder can be written, kernels are compiled in every process, with a warning; and a file that is
+not what was written, which its checksum shows, is compiled anew. (Numba's own cache raises on both,
+and runs machine code of which a bit was flipped.)
 
 With ``NUMBA_DISABLE_JIT=1`` the same functions run as ordinary Python; the tests use that to
 show that nothing depends on the compiler.
 """
 
+# Numba ships no stubs: what it gives is typed here once.
+# pyright: reportMissingTypeStubs=false, reportUntypedBaseClass=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
+import hashlib
+import pickle
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from os.path import exists
-from typing import ParamSpec, TypeVar, cast
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
-import numba  # pyright: ignore[reportMissingTypeStubs]  # Numba ships no stubs; typed here once.
+import numba
 import numpy as np
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_DIGEST: Final = hashlib.sha256
+
+_warned: set[str] = set()
 
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
@@ -42,9 +61,74 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     """
     if numba.config.DISABLE_JIT:  # pyright: ignore  # Hashes wrap around, as machine words do.
         return np.errstate(over="ignore")(function)
-    compiler = cast(
-        "Callable[[Callable[P, R]], Callable[P, R]]",
-        # What was typed into a prompt has no file to keep machine code beside.
-        numba.njit(cache=exists(function.__code__.co_filename), nogil=True),  # pyright: ignore
-    )
-    return compiler(function)
+    compiled: Any = numba.njit(nogil=True)(function)
+    # What was typed into a prompt has no file to keep machine code beside.
+    if exists(function.__code__.co_filename):
+        try:
+            compiled._cache = _Cache(function)
+        except (RuntimeError, OSError) as error:
+            _warn_once(error)
+    return compiled
+
+
+def _warn_once(error: Exception) -> None:
+    if not _warned:
+        _warned.add("no cache")
+        warnings.warn(
+            "explorer keeps no machine code: no folder for it can be written, so each process "
+            f"compiles it anew, which takes seconds ({error}). Set NUMBA_CACHE_DIR to a folder "
+            "that can be written.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+class _Cache(FunctionCache):
+    """The machine code of one kernel on disk; where it cannot be used it is as if there were none.
+
+    Args:
+        function: The kernel.
+
+    Raises:
+        RuntimeError: No folder can be written.
+    """
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__(function)
+        self._cache_file = _CheckedFiles(
+            self.cache_path,
+            f"{self._impl.filename_base}-sum",
+            self._impl.locator.get_source_stamp(),
+        )
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        """The compiled function for a signature, or ``None``."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # A damaged pickle raises what it likes.
+            with suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: object, data: object) -> None:
+        """Keep the compiled function for a signature, if the disk takes it."""
+        with suppress(OSError, pickle.PickleError, EOFError):
+            super().save_overload(sig, data)
+
+
+class _CheckedFiles(IndexDataCacheFile):
+    """Numba's files of machine code, each with its checksum in front."""
+
+    def _load_data(self, name: str) -> object:
+        path = str(self._data_path(name))
+        stored = Path(path).read_bytes()
+        size = _DIGEST().digest_size
+        if stored[:size] != _DIGEST(stored[size:]).digest():
+            raise pickle.UnpicklingError(f"{name} is damaged")
+        return pickle.loads(stored[size:])
+
+    def _save_data(self, name: str, data: object) -> None:
+        content: bytes = self._dump(data)
+        path = str(self._data_path(name))
+        with self._open_for_write(path) as file:
+            file.write(_DIGEST(content).digest() + content)

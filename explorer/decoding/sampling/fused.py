@@ -274,8 +274,8 @@ def launch(masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, see
         masks.error.word, masks.vocabulary.eos_ids[0], low, high,
         # Floats go to a kernel in single precision. The reference compares the mass with a double,
         # so p goes as an integer; it compares scores in float32, so that bound may be rounded.
-        sampler.temperature or 1.0, min(sampler.top_k or 0, 2**30),
-        round((sampler.top_p or 1.0) * 2**53),
+        1.0 if sampler.greedy else sampler.divisor, min(sampler.top_k or 0, 2**30),
+        max(1, round((sampler.top_p or 1.0) * 2**53)),
         -math.log(sampler.min_p) if sampler.min_p else math.inf,
         GREEDY=sampler.greedy,
         TOP_K=sampler.top_k is not None,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 import torch
 from torch import Tensor
@@ -28,6 +28,9 @@ from torch import Tensor
 from explorer.arguments import wrong
 from explorer.errors import ExplorerError
 from explorer.tokens.tensors import checked_tensor
+
+_LEAST: Final = float(torch.finfo(torch.float32).tiny)
+_MOST: Final = float(torch.finfo(torch.float32).max)
 
 Filter = Literal["mask", "greedy", "top_k", "top_p", "min_p"]
 
@@ -38,6 +41,7 @@ class Sampler:
 
     Args:
         temperature: Divides the logits; 0 is greedy: the likeliest token, of equals the lowest id.
+            A tiny one draws evenly among the likeliest, a huge one among all that is allowed.
         top_k: Keep the k likeliest tokens.
         top_p: Keep the likeliest tokens until their sum reaches p; at least one.
         min_p: Keep tokens of at least p times the likeliest one's probability.
@@ -68,9 +72,11 @@ class Sampler:
                 raise wrong(f"A sampler's {name}", given, "a number", remedy=f"Give {name} as one.")
             try:
                 plain = float(given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-            except (TypeError, ValueError):
+            except Exception:  # A number of somebody's own may raise anything.
                 plain = math.nan
-            _check(name, cast("float", given), math.isfinite(plain), "a finite number")
+            if not math.isfinite(plain):
+                remedy = f"Give {name} as a finite number."
+                raise wrong(f"A sampler's {name}", given, "a finite number", remedy=remedy)
             # Plain Python numbers, so that a trace can be saved.
             exact = int(plain) if name == "top_k" and plain.is_integer() else plain
             object.__setattr__(self, name, exact)
@@ -86,6 +92,16 @@ class Sampler:
     def greedy(self) -> bool:
         """Whether nothing is left to chance."""
         return self.temperature == 0
+
+    @property
+    def divisor(self) -> float:
+        """What logits are divided by: the temperature, within what single precision can hold.
+
+        1e-46 would be 0 there and 1e308 infinite, and both would leave NaN. At either end nothing
+        changes between the temperature and its bound: differences of logits have become infinite,
+        or 0.
+        """
+        return min(max(self.temperature, _LEAST), _MOST)
 
     def filtered(self, logits: Tensor) -> Tensor:
         """The log-probabilities from which to draw.
@@ -140,7 +156,7 @@ class Sampler:
         # has no highest; it is left as it is instead of becoming NaN.
         scores = scores - highest.masked_fill(highest == -math.inf, 0.0)
         if not self.greedy:
-            return scores / self.temperature
+            return scores / self.divisor
         choice = torch.zeros_like(scores, dtype=torch.bool)
         choice.scatter_(-1, scores.argmax(-1, keepdim=True), True)
         return torch.where(choice | scores.isnan(), scores, -math.inf)

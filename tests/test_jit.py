@@ -1,0 +1,116 @@
+"""Machine code is kept where it can be; a cache that cannot be used is as if there were none."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numba.core import config
+
+import explorer
+from explorer.jit import jit
+
+PACKAGE = Path(explorer.__file__).parent
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function in a file of its own, whose machine code goes into a fresh folder."""
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "kernel_of_a_test.py"
+    path.write_text("def double(x):\n    return 2 * x\n")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.double
+
+
+needs_compiler = pytest.mark.skipif(
+    bool(config.DISABLE_JIT),  # pyright: ignore[reportAttributeAccessIssue]
+    reason="nothing is compiled here",
+)
+
+
+@needs_compiler
+def test_machine_code_is_found_again(kernel: Any) -> None:
+    for hits in (0, 1, 1):
+        compiled: Any = jit(kernel)
+        assert compiled(4) == 8
+        assert sum(compiled.stats.cache_hits.values()) == hits
+
+
+def empty(_: bytes) -> bytes:
+    return b""
+
+
+def half(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def garbage(content: bytes) -> bytes:
+    return b"\x80garbage" * (len(content) // 8)
+
+
+def one_bit(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 16]) + content[middle + 1 :]
+
+
+@needs_compiler
+@pytest.mark.parametrize("damage", [empty, half, garbage, one_bit])
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_a_damaged_file_is_compiled_anew(
+    kernel: Any, tmp_path: Path, damage: Any, suffix: str
+) -> None:
+    assert jit(kernel)(4) == 8
+    (path,) = (tmp_path / "cache").rglob(f"*{suffix}")
+    path.write_bytes(damage(path.read_bytes()))
+    again: Any = jit(kernel)
+    assert again(4) == 8
+    if (suffix, damage) != (".nbi", one_bit):  # That may leave a key or a name that is whole.
+        assert not again.stats.cache_hits
+    assert jit(kernel)(4) == 8
+    last: Any = jit(kernel)
+    assert last(4) == 8 and sum(last.stats.cache_hits.values()) == 1
+
+
+@needs_compiler
+def test_a_folder_that_is_lost_later_costs_nothing(kernel: Any, tmp_path: Path) -> None:
+    compiled: Any = jit(kernel)
+    shutil.rmtree(tmp_path / "cache")
+    (tmp_path / "cache").write_text("a file where the folder was")
+    assert compiled(4) == 8
+
+
+def test_an_install_and_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    """Folders that cannot be made, also by an administrator: files stand in their place."""
+    package = tmp_path / "explorer"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__", "*.safetensors"))
+    for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").write_text("")
+    nowhere = "/dev/null/nowhere"
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")},
+        "HOME": nowhere,
+        "XDG_CACHE_HOME": nowhere,
+        "EXPLORER_CACHE": nowhere,
+        "PYTHONPATH": str(tmp_path),
+        "PYTHONWARNINGS": "always",
+    }
+    code = "import explorer\nprint(explorer.__file__, explorer.regex('a|b').accepts('a'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment, capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(package / "__init__.py"), "True"]
+    if not config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
+        assert done.stderr.count("explorer keeps no machine code") == 1
+        assert "NUMBA_CACHE_DIR" in done.stderr
