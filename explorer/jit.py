@@ -18,7 +18,8 @@ show that nothing depends on the compiler.
 
 # Numba ships no stubs: what it gives is typed here once.
 # pyright: reportMissingTypeStubs=false, reportUntypedBaseClass=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportAttributeAccessIssue=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from os.path import exists
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numba
 import numpy as np

@@ -36,6 +36,9 @@ SAMPLERS = [
     Sampler(min_p=0.2),
     Sampler(min_p=1.0),
     Sampler(1.7, top_k=5, top_p=0.8, min_p=0.1),
+    Sampler(1e-46),
+    Sampler(1e308),
+    Sampler(top_p=1e-320),
 ]
 
 

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+import transformers
 
 import explorer
-from explorer.decoding.batches.generate import generate
+from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.batches.processor import ConstraintLogitsProcessor
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.session import Session
 from explorer.errors import ConstraintError, ExplorerError
+from explorer.tokens.states import DONE
 from tests.decoding.models import language_model
 
 PATTERNS = [r"(foo)+d", r'"[^"]*"', r"yes|no|maybe", r"[0-9]{4}-[01][0-9]"]
 PROMPTS = ["the fox", "the", "is it true or not", "2024-05-06"]
 SAMPLERS = [Sampler(0.0), Sampler(1.0), Sampler(0.8, top_k=12, top_p=0.9)]
 TOKENS = 14
+GREEDY = Sampler(0.0)
 
 
-def run(
-    kind: str, prompts: list[str], processor: ConstraintLogitsProcessor, **more: Any
-) -> list[list[int]]:
+def run(kind: str, prompts: list[str], processor: Any, **more: Any) -> list[list[int]]:
     """The new ids of each row, padding included."""
     lm = language_model(kind)
     ids = [lm.encode_prompt(prompt) for prompt in prompts]
@@ -92,7 +98,9 @@ def test_one_constraint_serves_all_rows_and_none_leaves_them_free() -> None:
 
 def test_a_text_that_is_cut_off_is_recorded_without_its_last_token() -> None:
     lm = language_model()
-    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("[a-z]{30}"), record=True)
+    processor = ConstraintLogitsProcessor(
+        lm.vocabulary, explorer.regex("[a-z]{30}"), Sampler(0.0), record=True
+    )
     (row,) = run("llama", ["the"], processor, max_new_tokens=5)
     (trace,) = processor.traces()
     assert list(trace.ids) == row[:-1] and not trace.finished
@@ -114,6 +122,7 @@ def test_another_choice_is_noticed() -> None:
     lm = language_model()
 
     def made(**more: Any) -> ConstraintLogitsProcessor:
+        more = {"sampler": Sampler(0.0), **more}
         return ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("[a-z ]{9,}"), **more)
 
     processor = made()
@@ -135,9 +144,11 @@ def test_what_does_not_fit_raises() -> None:
     with pytest.raises(ExplorerError, match="max_tokens=1"):
         ConstraintLogitsProcessor(lm.vocabulary, constraint, max_tokens=1)
     with pytest.raises(ExplorerError, match="2 constraints for 1 rows"):
-        run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, [constraint] * 2))
+        run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, [constraint] * 2, GREEDY))
     with pytest.raises(ExplorerError, match="2 streams for 1 rows"):
-        run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, None, streams=[0, 1]))
+        run(
+            "llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, None, GREEDY, streams=[0, 1])
+        )
     with pytest.raises(ConstraintError, match="'foo', which could be"):
         ConstraintLogitsProcessor(lm.vocabulary, "foo")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ExplorerError, match="record=True"):
@@ -149,3 +160,229 @@ def test_broken_scores_raise_at_once() -> None:
     processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("foo"), Sampler(1.0))
     with pytest.raises(ExplorerError, match=r"Row 0 at step 0.*NaN"):
         processor(torch.zeros(1, 3, dtype=torch.int64), torch.full((1, lm.width), torch.nan))
+
+
+def by_hand(dfa: explorer.TokenDFA) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """A logits processor as one would write it: walk the ids of each row, write -inf."""
+    prompt: list[int] = []
+
+    def process(input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        if not prompt:
+            prompt.append(input_ids.shape[1])
+        masked = torch.full_like(scores, -torch.inf)
+        for row, ids in enumerate(input_ids[:, prompt[0] :].tolist()):
+            state: int | None = dfa.start
+            for token in ids:
+                state = (
+                    DONE if state == DONE else dfa.step(state, token) if state is not None else None
+                )
+            if state is None or state == DONE:
+                masked[row, list(dfa.vocabulary.eos_ids)] = 0.0
+            else:
+                allowed = np.flatnonzero(dfa.allowed(state))
+                masked[row, allowed] = scores[row, allowed]
+        return masked
+
+    return process
+
+
+@cache
+def compiled(pattern: str) -> explorer.TokenDFA:
+    return explorer.compile(explorer.regex(pattern), language_model().vocabulary)
+
+
+def written(rows: list[list[int]]) -> list[str]:
+    """The texts, up to their ends."""
+    vocabulary = language_model().vocabulary
+    return [Generation.of(row, vocabulary).text for row in rows]
+
+
+LONG = r"[a-z]{4,9}( [a-z]{2,6}){1,3}"
+SETTINGS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "sample": {"do_sample": True},
+    "temperature": {"do_sample": True, "temperature": 3.0},
+    "top_k": {"do_sample": True, "top_k": 5, "temperature": 2.0},
+    "top_p": {"do_sample": True, "top_p": 0.4, "top_k": 0},
+    "several": {"do_sample": True, "num_return_sequences": 3},
+    "beams": {"num_beams": 4},
+    "all beams": {"num_beams": 5, "num_return_sequences": 5},
+    "sampled beams": {"num_beams": 3, "do_sample": True, "temperature": 2.0},
+    "penalty": {"repetition_penalty": 1.4},
+    "lookup": {"prompt_lookup_num_tokens": 4},
+    "sampled lookup": {"prompt_lookup_num_tokens": 4, "do_sample": True},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_the_choice_is_the_callers(kind: str, name: str) -> None:
+    """The library's own ways to choose give what they give with a mask by hand."""
+    lm, more = language_model(kind), SETTINGS[name]
+    prompts = ["the fox jumps over the lazy dog and the fox", "yes"]
+    prompts = prompts[: 1 if "lookup" in name else 2]
+    for pattern in (LONG, PATTERNS[0]):
+        if name == "all beams" and pattern != LONG:
+            continue
+        both: list[list[list[int]]] = []
+        ours = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex(pattern))
+        for processor in (ours, by_hand(compiled(pattern))):
+            torch.manual_seed(5)
+            both.append(run(kind, prompts, processor, max_new_tokens=30, **more))
+        assert both[0] == both[1]
+        for row, text in zip(both[0], written(both[0]), strict=True):
+            # What was cut off is the beginning of a match.
+            ended = any(token in lm.vocabulary.eos_ids for token in row)
+            assert re.fullmatch(pattern, text) if ended else len(compiled(pattern).walk(row)) == 31
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_an_assistant_proposes_and_rewinds(sampled: bool) -> None:
+    """The processor is asked about several positions ahead, by two models, then behind them."""
+    lm = language_model()
+    torch.manual_seed(3)
+    assistant = transformers.AutoModelForCausalLM.from_config(lm.model.config).eval()
+    assistant.generation_config.update(
+        eos_token_id=[1, 2], assistant_confidence_threshold=0.0, num_assistant_tokens=5
+    )
+    asked: list[int] = []
+
+    class Watched(ConstraintLogitsProcessor):
+        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            asked.append(input_ids.shape[1])
+            return super().__call__(input_ids, scores)
+
+    watched = Watched(lm.vocabulary, explorer.regex(LONG), max_tokens=40)
+    torch.manual_seed(1)
+    rows = run(
+        "llama", ["the fox"], watched,
+        assistant_model=assistant, max_new_tokens=40, do_sample=sampled,
+    )  # fmt: skip
+    (text,) = written(rows)
+    assert re.fullmatch(LONG, text)
+    assert any(after < before for before, after in pairwise(asked))
+    if not sampled:  # A greedy run writes the same with any assistant, and with none.
+        plain = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex(LONG), max_tokens=40)
+        assert written(run("llama", ["the fox"], plain, max_new_tokens=40)) == [text]
+
+
+def test_beams_take_the_places_of_others() -> None:
+    """So that the test above is one of reordering: a state kept by row would be wrong."""
+    moved: list[bool] = []
+    lm = language_model()
+
+    class Watched(ConstraintLogitsProcessor):
+        before: torch.Tensor | None = None
+
+        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            if self.before is not None:
+                moved.append(not torch.equal(input_ids[:, :-1], self.before))
+            self.before = input_ids.clone()
+            return super().__call__(input_ids, scores)
+
+    run("llama", ["the"], Watched(lm.vocabulary, explorer.regex(LONG)), num_beams=4)
+    assert any(moved)
+
+
+@pytest.mark.parametrize("settings", [{}, {"do_sample": True}, {"num_beams": 3}])
+def test_texts_of_a_batch_have_their_own_constraints(settings: dict[str, Any]) -> None:
+    lm = language_model()
+    constraints = [explorer.regex(pattern) for pattern in PATTERNS]
+    processor = ConstraintLogitsProcessor(lm.vocabulary, constraints, max_tokens=TOKENS)
+    torch.manual_seed(2)
+    texts = written(run("llama", PROMPTS, processor, **settings))
+    for pattern, text in zip(PATTERNS, texts, strict=True):
+        assert re.fullmatch(pattern, text)
+
+
+def test_a_budget_and_no_constraint() -> None:
+    lm = language_model()
+    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("[a-z]+"), max_tokens=6)
+    (row,) = run("llama", ["the"], processor, max_new_tokens=6, do_sample=True)
+    assert re.fullmatch("[a-z]+", written([row])[0]) and row[-1] in (0, *lm.vocabulary.eos_ids)
+    with pytest.raises(ExplorerError, match="max_tokens=1"):
+        ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("[a-z]+"), max_tokens=1)
+    # The budget of the mask holds, whatever the library would still write.
+    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("[a-z]+"), max_tokens=3)
+    (row,) = run("llama", ["the"], processor)
+    assert len(row) <= 3 and re.fullmatch("[a-z]+", written([row])[0])
+    free = run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, None, max_tokens=2))
+
+    def only_tokens(_: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        scores[:, len(lm.vocabulary) :] = -torch.inf
+        return scores
+
+    alone = run("llama", ["the"], only_tokens)
+    assert free == alone
+
+
+def test_a_machine_that_is_worked_out_while_it_is_used() -> None:
+    lm = language_model()
+    machine = explorer.compile(explorer.regex(LONG), lm.vocabulary, lazy=True)
+    for more in ({}, {"num_beams": 3}, {"prompt_lookup_num_tokens": 3}):
+        lazy = ConstraintLogitsProcessor(lm.vocabulary, machine)
+        table = ConstraintLogitsProcessor(lm.vocabulary, compiled(LONG))
+        assert run("llama", ["the"], lazy, **more) == run("llama", ["the"], table, **more)
+
+
+def test_a_tokenizer_says_what_the_tokens_are() -> None:
+    lm = language_model()
+    processor = ConstraintLogitsProcessor(lm.tokenizer, explorer.regex("yes|no"))
+    assert written(run("llama", ["is it?"], processor))[0] in ("yes", "no")
+    for wrong in ("tiny", None, lm.model, np.zeros(())):
+        with pytest.raises(ExplorerError, match="a Vocabulary or a fast tokenizer"):
+            ConstraintLogitsProcessor(wrong, explorer.regex("yes"))
+
+
+def test_scores_stay_and_what_is_past_the_vocabulary_is_masked() -> None:
+    lm = language_model()
+    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("foo|d"))
+    ids, scores = torch.zeros(2, 3, dtype=torch.int64), torch.randn(2, lm.width).half()
+    before = scores.clone()
+    after = processor(ids, scores)
+    assert torch.equal(scores, before) and after.dtype == scores.dtype
+    dfa = explorer.compile(explorer.regex("foo|d"), lm.vocabulary)
+    kept = np.flatnonzero(dfa.allowed(dfa.start))
+    for row in range(2):
+        assert torch.equal((after[row] > -torch.inf).nonzero()[:, 0], torch.tensor(kept))
+        assert torch.equal(after[row, kept], before[row, kept])
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        (lambda row: row * torch.nan, "NaN or infinity"),
+        (lambda row: row + torch.inf, "NaN or infinity"),
+        (lambda row: row - torch.inf, "score of -inf"),
+        (lambda row: row[:, :50], "50 columns"),
+        (lambda row: row[:1], "2 rows and scores 1"),
+    ],
+)
+def test_broken_scores_are_told_at_once(scores: Any, said: str) -> None:
+    lm = language_model()
+    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("foo|the"))
+    with pytest.raises(ExplorerError, match=said):
+        processor(torch.zeros(2, 3, dtype=torch.int64), scores(torch.zeros(2, lm.width)))
+
+
+def test_a_row_that_was_led_astray_can_only_end() -> None:
+    lm = language_model()
+    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("foo"))
+    ids = torch.zeros(1, 3, dtype=torch.int64)
+    processor(ids, torch.zeros(1, lm.width))
+    after = processor(torch.cat([ids, ids[:, :2]], 1), torch.full((1, lm.width), torch.nan))
+    assert (after[0] > -torch.inf).nonzero()[:, 0].tolist() == list(lm.vocabulary.eos_ids)
+
+
+def test_what_a_mask_alone_cannot_do() -> None:
+    lm = language_model()
+    for more in ({"record": True}, {"streams": [0]}):
+        with pytest.raises(ExplorerError, match="without a sampler"):
+            ConstraintLogitsProcessor(lm.vocabulary, None, **more)  # pyright: ignore
+    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("[a-z ]+"))
+    run("llama", ["the"], processor)
+    with pytest.raises(ExplorerError, match="new processor for each call"):
+        run("llama", ["a fox"], processor)
+    constraint = explorer.regex("[0-9]{8}")
+    with pytest.raises(ExplorerError, match="2 constraints for 1 rows"):
+        run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, [constraint] * 2))

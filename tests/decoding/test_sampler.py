@@ -3,15 +3,21 @@
 import math
 from collections.abc import Callable
 from dataclasses import astuple
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+import explorer
+from explorer.decoding.batches.generate import generate
 from explorer.decoding.sampling.sampler import Sampler, draw, sampled_out
+from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
+from tests.decoding.models import hash_model
 
 Probabilities = list[float]
 
@@ -206,3 +212,71 @@ def test_sampled_out_needs_one_row() -> None:
         sampled_out(Sampler(), torch.zeros(2, 3), 0)
     with pytest.raises(ExplorerError, match="token 3"):
         sampled_out(Sampler(), torch.zeros(3), 3)
+
+
+EXTREMES = [1e-320, 1e-46, 1e-45, 1e-38, 3e38, 3.5e38, 1e308]
+
+
+@pytest.mark.parametrize("temperature", EXTREMES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "filters", [{}, {"top_k": 3}, {"top_p": 0.9}, {"top_p": 1e-320}, {"min_p": 0.5}]
+)
+def test_extreme_temperatures(
+    temperature: float, dtype: torch.dtype, filters: dict[str, float]
+) -> None:
+    """A tiny one draws evenly among the likeliest, a huge one among all that is allowed."""
+    sampler = Sampler(temperature, **filters)  # pyright: ignore[reportArgumentType]
+    row = torch.tensor([1.0, 3.0, -math.inf, 3.0, -9.0, 2.5], dtype=dtype)
+    possible = [1, 3] if temperature < 1 else [0, 1, 3, 4, 5]
+    if temperature > 1 and "top_k" in filters:
+        # All scores are so close to 0 that only wide floats still tell them apart.
+        kept = sampler.filtered(row) > -math.inf
+        assert kept.sum() == 3 and not kept[2]
+        return
+    if filters.get("top_p", 1.0) < 1:
+        count = math.ceil(filters["top_p"] * len(possible) - 1e-9)
+        kept = (sampler.filtered(row) > -math.inf).nonzero()[:, 0].tolist()
+        assert len(kept) == max(1, count) and set(kept) <= set(possible)
+        return
+    probabilities = sampler.filtered(row).exp().tolist()
+    expected = [1 / len(possible) if token in possible else 0.0 for token in range(6)]
+    assert probabilities == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("temperature", EXTREMES)
+def test_extreme_temperatures_decode(temperature: float) -> None:
+    """In a session, in a batch and in the numbers that are recorded."""
+    model = hash_model()
+    constraint = explorer.regex("[a-zé, ]{6,9}")
+    sampler = Sampler(temperature)
+    (text,) = generate(model, ["x"], constraint, sampler, 12, seed=3)
+    session = Session(model, constraint, "x", sampler=sampler, seed=3, max_tokens=12)
+    trace = session.run()
+    assert text.finished and trace.ids == text.tokens
+    (greedy,) = generate(model, ["x"], constraint, Sampler(0.0), 12)
+    assert (text == greedy) == (temperature < 1)
+
+
+class Odd:
+    """A number that raises."""
+
+    def __float__(self) -> float:
+        raise ZeroDivisionError
+
+    def __repr__(self) -> str:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("name", ["temperature", "top_k", "top_p", "min_p"])
+@pytest.mark.parametrize(
+    "value", [Odd(), "a", torch.zeros(2), np.zeros(2), [], iter(()), math.inf, 10**400]
+)
+def test_a_value_that_is_no_number_raises(name: str, value: Any) -> None:
+    with pytest.raises(ExplorerError, match=name):
+        Sampler(**{name: value})
+
+
+def test_numbers_of_numpy_and_torch_are_numbers() -> None:
+    """Also without dimensions."""
+    assert Sampler(np.array(0.5), np.array(3), torch.tensor(0.5)) == Sampler(0.5, 3, 0.5)  # pyright: ignore

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -23,10 +23,12 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.tokens.device import DeviceMasks
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
-AnyConstraint = Constraint | TokenDFA | None
+T = TypeVar("T")
+
+AnyConstraint = Constraint | TokenMachine | None
 """What the text of a row must be; ``None`` leaves it free."""
 
 
@@ -109,9 +111,7 @@ def checked_streams(streams: object) -> list[int] | None:
     ]
 
 
-def for_each(
-    constraints: AnyConstraint | Sequence[AnyConstraint], count: int
-) -> list[AnyConstraint]:
+def for_each(constraints: T | Sequence[T], count: int) -> list[T]:
     """The constraint of each row.
 
     Args:
@@ -123,14 +123,15 @@ def for_each(
     """
     # A string is a sequence too; as a constraint it is refused with a reason, by `Rule`.
     if isinstance(constraints, str) or not isinstance(constraints, Sequence):
-        return [cast("AnyConstraint", constraints)] * count
-    if len(constraints) != count:
+        return [cast("T", constraints)] * count
+    each = list(cast("Sequence[T]", constraints))
+    if len(each) != count:
         raise ExplorerError(
-            f"{len(constraints)} constraints for {count} rows.",
+            f"{len(each)} constraints for {count} rows.",
             remedy="Give one for each row, or one for all.",
-            evidence={"constraints": len(constraints), "rows": count},
+            evidence={"constraints": len(each), "rows": count},
         )
-    return list(constraints)
+    return each
 
 
 def _step_for(

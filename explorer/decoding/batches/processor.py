@@ -1,18 +1,20 @@
-"""Constrained decoding inside `model.generate` of transformers, and a trace of it.
+"""Constrained decoding inside `model.generate` of transformers.
 
-A logits processor sees the ids so far and may change the logits; the library then chooses. Masking
-alone would leave the choice to the library's own sampler, and a run could not be repeated in a
-session. So this one draws by itself, with the same uniforms as `Session` and `generate`, and
-leaves a single finite logit: with ``do_sample=False`` the library can only take that one.
+A logits processor sees the ids so far and the scores of the next token, and may change the scores;
+the library then chooses. This one masks what the constraint does not allow and leaves the choice
+to the library, so temperature, top-k, beams and assisted decoding work as they do without it:
 
-    processor = ConstraintLogitsProcessor(vocabulary, constraint, Sampler(0.8), max_tokens=40)
-    model.generate(**inputs, do_sample=False, max_new_tokens=40, logits_processor=[processor])
+    processor = ConstraintLogitsProcessor(tokenizer, constraint, max_tokens=40)
+    model.generate(**inputs, max_new_tokens=40, num_beams=4, logits_processor=[processor])
 
-One processor serves one call of `model.generate`; beams, and other things that reorder rows or
-take another token, are noticed and refused. After the end of a row the library writes padding. The
-library waits for the device at every step, so this does too, and says at once what is wrong.
+A run of the library's own sampler cannot be repeated in a session. With ``sampler=`` the processor
+draws by itself, with the same uniforms as `Session` and `generate`, and leaves a single finite
+score: with ``do_sample=False`` the library can only take that one. Then it can also keep a trace of
+every row; beams, and other things that reorder rows or take another token, are refused.
 
-It needs nothing of transformers: anything that calls it with ids and scores will do.
+One processor serves one call of `model.generate`. After the end of a row the library writes
+padding. The library waits for the device at every step, so this does too, and says at once what is
+wrong. It needs nothing of transformers: anything that calls it with ids and scores will do.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from explorer.arguments import flag, instance, whole_number
+from explorer.arguments import flag, instance, whole_number, wrong
 from explorer.budget import Budget
 from explorer.decoding.batches.constrained_batch import (
     AnyConstraint,
@@ -31,11 +33,13 @@ from explorer.decoding.batches.constrained_batch import (
     checked_streams,
     for_each,
 )
+from explorer.decoding.batches.prefix_masks import PrefixMasks
 from explorer.decoding.batches.recorder import Recorder
-from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS, checked_sampler
+from explorer.decoding.models.arguments import LAST_SEED, checked_sampler
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.trace import Trace
-from explorer.errors import ExplorerError
+from explorer.errors import ExplorerError, UnsupportedTokenizer, VocabularyError
 from explorer.tokens.error_word import ints
 from explorer.tokens.states import DONE
 from explorer.vocabulary import Vocabulary
@@ -45,14 +49,17 @@ class ConstraintLogitsProcessor:
     """A logits processor that holds every row to its constraint.
 
     Args:
-        vocabulary: The model's tokens, as `Vocabulary.from_tokenizer` or ``lm.vocabulary`` has it.
-        constraints: One for all rows, or a list with one for each; ``None`` leaves a row free.
-        sampler: How tokens are chosen; default greedy.
-        seed: Of the random numbers, 0 to 2**64 - 1.
+        vocabulary: The model's tokens: ``lm.vocabulary``, a `Vocabulary`, or the model's fast
+            tokenizer, which is read with `Vocabulary.from_tokenizer`.
+        constraints: One for all texts, or a list with one for each; ``None`` leaves a text free.
+            Constraints, or token machines that were compiled from them.
+        sampler: How tokens are chosen here; ``None`` masks only and leaves the choice to the
+            caller.
+        seed: Of the sampler's random numbers, 0 to 2**64 - 1.
         max_tokens: The token budget, EOS included; give what ``max_new_tokens`` is, so that every
             text is complete in time. ``None`` for no budget.
-        streams: Each row's stream of random numbers; default its number.
-        record: Whether to keep a trace of every row (`traces`).
+        streams: Each row's stream of random numbers; default its number. With a sampler only.
+        record: Whether to keep a trace of every row (`traces`). With a sampler only.
         name: What to call the model in the traces.
         budget: Limits for compiling the constraints.
 
@@ -65,14 +72,17 @@ class ConstraintLogitsProcessor:
         >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
         >>> processor = ConstraintLogitsProcessor(vocab, explorer.regex("ab"))
         >>> processor(torch.tensor([[1, 1]]), torch.tensor([[0.0, 9.0, 1.0, 0.0]]))
+        tensor([[0., -inf, 1., -inf]])
+        >>> greedy = ConstraintLogitsProcessor(vocab, explorer.regex("ab"), explorer.Sampler(0.0))
+        >>> greedy(torch.tensor([[1, 1]]), torch.tensor([[0.0, 9.0, 1.0, 0.0]]))
         tensor([[-inf, -inf, 0., -inf]])
     """
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
+        vocabulary: Vocabulary | object,
         constraints: AnyConstraint | Sequence[AnyConstraint],
-        sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+        sampler: Sampler | None = None,
         *,
         seed: int = 0,
         max_tokens: int | None = None,
@@ -81,39 +91,53 @@ class ConstraintLogitsProcessor:
         name: str = "model.generate",
         budget: Budget | None = None,
     ) -> None:
-        self._vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
-        self._sampler = checked_sampler(sampler)
+        self._vocabulary = _vocabulary(vocabulary)
+        self._sampler = None if sampler is None else checked_sampler(sampler)
         self._seed = whole_number("seed", seed, 0, LAST_SEED)
-        if max_tokens is not None:
-            max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
-        self._max_tokens = max_tokens
+        self._max_tokens = None if max_tokens is None else whole_number("max_tokens", max_tokens, 1)
         self._streams = checked_streams(streams)
         self._record = flag("record", record)
         self._name = instance("name", name, str, "a text")
+        if self._sampler is None and (self._record or self._streams is not None):
+            raise ExplorerError(
+                f"{'record' if self._record else 'streams'} is given without a sampler: the "
+                "choice is the caller's, so it is not known here.",
+                remedy="Give sampler=Sampler(...); or record what was written afterwards with "
+                "Session.from_ids(vocabulary, constraint, ids).",
+            )
         self._one_for_all = isinstance(constraints, str) or not isinstance(constraints, Sequence)
-        listed = for_each(
+        given = for_each(
             constraints, 1 if self._one_for_all else len(cast("list[None]", constraints))
         )
         # Compiled here, so that a constraint that cannot be is refused before the model runs.
-        compiled = self._batch(listed, list(range(len(listed))), "cpu", budget)
-        self._constraints = [rule.dfa for rule in compiled.rules]
+        compiled: dict[int, Rule] = {}
+        for constraint in given:
+            if id(constraint) not in compiled:
+                compiled[id(constraint)] = Rule.of(constraint, self._vocabulary, budget)
+                compiled[id(constraint)].check_budget(self._max_tokens)
+        self._rules = [compiled[id(constraint)] for constraint in given]
+        self._prompts: Tensor | None = None
+        self._masks: PrefixMasks | None = None
         self._running: ConstrainedBatch | None = None
         self._recorder: Recorder | None = None
         self._length = 0
         self._drawn: list[int] = []
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Choose the next token of each row.
+        """Mask the scores of each row; with a sampler, choose the next token.
 
         Args:
-            input_ids: int64[B, T], the prompt and all tokens since, padding included.
-            scores: float[B, W], the model's logits; left as they are.
+            input_ids: int64[B, T], the prompt and all tokens since, padding included. The first
+                call is made with the prompts alone.
+            scores: float[B, W], the model's logits or log-probabilities; left as they are.
 
         Returns:
-            [B, W] of the same dtype: 0 at the token that was drawn, -inf elsewhere.
+            [B, W] of the same dtype: -inf where a token is not allowed. With a sampler 0 at the
+            token that was drawn and -inf elsewhere.
 
         Raises:
-            ExplorerError: Nothing could be drawn, or the ids are not those drawn before.
+            ExplorerError: Nothing is left that is allowed, the ids do not begin with the prompts of
+                the first call, or they are not those that the sampler drew.
         """
         for argument, value in (("input_ids", input_ids), ("scores", scores)):
             if instance(argument, value, Tensor, "a tensor, one row for each text").dim() != 2:
@@ -122,7 +146,15 @@ class ConstraintLogitsProcessor:
                     remedy="Give input_ids[B, T] and scores[B, W].",
                     evidence={argument: list(value.shape)},
                 )
-        batch = self._running or self._start(input_ids, scores)
+        if len(input_ids) != len(scores):
+            raise ExplorerError(
+                f"input_ids has {len(input_ids)} rows and scores {len(scores)}.",
+                remedy="Give input_ids[B, T] and scores[B, W].",
+                evidence={"input_ids": list(input_ids.shape), "scores": list(scores.shape)},
+            )
+        if self._sampler is None:
+            return self._mask(input_ids, scores)
+        batch = self._running or self._start(input_ids, scores, self._sampler)
         ended = [state == DONE for state in ints(batch.rows.states)]
         if self._drawn:
             self._check_ids(input_ids, ended)
@@ -150,11 +182,30 @@ class ConstraintLogitsProcessor:
             )
         return self._recorder.traces()
 
-    def _start(self, input_ids: Tensor, scores: Tensor) -> ConstrainedBatch:
+    def _mask(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         count = len(input_ids)
-        constraints = for_each(
-            self._constraints[0] if self._one_for_all else self._constraints, count
-        )
+        if self._masks is None or self._prompts is None:
+            if self._one_for_all:
+                rules = self._rules
+            elif count and count % len(self._rules) == 0:
+                rules = self._rules  # Beams and returned sequences multiply each text.
+            else:
+                rules = for_each(self._rules, count)
+            self._prompts = input_ids.clone()
+            self._masks = PrefixMasks(rules, self._max_tokens)
+        length = self._prompts.shape[1]
+        if not torch.equal(input_ids[:, :length], self._prompts):
+            raise ExplorerError(
+                f"The ids, of the shape {list(input_ids.shape)}, do not begin with the prompts of "
+                f"the first call, {list(self._prompts.shape)}: this is another run.",
+                remedy="Make a new processor for each call of model.generate.",
+                evidence={"shape": list(input_ids.shape)},
+            )
+        return self._masks.mask(input_ids[:, length:], scores)
+
+    def _start(self, input_ids: Tensor, scores: Tensor, sampler: Sampler) -> ConstrainedBatch:
+        count = len(input_ids)
+        rules = self._rules * count if self._one_for_all else for_each(self._rules, count)
         streams = list(range(count)) if self._streams is None else list(self._streams)
         if len(streams) != count:
             raise ExplorerError(
@@ -162,32 +213,24 @@ class ConstraintLogitsProcessor:
                 remedy="Give one for each row; num_return_sequences and beams multiply rows.",
                 evidence={"streams": len(streams), "rows": count},
             )
-        self._running = self._batch(constraints, streams, scores.device, None)
+        self._running = ConstrainedBatch(
+            [rule.machine for rule in rules], self._vocabulary, sampler, seed=self._seed,
+            streams=streams, max_tokens=self._max_tokens, masking_budget=True,
+            device=scores.device,
+        )  # fmt: skip
         self._length = input_ids.shape[1]
         if self._record:
             self._recorder = Recorder(
                 self._name,
                 self._running.rules,
                 cast("list[list[int]]", input_ids.tolist()),  # pyright: ignore[reportUnknownMemberType]
-                self._sampler,
+                sampler,
                 seed=self._seed,
                 streams=streams,
                 max_tokens=self._max_tokens,
                 masking_budget=True,
             )
         return self._running
-
-    def _batch(
-        self,
-        constraints: Sequence[AnyConstraint],
-        streams: Sequence[int],
-        device: str | torch.device,
-        budget: Budget | None,
-    ) -> ConstrainedBatch:
-        return ConstrainedBatch(
-            constraints, self._vocabulary, self._sampler, seed=self._seed, streams=streams,
-            max_tokens=self._max_tokens, masking_budget=True, device=device, budget=budget,
-        )  # fmt: skip
 
     def _check_ids(self, input_ids: Tensor, ended: list[bool]) -> None:
         # Rows that have ended get whatever padding the library writes.
@@ -204,6 +247,26 @@ class ConstraintLogitsProcessor:
             if ours != theirs and not ended[row]:
                 raise ExplorerError(
                     f"Row {row}: token {ours} was drawn, but {theirs} was taken.",
-                    remedy="Call model.generate with do_sample=False and num_beams=1.",
+                    remedy="Call model.generate with do_sample=False and num_beams=1, or leave "
+                    "the choice to it: make the processor without a sampler.",
                     evidence={"row": row, "drawn": ours, "taken": theirs},
                 )
+
+
+def _vocabulary(given: object) -> Vocabulary:
+    """A vocabulary, or that of a tokenizer."""
+    if isinstance(given, Vocabulary):
+        return given
+    try:
+        return Vocabulary.from_tokenizer(given)
+    except UnsupportedTokenizer:
+        raise
+    except VocabularyError as error:
+        if "tokenizer" not in error.evidence:
+            raise
+        raise wrong(
+            "vocabulary",
+            given,
+            "a Vocabulary or a fast tokenizer",
+            remedy="Give lm.vocabulary, or the tokenizer of the model.",
+        ) from None

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 import torch
 from torch import Tensor
