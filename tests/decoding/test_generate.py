@@ -15,6 +15,7 @@ from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.session import Session
 from explorer.errors import ConstraintError, ExplorerError
+from explorer.tokens.free import Free
 from tests.decoding.models import HashModel, hash_model, language_model
 from tests.decoding.patterns import random_pattern
 
@@ -219,3 +220,21 @@ def test_a_device_gives_the_tokens_of_the_cpu(sampler: Sampler) -> None:
         for model in (OnDevice(vocabulary), HashModel(vocabulary))
     )
     assert there == here
+
+
+def test_every_kind_of_machine_decodes() -> None:
+    """A machine that works its rows out gives the texts of the table, in one batch with others."""
+    model = hash_model()
+    constraint = explorer.regex(r"(foo, )*food|[12\-]{3,20}")
+    table = explorer.compile(constraint, model.vocabulary)
+    lazy = explorer.compile(constraint, model.vocabulary, lazy=True)
+    for sampler in SAMPLERS:
+        machines = [lazy, table, Free(model.vocabulary), None]
+        settings: dict[str, Any] = {"seed": 4, "streams": [1, 1, 2, 2], "masking_budget": False}
+        texts = generate(model, ["x"] * 4, machines, sampler, 30, **settings)
+        assert texts[0] == texts[1] and texts[2] == texts[3]
+        assert all(
+            re.fullmatch(r"(foo, )*food|[12\-]{3,20}", t.text) for t in texts[:2] if t.finished
+        )
+    with pytest.raises(ExplorerError, match="masking_budget=False"):
+        generate(model, ["x"], lazy, max_tokens=30)

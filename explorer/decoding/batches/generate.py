@@ -153,7 +153,7 @@ def generate(
         )  # fmt: skip
 
     # What is wrong with the constraints is said before the model reads anything.
-    wanted = [rule.dfa for rule in batch_on("cpu").rules]
+    wanted = [rule.machine for rule in batch_on("cpu").rules]
     reading = open_batch(model, [prompt_ids(model, prompt) for prompt in rows])
     batch = batch_on(reading.logits.device)
     ended = _Ended(reading.logits.device)
