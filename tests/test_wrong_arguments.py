@@ -155,7 +155,7 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("state 99", lambda g: g.m.allowed(0, 99)),
     ("remaining is 'x' (str)", lambda g: g.m.allowed(0, 0, "x")),
     # Samplers.
-    ("temperature is a finite number, not 'x'", lambda g: g.Sampler("x")),
+    ("temperature is 'x' (str), not a finite number", lambda g: g.Sampler("x")),
     ("temperature is True (bool)", lambda g: g.Sampler(True)),
     ("top_k is a whole number from 1, not 1.5", lambda g: g.Sampler(1.0, top_k=1.5)),
     ("top_p", lambda g: g.Sampler(1.0, top_p=2)),

@@ -35,7 +35,7 @@ from explorer.decoding.batches.constrained_batch import (
 )
 from explorer.decoding.batches.prefix_masks import PrefixMasks
 from explorer.decoding.batches.recorder import Recorder
-from explorer.decoding.models.arguments import LAST_SEED, checked_sampler
+from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS, checked_sampler
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.trace import Trace
@@ -94,7 +94,9 @@ class ConstraintLogitsProcessor:
         self._vocabulary = _vocabulary(vocabulary)
         self._sampler = None if sampler is None else checked_sampler(sampler)
         self._seed = whole_number("seed", seed, 0, LAST_SEED)
-        self._max_tokens = None if max_tokens is None else whole_number("max_tokens", max_tokens, 1)
+        if max_tokens is not None:
+            max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
+        self._max_tokens = max_tokens
         self._streams = checked_streams(streams)
         self._record = flag("record", record)
         self._name = instance("name", name, str, "a text")
