@@ -213,6 +213,14 @@ _STAND_INS: Final = (
     (b"PK\x03\x04", "is a zip archive", "Unpack it and give the tokenizer's file inside."),
     (b"\xfd7zXZ\x00", "is compressed with xz", "Unpack it with unxz and give the result."),
     (b"(\xb5/\xfd", "is compressed with zstd", "Unpack it with unzstd and give the result."),
+    *(
+        (
+            bytes((0x80, version)),
+            "is a Python pickle, which could run code when it is read",
+            "Give a tokenizer.json or another file of the tokenizer that holds data only.",
+        )
+        for version in range(2, 6)
+    ),
     (
         b"GGUF",
         "is a GGUF file, which holds a whole model",

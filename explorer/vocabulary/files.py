@@ -167,6 +167,9 @@ def _read_file(path: Path, beside: Beside, decoder: Component | None) -> Reading
 def _read_json(path: Path, data: bytes, beside: Beside, decoder: Component | None) -> Reading:
     where = path.name
     parsed = parse_json(data, where)
+    if isinstance(parsed, str) and parsed.lstrip()[:1] == "{":
+        # Keras writes its tokenizer as JSON in a text, which many then write as JSON again.
+        parsed = parse_json(parsed.encode(errors="replace"), where)
     if isinstance(parsed, dict):
         declared = cast(dict[str, object], parsed)
         if isinstance(declared.get("model"), dict):
@@ -174,6 +177,7 @@ def _read_json(path: Path, data: bytes, beside: Beside, decoder: Component | Non
         # A table of pieces may hold "config" and "vocab" as pieces; their values are ids then.
         if isinstance(declared.get("config"), dict) and "vocab" in declared:
             return read_tekken(declared, where)
+        _check_homemade(declared, where)
         pieces = as_pieces(declared)
         if pieces is not None and where == "tokenizer.json":
             raise UnsupportedTokenizer(
@@ -185,10 +189,39 @@ def _read_json(path: Path, data: bytes, beside: Beside, decoder: Component | Non
         if pieces is not None:
             merges = path.with_name(_MERGES_OF.get(where, "merges.txt"))
             return _read_merge_files(path, merges, beside, declared)
-    raise DamagedFile(
-        f"{where} is JSON, but neither tokenizer.json, tekken.json nor a table of pieces.",
-        remedy=f"Check that the file is the one you mean: {_KNOWN}.",
+    held = ""
+    if isinstance(parsed, dict):
+        names = [repr(name[:20]) for name in cast(dict[str, object], parsed)]
+        held = f": it has the fields {', '.join(names[:6])}{', …' if len(names) > 6 else ''}"
+    raise UnsupportedTokenizer(
+        where,
+        f"it is JSON, but neither a tokenizer.json of the tokenizers library, nor a tekken.json, "
+        f"nor a table of pieces and ids{held}",
+        remedy=f"Check that it is the file you mean. {_OTHERWISE}",
     )
+
+
+def _check_homemade(declared: Mapping[str, object], where: str) -> None:
+    """Refuse what is often found under the names of these files, by what it is."""
+    if declared.get("class_name") == "Tokenizer" and isinstance(declared.get("config"), Mapping):
+        raise UnsupportedTokenizer(
+            where,
+            "it is a tokenizer of Keras: its words stand for text that was stripped of punctuation "
+            "and spaces, so no id has bytes of its own",
+            remedy="If each word should write itself and a space, give them to "
+            "Vocabulary.from_bytes(...) so.",
+        )
+    if (
+        declared
+        and all(key.isdecimal() for key in declared)
+        and all(isinstance(value, str) for value in declared.values())
+    ):
+        raise UnsupportedTokenizer(
+            where,
+            "it gives a piece for each id, where a table of pieces gives an id for each piece",
+            remedy="Write the table the other way round, or write the bytes of each id by hand "
+            "with Vocabulary.from_bytes(...).",
+        )
 
 
 def _read_merge_files(

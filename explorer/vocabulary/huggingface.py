@@ -20,7 +20,13 @@ from tokenizers.decoders import Decoder
 from explorer.arguments import instance
 from explorer.errors import UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary.byte_alphabet import BYTE_OF
-from explorer.vocabulary.decoder import Component, PieceReader, WordReader, piece_reader
+from explorer.vocabulary.decoder import (
+    ChainReader,
+    Component,
+    PieceReader,
+    WordReader,
+    piece_reader,
+)
 from explorer.vocabulary.encoder import TokenizersEncoder
 from explorer.vocabulary.limits import check_affix, check_component
 from explorer.vocabulary.model_facts import ModelFacts
@@ -238,6 +244,12 @@ def _reader(
             "follow each other directly.",
         )
     reader = piece_reader(declared)
+    if reader.suffix and not model.suffix and not _any_holds(tokenizer, reader.suffix):
+        note = (
+            f"The decoder looks for {reader.suffix!r}, which no piece has: pieces follow each "
+            f"other directly."
+        )
+        reader = PieceReader(ChainReader((), byte_fallback=False), (note,))
     if model.byte_fallback and not reader.byte_fallback:
         raise UnsupportedTokenizer(
             f"model.{model.kind}.byte_fallback",
@@ -263,6 +275,10 @@ def _reader(
             f"decoder",
         )
     return reader
+
+
+def _any_holds(tokenizer: Tokenizer, text: str) -> bool:
+    return any(text in piece for piece in tokenizer.get_vocab(with_added_tokens=True))
 
 
 def _covers_bytes(reader: PieceReader, pieces: Mapping[str, int]) -> bool:

@@ -29,7 +29,7 @@ from typing import Any, Final, cast
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
-from explorer.vocabulary.byte_alphabet import BYTE_OF
+from explorer.vocabulary.byte_alphabet import BYTE_OF, CHAR_OF
 from explorer.vocabulary.configs import CONTROL_NAME, Beside
 from explorer.vocabulary.decoder import PieceReader, WordEndReader, byte_of
 from explorer.vocabulary.huggingface import read_tokenizer
@@ -56,6 +56,7 @@ _GPT2_CLASSES: Final = frozenset(
         "WhisperTokenizer",
     }
 )
+_BYTE_CLASSES: Final = frozenset({"GPTNeoXTokenizer", "LukeTokenizer", "Qwen2Tokenizer"})
 _PREFIXING: Final = frozenset({"BlenderbotTokenizer", "LayoutLMv3Tokenizer"})
 
 # Classes that read such files, but do not print the pieces as they are written.
@@ -124,6 +125,8 @@ def read_merge_files(
         return _ending_in_bytes(files) if complete else _ending_in_characters(files)
     foreign = next((p for p in sorted(files.parts) if not BYTE_OF.keys() >= set(p)), None)
     if foreign is None:
+        if name not in _GPT2_CLASSES | _BYTE_CLASSES and not gpt2:
+            _check_spaces(files)
         return _byte_level(files)
     if any(_SPACE in a + b for a, b in files.merges):
         return _spaced(files)
@@ -135,6 +138,21 @@ def read_merge_files(
         remedy="Give the tokenizer.json of the same model, which declares it, or write the bytes "
         "of each id by hand with Vocabulary.from_bytes(...).",
     )
+
+
+def _check_spaces(files: _Files) -> None:
+    """Refuse pieces of which none can write a space, where no class says how they are written."""
+    mark = CHAR_OF[ord(" ")]
+    if not any(mark in piece or _SPACE in piece or " " in piece for piece in files.ids):
+        raise UnsupportedTokenizer(
+            "pieces",
+            f"none of those in {files.where} writes a space ({mark!r}, {_SPACE!r}, {_WORD_END!r} "
+            f"and {_CONTINUES!r} are the marks for it), so it is not known what stands between two "
+            f"of them",
+            remedy="Give the tokenizer.json of the same model, which declares it; or, if the "
+            "model writes text without spaces, name its class as tokenizer_class in a "
+            "tokenizer_config.json beside them.",
+        )
 
 
 # --- the ways of writing ----------------------------------------------------------------------
@@ -188,7 +206,8 @@ def _ending_in_bytes(files: _Files) -> Reading:
 
 def _ending_in_characters(files: _Files) -> Reading:
     single = {p for p in files.ids if len(p.removesuffix(_WORD_END)) == 1}
-    if _missing(files) is not None:
+    # The library marks a word's last character; elsewhere the mark is merged like a character.
+    if _missing(files) is not None or any(_WORD_END in merge for merge in files.merges):
         return _by_rule(files, WordEndReader(_WORD_END), single, f"{_WORD_END!r} ends a word")
     unknown = "<unk>" if "<unk>" in files.ids else None
     tokenizer = Tokenizer(_model(files, suffix=_WORD_END, unknown=unknown))
@@ -372,7 +391,9 @@ def _merges(data: bytes, where: str) -> list[tuple[str, str]]:
         if len(parts) != 2 or not all(parts):
             raise DamagedFile(
                 f"{where}: line {line} of the merges, {entry[:60]!r}, is not two pieces.",
-                remedy="Fetch the file again.",
+                remedy="Fetch the file again, or check that it lists one merge a line, its two "
+                "pieces with a space between. For another format, write the bytes of each id by "
+                "hand with Vocabulary.from_bytes(...).",
                 evidence={"line": line},
             )
         pairs.append((parts[0], parts[1]))

@@ -22,8 +22,8 @@ from explorer.errors import DamagedFile
 from explorer.vocabulary.lines import lines_of
 from explorer.vocabulary.reading import Encoder, Reading, checked_width
 
-_LITERAL: Final = r"b?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-RWKV_LINE: Final = re.compile(rf"(?:([0-9]+) ({_LITERAL}) ([0-9]+)|({_LITERAL}))")
+_LITERAL: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+RWKV_LINE: Final = re.compile(rf"(?:([0-9]+) (b?{_LITERAL}) ([0-9]+)|(b{_LITERAL}))")
 """One line of such a file."""
 
 _END: Final = "<|endoftext|>"

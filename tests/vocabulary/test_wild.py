@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,77 @@ def test_a_plain_table_is_not_told_to_have_merges(tmp_path: Path) -> None:
     assert "If it is half of a byte-pair encoding" in caught.value.remedy
 
 
+KERAS = {"class_name": "Tokenizer", "config": {"num_words": 3, "word_index": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (KERAS, "a tokenizer of Keras"),
+        (json.dumps(KERAS), "a tokenizer of Keras"),
+        ({"version": "bpe-1", "merges": [[116, 101]]}, "it has the fields 'version', 'merges'"),
+        ({"0": "a", "1": "b"}, "a piece for each id"),
+        ({"stoi": {"a": 0}, "itos": {"0": "a"}}, "it has the fields 'stoi', 'itos'"),
+        ([1, 2], "neither a tokenizer.json"),
+    ],
+)
+@pytest.mark.parametrize("name", ["tokenizer.json", "vocab.json"])
+def test_homemade_files_are_named(tmp_path: Path, name: str, content: Any, said: str) -> None:
+    (tmp_path / name).write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UnsupportedTokenizer, match=said) as caught:
+        Vocabulary.from_file(tmp_path)
+    assert caught.value.remedy
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(pickle.dumps({"a": 0}))
+    with pytest.raises(DamagedFile, match="is a Python pickle"):
+        Vocabulary.from_file(tmp_path)
+
+
+def test_pieces_without_any_space_are_refused(tmp_path: Path) -> None:
+    """As the library saves a model behind Whitespace: the spaces between words are lost."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE(unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.train_from_iterator(
+        ["the quick brown fox"] * 3, trainers.BpeTrainer(special_tokens=["[UNK]", "[SEP]"])
+    )
+    made.model.save(str(tmp_path))
+    with pytest.raises(UnsupportedTokenizer, match="writes a space") as caught:
+        Vocabulary.from_file(tmp_path)
+    assert "tokenizer_class" in caught.value.remedy
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": "GPT2Tokenizer"})
+    assert Vocabulary.from_file(tmp_path).ids_of(b"quick")
+
+
+@pytest.mark.parametrize("decoder", ["none", "BPEDecoder"])
+def test_whole_words_cut_into_pieces_without_a_mark(tmp_path: Path, decoder: str) -> None:
+    """The first example of the library's quick tour, as it lies in many repositories."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE(unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.train_from_iterator(
+        ["the quick brown fox"] * 3, trainers.BpeTrainer(special_tokens=["[UNK]", "[SEP]"])
+    )
+    given: dict[str, Any] = {}
+    if decoder == "none":
+        with pytest.raises(UnsupportedTokenizer, match="none is declared") as caught:
+            Vocabulary.from_tokenizer(made)
+        assert "tokenizers.decoders.Fuse()" in caught.value.remedy
+        given = {"decoder": decoders.Fuse()}
+    else:
+        made.decoder = decoders.BPEDecoder()
+    vocab = Vocabulary.from_tokenizer(made, **given)
+    ids = vocab.encode("the quick fox")
+    assert ids is not None and spelled(vocab, ids) == b"thequickfox"
+    if decoder != "none":
+        assert made.decode(list(ids)) == "thequickfox"
+        assert any("which no piece has" in note for note in vocab.notes)
+
+
 def test_pieces_named_config_and_vocab_are_no_tekken_file(tmp_path: Path) -> None:
     merges = b"c o\nco n\ncon f\nconf i\nconfi g\nv o\nvo c\nvoc a\nvoca b\n"
     joined = ["co", "con", "conf", "confi", "config", "vo", "voc", "voca", "vocab"]
@@ -249,6 +321,61 @@ def test_gpt_s_word_ends(tmp_path: Path) -> None:
         assert vocab.encode(text) == tuple(ids)
         assert spelled(vocab, ids).decode().strip() == oracle.decode(ids)
     assert vocab.ids_of("é ".encode()) and vocab.ids_of(b"hello ")
+
+
+def test_a_word_end_that_is_a_piece_of_its_own(tmp_path: Path) -> None:
+    """As the first lesson on byte-pair encoding has it."""
+    pieces = ["<unk>", "l", "o", "w", "</w>", "lo", "low", "low</w>"]
+    write(tmp_path, vocab__json=table(*pieces), merges__txt=b"l o\nlo w\nlow </w>\n")
+    vocab = Vocabulary.from_file(tmp_path, eos_ids=[0])
+    assert vocab.tokens[4:] == (b" ", b"lo", b"low", b"low ")
+    assert vocab.encode("low") is None and any("Not proved" in note for note in vocab.notes)
+
+
+@pytest.mark.parametrize("saves", ["model", "whole"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ByteLevelBPETokenizer",
+        "CharBPETokenizer",
+        "SentencePieceBPETokenizer",
+        "SentencePieceUnigramTokenizer",
+        "BertWordPieceTokenizer",
+    ],
+)
+def test_the_library_s_own_kinds_of_tokenizers(tmp_path: Path, name: str, saves: str) -> None:
+    """What the library writes, as two files and as one, prints as the library prints it."""
+    import tokenizers
+
+    made = getattr(tokenizers, name)()
+    options: dict[str, Any] = {"vocab_size": 380 if name[0] == "B" else 120}
+    if name.endswith("UnigramTokenizer"):
+        options = {"vocab_size": 40, "special_tokens": ["<unk>"], "unk_token": "<unk>"}
+    made.train_from_iterator(["the quick brown fox", "jumps over the lazy dog"] * 9, **options)
+    if saves == "whole":
+        made.save(str(tmp_path / "tokenizer.json"))
+    elif name.endswith("UnigramTokenizer"):
+        pytest.skip("its model alone is unigram.json, which says nothing of the rest")
+    else:
+        made.save_model(str(tmp_path))
+    vocab = Vocabulary.from_file(tmp_path, eos_ids=[0])
+    for text in ("the quick fox", "over  the dog", "lazy, dog"):
+        ids = [token for token in made.encode(text, add_special_tokens=False).ids if token]
+        ours, theirs = spelled(vocab, ids).decode(), made.decode(ids)
+        assert ours.strip() == theirs.strip()
+    for token in range(1, len(vocab)):
+        data = vocab.tokens[token]
+        anchor = made.encode("the dog", add_special_tokens=False).ids[0]
+        printed = made.decode([anchor, token, anchor])
+        if data is not None and "\ufffd" not in printed:
+            assert spelled(vocab, [anchor, token, anchor]).decode().strip() == printed.strip()
+
+
+def test_merges_in_another_format(tmp_path: Path) -> None:
+    write(tmp_path, vocab__json=table(*CHAR_OF), merges__txt=b'[\n  {"pair": [48, 48]}\n]\n')
+    with pytest.raises(DamagedFile, match="line 1 of the merges, '\\['") as caught:
+        Vocabulary.from_file(tmp_path)
+    assert "one merge a line" in caught.value.remedy
 
 
 def test_ctrl_s_pieces_that_go_on(tmp_path: Path) -> None:
@@ -698,8 +825,9 @@ def test_lists_that_are_not_word_piece_s_are_named(tmp_path: Path) -> None:
 def test_the_same_id_is_named_at_every_run() -> None:
     from tokenizers import Tokenizer, models
 
-    pieces = {f"piece{n}": n // 2 for n in range(200)}
+    # Sixteen pieces share the lowest id: a set would name these two in one run of 240.
+    pieces = {f"piece{n:03}": n // 16 for n in range(200)}
     for _ in range(3):
-        made = Tokenizer(models.WordLevel(pieces, unk_token="piece0"))
-        with pytest.raises(VocabularyError, match="id 0 belongs to two pieces, 'piece0' and"):
+        made = Tokenizer(models.WordLevel(pieces, unk_token="piece000"))
+        with pytest.raises(VocabularyError, match=r"id 0 .* two pieces, 'piece000' and 'piece001'"):
             Vocabulary.from_tokenizer(made, eos_ids=[1])
