@@ -9,7 +9,7 @@ runs away cannot be interrupted. So each construction takes a `Meter`, reports i
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from explorer.arguments import wrong
 from explorer.errors import BudgetExceeded, ExplorerError
@@ -61,6 +61,18 @@ class Meter:
             raise wrong("budget", budget, "a Budget", remedy="Give Budget(seconds=...), or None.")
         self.budget = budget or Budget()
         self.started = time.perf_counter()
+
+    def with_share(self, share: float) -> Meter:
+        """A meter on the same clock that may use a share of the seconds that are left.
+
+        Args:
+            share: From 0 to 1.
+        """
+        spent = self.seconds()
+        limit = spent + share * max(0.0, self.budget.seconds - spent)
+        part = Meter(self.budget if share == 1 else replace(self.budget, seconds=limit))
+        part.started = self.started
+        return part
 
     def seconds(self) -> float:
         """Wall-clock seconds since the meter was made."""

@@ -1,6 +1,7 @@
-"""Constraint and vocabulary in, token DFA out.
+"""Constraint and vocabulary in, token machine out.
 
-The composition *detokenizing FST ∘ character FSA* in closed form. Two walks compute it: by
+The composition *detokenizing FST ∘ character FSA*: in closed form, as a table of all states, or
+lazily, row by row (`lazy`). Two walks compute the closed form: by
 functions (`functions`), which is fast because few distinct functions occur, and state by state
 (`rows`), for constraints where that does not hold. Both are held equal to pynini's composition
 of the same machines by the tests.
@@ -21,8 +22,10 @@ from explorer.automata.machine import Dfa
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import (
+    BudgetExceeded,
     ConstraintError,
     EmptyConstraint,
+    ExplorerError,
     IncompatibleVocabulary,
     VocabularyError,
 )
@@ -33,12 +36,19 @@ from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.report import Report
 from explorer.tokens.rows import compose_rows
+from explorer.tokens.textbook import compose_textbook
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.trie import trie_of
 from explorer.vocabulary import Vocabulary
 
 # The share of the byte budget that the function walk may use before the other walk takes over.
 _FUNCTION_SHARE = 0.25
+
+# The share of the time that is left which a table may take before a lazy machine is made instead.
+_TABLE_SHARE = 0.8
+
+Method = Literal["functions", "pynini"]
+"""How a table is made."""
 
 
 @overload
@@ -49,6 +59,7 @@ def compile(
     *,
     width: int | None = None,
     lazy: Literal[False] = False,
+    method: Method = "functions",
 ) -> TokenDFA: ...
 
 
@@ -63,15 +74,28 @@ def compile(
 ) -> LazyMachine: ...
 
 
+@overload
 def compile(
     constraint: Constraint,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
     width: int | None = None,
-    lazy: bool = False,
+    lazy: bool | None,
+    method: Method = "functions",
+) -> TokenDFA | LazyMachine: ...
+
+
+def compile(
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    width: int | None = None,
+    lazy: bool | None = False,
+    method: Method = "functions",
 ) -> TokenDFA | LazyMachine:
-    """Compile a constraint to an exact token DFA over a vocabulary.
+    """Compile a constraint to an exact token machine over a vocabulary.
 
     Args:
         constraint: The language of the text.
@@ -79,7 +103,13 @@ def compile(
         budget: Limits on states, arcs, bytes and seconds for the whole compilation.
         width: The width of the model's logits, where it is smaller than the vocabulary: ids
             beyond it can never be chosen and count as not there.
-        lazy: Make a machine that works its rows out as they are visited, rather than a table.
+        lazy: ``False`` makes a table of every state, `explorer.TokenDFA`. ``True`` makes a machine
+            that works its rows out as they are visited. ``None`` makes the table where it is within
+            the budget, and else the lazy machine, whose report gives the reason; a table then has
+            to be ready in four fifths of the seconds.
+        method: How the table is made: ``"functions"``, our own composition, or ``"pynini"``, the
+            textbook's (Koo et al. 2024, Algorithm 2) by pynini from end to end: the same machine,
+            slower, and not to be interrupted.
 
     Returns:
         The trimmed machine: a token is allowed in a state exactly if some continuation of it,
@@ -104,6 +134,14 @@ def compile(
     if not isinstance(vocabulary, Vocabulary):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = "Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...)."
         raise wrong("vocabulary", vocabulary, "a Vocabulary", remedy=remedy, error=VocabularyError)
+    if method not in ("functions", "pynini"):
+        remedy = 'Write method="functions" or method="pynini".'
+        raise ExplorerError(f"method={method!r} is not known.", remedy=remedy)
+    if lazy and method != "functions":
+        raise ExplorerError(
+            f"A lazy machine is not composed as a whole, so method={method!r} does not apply.",
+            remedy="Leave out one of lazy and method.",
+        )
     meter = Meter(budget)
     if width is not None:
         vocabulary = vocabulary.with_width(width)
@@ -116,8 +154,8 @@ def compile(
         stages[stage] = 1e3 * (now - clock)
         clock = now
 
-    dfa = constraint.build(meter)
-    if dfa.num_states == 0:
+    char_dfa = constraint.build(meter)
+    if char_dfa.num_states == 0:
         raise EmptyConstraint(
             f"{constraint!r} has no word: nothing could ever be generated.",
             remedy="Look for parts that exclude each other, such as `a$b` or `c1 & c2`.",
@@ -125,11 +163,33 @@ def compile(
     lap("character_fsa")
     trie_of(vocabulary)
     lap("vocabulary_trie")
-    if lazy:
-        return _lazily(constraint, dfa, vocabulary, meter, stages)
-    machine, method = _compose(dfa, vocabulary, meter, lap)
-    if len(machine.char_state) == 0 or machine.char_state[0] != dfa.start:
-        raise _cannot_write(dfa, vocabulary)
+    reason = ""
+    if not lazy:
+        share = 1.0 if lazy is False else _TABLE_SHARE
+        try:
+            return _table(constraint, vocabulary, method, meter.with_share(share), stages, lap)
+        except BudgetExceeded as error:
+            if lazy is False:
+                raise
+            limit = f"{error.limit:,.6g} {error.resource}"
+            reason = f"A table was over the budget of {limit} ({error.stage})."
+            lap("given_up")
+    return _lazily(constraint, vocabulary, meter, stages, reason)
+
+
+def _table(
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    method: Method,
+    meter: Meter,
+    stages: dict[str, float],
+    lap: Callable[[str], None],
+) -> TokenDFA:
+    """The closed form."""
+    char_dfa = constraint.build(meter)
+    machine, composed_by = _compose(char_dfa, vocabulary, method, meter, lap)
+    if len(machine.char_state) == 0 or machine.char_state[0] != char_dfa.start:
+        raise _cannot_write(char_dfa, vocabulary)
     lap("trimming")
     live = int(np.count_nonzero(machine.token_class))
     meter.check("Packing the classes", bytes=packed_bytes(len(vocabulary), live))
@@ -144,16 +204,16 @@ def compile(
     )
     report = Report(
         milliseconds=stages,
-        character_states=dfa.num_states,
-        byte_classes=dfa.num_classes,
+        character_states=char_dfa.num_states,
+        byte_classes=char_dfa.num_classes,
         reached_states=machine.num_reached,
         token_states=len(machine.char_state),
         token_classes=machine.table.shape[1],
         live_tokens=live,
         stuck_states=len(machine.stuck),
         bytes_held=sum(array.nbytes for array in arrays) + sets.nbytes,
-        method=method,
-        find_lost=partial(find_lost, dfa, vocabulary, machine.char_state),
+        method=composed_by,
+        find_lost=partial(find_lost, char_dfa, vocabulary, machine.char_state),
     )
     return TokenDFA(
         constraint=constraint,
@@ -170,13 +230,18 @@ def compile(
 
 
 def _lazily(
-    constraint: Constraint, dfa: Dfa, vocabulary: Vocabulary, meter: Meter, stages: dict[str, float]
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    meter: Meter,
+    stages: dict[str, float],
+    reason: str,
 ) -> LazyMachine:
     """The lazy machine, once it is known that the vocabulary can write something."""
+    char_dfa = constraint.build(meter)
     report = Report(
         milliseconds=stages,
-        character_states=dfa.num_states,
-        byte_classes=dfa.num_classes,
+        character_states=char_dfa.num_states,
+        byte_classes=char_dfa.num_classes,
         reached_states=0,
         token_states=0,
         token_classes=0,
@@ -184,37 +249,48 @@ def _lazily(
         stuck_states=0,
         bytes_held=0,
         method="lazy",
-        find_lost=partial(find_lost_lazily, dfa, vocabulary),
+        find_lost=partial(find_lost_lazily, char_dfa, vocabulary),
         kind="lazy",
+        reason=reason,
     )
-    machine = LazyMachine(constraint, vocabulary, dfa, report, meter.budget)
-    if not machine.can_finish(dfa.start):
-        raise _cannot_write(dfa, vocabulary)
+    machine = LazyMachine(constraint, vocabulary, char_dfa, report, meter.budget)
+    if not machine.can_finish(char_dfa.start):
+        raise _cannot_write(char_dfa, vocabulary)
     return machine
 
 
 def _compose(
-    dfa: Dfa, vocabulary: Vocabulary, meter: Meter, lap: Callable[[str], None]
+    char_dfa: Dfa,
+    vocabulary: Vocabulary,
+    method: Method,
+    meter: Meter,
+    lap: Callable[[str], None],
 ) -> tuple[Assembled, str]:
+    """The composed and trimmed machine, and how it was made."""
+    if method == "pynini":
+        machine = compose_textbook(vocabulary, char_dfa, meter)
+        lap("composition")
+        return machine, "pynini"
     trie = trie_of(vocabulary)
     try:
         functions = compose_functions(
-            trie, dfa, meter, max_bytes=int(_FUNCTION_SHARE * meter.budget.bytes)
+            trie, char_dfa, meter, max_bytes=int(_FUNCTION_SHARE * meter.budget.bytes)
         )
     except MonoidTooLarge:
-        machine = compose_rows(trie, dfa, vocabulary.eos_ids, meter)
+        machine = compose_rows(trie, char_dfa, vocabulary.eos_ids, meter)
         lap("composition")
         return machine, "rows"
     lap("composition")
+    eos = vocabulary.eos_ids
     return (
-        assemble(functions, trie, vocabulary.eos_ids, dfa.accepting, dfa.start, meter),
+        assemble(functions, trie, eos, char_dfa.accepting, char_dfa.start, meter),
         "functions",
     )
 
 
-def _cannot_write(dfa: Dfa, vocabulary: Vocabulary) -> IncompatibleVocabulary:
+def _cannot_write(char_dfa: Dfa, vocabulary: Vocabulary) -> IncompatibleVocabulary:
     """The error, with a shortest word and how far tokens can write it."""
-    word = shortest_word(dfa)
+    word = shortest_word(char_dfa)
     tokens = {data for data in vocabulary.tokens if data is not None}
     longest = max(map(len, tokens), default=0)
     written = [True] + [False] * len(word)

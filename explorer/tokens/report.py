@@ -25,8 +25,9 @@ class Report:
         live_tokens: Ids that some state allows, EOS included.
         stuck_states: Reached character states that this vocabulary cannot finish; trimmed.
         bytes_held: Bytes of the finished tables.
-        method: ``"functions"`` or ``"rows"``: which walk composed the machines.
-        find_lost: Finds `lost`.
+        method: What composed the machines: ``"functions"``, ``"rows"`` or ``"pynini"``; ``"lazy"``
+            and ``"free"`` where nothing did.
+        find_lost: Finds `lost`. Figures of all states are 0 where a machine does not know them.
         kind: What kind of machine it is: ``"table"``, ``"lazy"`` or ``"free"``.
         reason: Why `compile` chose this kind, as a sentence; empty where it was asked for.
     """

@@ -9,7 +9,12 @@ from hypothesis import given, settings
 
 import explorer
 from explorer.automata.pynini_bridge import fst_from_arrays
-from explorer.errors import EmptyConstraint, IncompatibleVocabulary
+from explorer.errors import (
+    BudgetExceeded,
+    EmptyConstraint,
+    ExplorerError,
+    IncompatibleVocabulary,
+)
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS
 from tests.patterns import patterns, vocabularies
 
@@ -83,3 +88,65 @@ def test_a_wrong_machine_is_not_equivalent() -> None:
         mutant = dfa.table.copy()
         mutant[state, class_] = DEAD
         assert not pynini.equivalent(as_acceptor(dfa, mutant), definition)
+
+
+# --- method="pynini" ------------------------------------------------------------------------
+
+
+def same_machine(ours: explorer.TokenDFA, theirs: explorer.TokenDFA) -> bool:
+    """Every array the same, but for the numbers of the classes."""
+    return (
+        np.array_equal(ours.char_state, theirs.char_state)
+        and np.array_equal(ours.accepting, theirs.accepting)
+        and np.array_equal(ours.distance, theirs.distance)
+        and np.array_equal(ours.stuck, theirs.stuck)
+        and ours.report.reached_states == theirs.report.reached_states
+        and ours.num_classes == theirs.num_classes
+        and np.array_equal(ours.table[:, ours.token_class], theirs.table[:, theirs.token_class])
+    )
+
+
+@given(patterns(leaves=6), vocabularies())
+@settings(max_examples=120, deadline=None, derandomize=True)
+def test_the_textbook_makes_the_same_machine(pattern: str, tokens: list[bytes | None]) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
+    constraint = explorer.regex(pattern)
+    try:
+        ours = explorer.compile(constraint, vocabulary)
+    except (EmptyConstraint, IncompatibleVocabulary) as error:
+        with pytest.raises(type(error)) as raised:
+            explorer.compile(constraint, vocabulary, method="pynini")
+        assert str(raised.value) == str(error)
+        return
+    theirs = explorer.compile(constraint, vocabulary, method="pynini")
+    assert same_machine(ours, theirs)
+    assert (ours.report.method, theirs.report.method) == ("functions", "pynini")
+    assert ours.lost == theirs.lost
+
+
+@pytest.mark.parametrize("pattern", [r'"[^"\\]*"', r"[01]{1,9}|yes|no", r"\w+(?: \w+){0,2}"])
+def test_the_textbook_on_a_real_vocabulary(
+    sentencepiece_32k: explorer.Vocabulary, pattern: str
+) -> None:
+    constraint = explorer.regex(pattern)
+    ours = explorer.compile(constraint, sentencepiece_32k)
+    theirs = explorer.compile(constraint, sentencepiece_32k, method="pynini")
+    assert same_machine(ours, theirs)
+    other = explorer.compile(explorer.regex(pattern + "!"), sentencepiece_32k, method="pynini")
+    assert not same_machine(ours, other)
+
+
+def test_the_textbook_keeps_to_the_budget(sentencepiece_32k: explorer.Vocabulary) -> None:
+    constraint = explorer.regex(r"\w+").within(explorer.Budget())
+    with pytest.raises(BudgetExceeded, match="pynini"):
+        explorer.compile(
+            constraint, sentencepiece_32k, explorer.Budget(states=1000), method="pynini"
+        )
+
+
+def test_what_does_not_go_together() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
+    with pytest.raises(ExplorerError, match="does not apply"):
+        explorer.compile(explorer.regex("a"), vocabulary, lazy=True, method="pynini")  # type: ignore[call-overload]
+    with pytest.raises(ExplorerError, match="is not known"):
+        explorer.compile(explorer.regex("a"), vocabulary, method="openfst")  # type: ignore[call-overload]

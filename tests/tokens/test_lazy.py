@@ -241,3 +241,33 @@ def test_the_plain_way_over_any_byte_machine() -> None:
     vocab = vocabulary(b"a", b"b", b"ab")
     search = Finishing(PlainBytes(explorer.regex("(ab)+")), trie_of(vocab))
     assert search.targets(0, Meter()) != ()
+
+
+def test_a_table_over_its_budget_becomes_lazy() -> None:
+    vocab = vocabulary(*(b"%d" % k for k in range(300)))
+    constraint = explorer.regex("[0-9]{3}x|[0-9]{1,300}").within(explorer.Budget())
+    budget = explorer.Budget(arcs=1500)
+    with pytest.raises(BudgetExceeded):
+        explorer.compile(constraint, vocab, budget)
+    lazy = explorer.compile(constraint, vocab, budget, lazy=None)
+    assert isinstance(lazy, LazyMachine)
+    assert lazy.report.kind == "lazy" and "over the budget of 1,500 arcs" in lazy.report.reason
+    assert lazy.report.reason in str(lazy.report)
+    closed = explorer.compile(constraint, vocab, lazy=None)
+    assert isinstance(closed, explorer.TokenDFA) and not closed.report.reason
+    assert differences(closed, lazy, most=10) == []
+
+
+def test_time_is_left_for_the_lazy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table may take four fifths of the time that is left; whatever it takes, some remains."""
+    now = [0.0]
+    monkeypatch.setattr("explorer.budget.time.perf_counter", lambda: now[0])
+    meter = Meter(explorer.Budget(seconds=10))
+    now[0] = 5.0
+    part = meter.with_share(0.8)
+    now[0] = 8.9
+    part.check_time("A table")
+    now[0] = 9.1
+    with pytest.raises(BudgetExceeded):
+        part.check_time("A table")
+    meter.check_time("A lazy machine")
