@@ -293,6 +293,8 @@ def assemble(
     """
     states = len(accepting)
     count = len(functions.start) - 1
+    # The pairs grouped by source and by target, and what is known of each state.
+    meter.check(STAGE, bytes=8 * len(functions.source) + 32 * states)
     used = _used(functions.function, count)
     forward_start, forward = _group(
         functions.source, functions.target, used, functions.start, states

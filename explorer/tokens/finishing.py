@@ -23,6 +23,7 @@ from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
+from explorer.memo import memo
 from explorer.tokens.trie import Trie, UInt8
 
 STAGE: Final = "The search for an end"
@@ -101,6 +102,7 @@ def _finish_by_bytes(symbol_class: Int32, table: Int32, accepting: Bool, at_hand
     return finishes
 
 
+@memo
 def single_bytes(trie: Trie) -> Bool:
     """Which bytes are tokens of their own: bool[256]."""
     at_hand = np.zeros(NUM_BYTES, np.bool_)

@@ -187,6 +187,11 @@ def _refill(code: NDArray[np.uint64], count: int, slots: Int32) -> None:
         slots[slot] = known
 
 
+def _held(room: int, pair_room: int, classes: int) -> int:
+    """Bytes of the functions and their pairs."""
+    return room * (4 * classes + 32) + 8 * pair_room
+
+
 def compose_functions(trie: Trie, dfa: Dfa, meter: Meter, max_bytes: int) -> Functions:
     """What each word of the vocabulary does to each state of the character FSA.
 
@@ -203,6 +208,8 @@ def compose_functions(trie: Trie, dfa: Dfa, meter: Meter, max_bytes: int) -> Fun
     classes = dfa.num_classes
     states = np.arange(dfa.num_states, dtype=np.int32)
     room, pair_room = 256, 8 * dfa.num_states + 1024
+    if _held(room, pair_room, classes) > max_bytes:
+        raise MonoidTooLarge
     source = np.empty(pair_room, np.int32)
     target = np.empty(pair_room, np.int32)
     source[: len(states)] = states
@@ -230,7 +237,7 @@ def compose_functions(trie: Trie, dfa: Dfa, meter: Meter, max_bytes: int) -> Fun
             room *= 2
         elif reason == _NEEDS_PAIRS:
             pair_room = 2 * pair_room + dfa.num_states
-        if room * (4 * classes + 32) + 8 * pair_room > max_bytes:
+        if _held(room, pair_room, classes) > max_bytes:
             raise MonoidTooLarge
         if reason == _NEEDS_FUNCTIONS:
             memo = np.concatenate([memo, np.empty_like(memo)])

@@ -25,6 +25,7 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
 from explorer.budget import Budget, Meter
 from explorer.jit import jit
+from explorer.memo import memo
 from explorer.tokens.finishing import Finishing, words_from
 from explorer.tokens.kept import Kept
 from explorer.tokens.report import Report
@@ -302,6 +303,7 @@ class LazyMachine:
         )
 
 
+@memo
 def _first_of_further(trie: Trie) -> Int32:
     """For each further id of a word the first one."""
     return trie.first_id[trie.further_word]

@@ -77,6 +77,8 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
     Raises:
         BudgetExceeded: It takes longer than the default budget allows.
     """
+    meter = Meter()
+    meter.check("The search for what is lost", bytes=6 * 256 * dfa.num_states)
     live = dfa.table[:, dfa.symbol_class] >= 0
     trie = trie_of(vocabulary)
     if single_bytes(trie)[live.any(axis=0)].all():
@@ -84,7 +86,6 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
     kept = np.zeros(dfa.num_states, np.bool_)
     kept[char_state] = True
     used = np.zeros((dfa.num_states, 256), np.bool_)
-    meter = Meter()
     for some in np.array_split(char_state, len(char_state) // 256 + 1):
         meter.check_time("The search for what is lost")
         _use(

@@ -175,6 +175,7 @@ def compose_rows(trie: Trie, dfa: Dfa, eos_ids: tuple[int, ...], meter: Meter) -
         BudgetExceeded: A limit was reached.
     """
     states, words = dfa.num_states, trie.num_words
+    meter.check(STAGE, bytes=64 * words + 32 * states)
     stack = np.zeros(trie.max_depth + 1, np.int32)
     live_word, live_target = np.empty(words, np.int32), np.empty(words, np.int32)
     class_of = np.zeros(words, np.int32)
@@ -190,6 +191,7 @@ def compose_rows(trie: Trie, dfa: Dfa, eos_ids: tuple[int, ...], meter: Meter) -
     reached[dfa.start] = True
     queue = [dfa.start]
     targets: list[Int32] = []
+    held = 0
     for state in queue:
         count = walk_state(
             trie.byte, trie.depth, trie.skip, trie.word, dfa.symbol_class, dfa.table, state,
@@ -204,7 +206,8 @@ def compose_rows(trie: Trie, dfa: Dfa, eos_ids: tuple[int, ...], meter: Meter) -
         new = targets[-1][~reached[targets[-1]]]
         reached[new] = True
         queue += [int(q) for q in new]
-        meter.check(STAGE, states=len(queue), bytes=4 * len(queue) * classes)
+        held += 4 * found
+        meter.check(STAGE, states=len(queue), bytes=4 * len(queue) * classes + held)
     # Which of the reached states can finish, and how far they are from it.
     tail = np.repeat(np.array(queue, np.int32), [len(t) for t in targets])
     head = np.concatenate(targets)

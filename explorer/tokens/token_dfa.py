@@ -26,7 +26,7 @@ from explorer.tokens.class_words import ClassWords, class_words
 from explorer.tokens.kept import Kept
 from explorer.tokens.lost import Lost
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, FREE, check_state
+from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, check_state
 from explorer.tokens.words import UInt32, pack, unpack
 from explorer.vocabulary import Vocabulary
 
@@ -249,11 +249,6 @@ class TokenDFA:
     def lost(self) -> Lost:
         """What of the constraint this vocabulary cannot write; see `Report.lost`."""
         return self.report.lost
-
-    @property
-    def dead_tokens(self) -> Int32:
-        """The ids that no state allows."""
-        return self.tokens_of_class[DEAD_CLASS]
 
     def to(self, device: str | torch.device = "cpu") -> DeviceMasks:
         """The machine's tables on a device, for masks of whole batches there.

@@ -53,6 +53,38 @@ def unpack(words: UInt32, num_tokens: int) -> Bool:
 
 
 @jit
+def _ids(words: UInt32, count: int) -> Int32:
+    result = np.empty(count, np.int32)
+    found = 0
+    for k in range(words.shape[0]):
+        word = words[k]
+        bit = 32 * k
+        while word != 0:
+            if word & np.uint32(1):
+                result[found] = bit
+                found += 1
+            word >>= np.uint32(1)
+            bit += 1
+    return result
+
+
+def ids(words: UInt32) -> Int32:
+    """The token ids that a mask allows.
+
+    Args:
+        words: uint32[n], a packed mask.
+
+    Returns:
+        int32[m], ascending.
+
+    Example:
+        >>> ids(pack(np.array([True, False, True]))).tolist()
+        [0, 2]
+    """
+    return _ids(words, int(np.bitwise_count(words).sum()))
+
+
+@jit
 def set_bits(words: UInt32, ids: Int32) -> None:
     """Set the bits of some ids."""
     for k in range(ids.shape[0]):

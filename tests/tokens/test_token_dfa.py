@@ -16,7 +16,7 @@ from explorer.errors import (
     ExplorerError,
     IncompatibleVocabulary,
 )
-from explorer.tokens.states import DEAD, FREE
+from explorer.tokens.states import DEAD, DEAD_CLASS, FREE
 
 TOY = [b"f", b"oo", b"foo", b"for", b"food"]
 
@@ -75,7 +75,7 @@ def test_end_of_text() -> None:
     assert dfa.step(dfa.start, 3) == explorer.DONE
     assert allowed(dfa, 1) == [1, 3] and dfa.step(explorer.DONE, 1) == explorer.DONE
     assert dfa.is_final(explorer.DONE) and dfa.is_final(dfa.start)
-    assert 2 in dfa.dead_tokens
+    assert 2 in dfa.tokens_of_class[DEAD_CLASS]
 
 
 def test_special_token_text_is_not_the_special_token() -> None:

@@ -15,7 +15,7 @@ from explorer.tokens import class_words as subject
 from explorer.tokens.class_words import class_words, packed_bytes
 from explorer.tokens.kept import Kept
 from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.words import num_words, pack, unpack
+from explorer.tokens.words import ids, num_words, pack, unpack
 
 
 def bit_by_bit(mask: np.ndarray) -> list[int]:
@@ -32,6 +32,7 @@ def test_the_layout(bits: list[bool]) -> None:
     mask = np.array(bits, np.bool_)
     assert pack(mask).tolist() == bit_by_bit(mask) and pack(mask).dtype == np.uint32
     assert np.array_equal(unpack(pack(mask), len(mask)), mask)
+    assert ids(pack(mask)).tolist() == np.flatnonzero(mask).tolist()
 
 
 @pytest.mark.parametrize("kind", [np.uint16, np.int32])
@@ -107,3 +108,11 @@ def test_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "_most", lambda _: 1)
     with pytest.raises(explorer.errors.BudgetExceeded, match="Packing"):
         explorer.compile(explorer.regex("[0-9]{1,4}"), vocab, explorer.Budget(bytes=1_000_000))
+
+
+def test_the_composition_announces_its_memory(sentencepiece_32k: explorer.Vocabulary) -> None:
+    """Before the first array is made: the functions do not begin, the rows refuse."""
+    constraint = explorer.regex(r"\w{1,40}").within(explorer.Budget())
+    with pytest.raises(explorer.errors.BudgetExceeded, match="state by state") as raised:
+        explorer.compile(constraint, sentencepiece_32k, explorer.Budget(bytes=400_000))
+    assert raised.value.resource == "bytes"

@@ -20,6 +20,7 @@ Ids = frozenset[int]
 
 MODULES: Final = {
     "explorer": "ours",
+    "explorer, lazy": "ours_lazy",
     "outlines-core": "outlines",
     "xgrammar": "xgrammar_",
     "llguidance": "llguidance_",

@@ -19,8 +19,7 @@ class Ours:
         return explorer.compile(explorer.regex(pattern), self.vocabulary)
 
     def first_mask(self, compiled: TokenDFA) -> Callable[[], object]:
-        # Not `allowed`, which keeps the rows of visited states and would be timed once only.
-        return lambda: compiled.class_row(compiled.start)[compiled.token_class]
+        return lambda: compiled.mask(compiled.start)
 
     def masks(self, compiled: TokenDFA, tokens: Sequence[int]) -> list[Ids]:
         return [
