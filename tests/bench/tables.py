@@ -125,7 +125,7 @@ def page(results: dict[str, Any]) -> str:
         "All engines accepted and rejected the same texts, and every mask was the same in all "
         "of them but for the *narrowed* ones, where one text only can follow and llguidance allows "
         "one way to write it in tokens and masks the others, and for tokens *set aside*, which "
-        "write white space beyond the ASCII one: it is in `\\s` for some engines and not for others.",
+        "write white space beyond the ASCII one: `\\s` holds it for some engines only.",
         "## Unicode classes",
         table(
             ["milliseconds, 131k", "explorer", *PEERS],
