@@ -327,26 +327,32 @@ def _depth(left: Constraint, right: Constraint, flat: type | None = None) -> int
     )
 
 
-def regex(pattern: str) -> Constraint:
+def regex(pattern: str, budget: Budget | None = None) -> Constraint:
     """The texts that a pattern matches from end to end, as ``re.fullmatch`` does.
 
     Args:
         pattern: Python's ``re`` syntax for strings: classes, groups, bounded and lazy repeats,
             flags ``i s m x a`` global and scoped, anchors, ``\\b \\B``, lookahead and
             lookbehind. Lazy and greedy repeats have the same full matches. It is read here,
-            in about a microsecond per character, of which it may have 500,000; its machine is
-            built on first use, within a budget.
+            in about a microsecond per character, of which it may have 500,000.
+        budget: Limits for reading it and building its machine, now. Without it the machine is
+            built on first use, within the budget that is given then.
 
     Raises:
         ConstraintError: The pattern is not a str, or too long.
         RegexError: The pattern cannot be read, or uses what no finite automaton can do
             (backreferences, conditionals, atomic groups, possessive repeats).
+        BudgetExceeded: A limit was reached.
 
     Example:
         >>> regex(r"(?i)yes|no").accepts("YES")
         True
     """
-    return Constraint(Regex.read(pattern))
+    meter = Meter(budget)
+    constraint = Constraint(Regex.read(pattern, meter))
+    if budget is not None:
+        constraint.build(meter)
+    return constraint
 
 
 def choice(texts: Iterable[str]) -> Constraint:

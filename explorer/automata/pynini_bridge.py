@@ -7,7 +7,7 @@ go on with pynini; acceptors written with pynini come in as constraints.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from explorer.errors import ConstraintError
 
 if TYPE_CHECKING:
     import pynini
+
+
+STAGE: Final = "Reading the acceptor"
+_SECONDS_PER_ARC: Final = 2e-7
 
 
 def fst_from_arrays(
@@ -61,6 +65,13 @@ def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
             remedy='Write labels="bytes", "codepoints" or "explorer".',
         )
     # pynini's stubs leave out what it inherits from its C++ base class.
+    given = cast(Any, acceptor)
+    num_arcs = sum(given.num_arcs(state) for state in given.states())
+    # The copy, the file and the arrays are there at once; nobody can look while they are made.
+    meter.check(
+        STAGE, states=given.num_states(), arcs=num_arcs, bytes=80 * num_arcs,
+        ahead=num_arcs * _SECONDS_PER_ARC,
+    )  # fmt: skip
     plain = cast(Any, acceptor.copy())
     plain.set_input_symbols(None)
     plain.set_output_symbols(None)

@@ -36,6 +36,7 @@ STAGE: Final = "Determinization"
 QUANTUM: Final = 2_000_000
 _SORTING: Final = 32
 _SECONDS_PER_BYTE: Final = 1e-9
+_SECONDS_PER_ARC: Final = 1e-8
 
 # What a call of `_expand` came back for.
 _FINISHED: Final = 0
@@ -48,6 +49,7 @@ _STATES: Final = 0
 _ARENA: Final = 1
 _NEXT: Final = 2
 _STAMP: Final = 3
+_SEGMENT: Final = 4
 
 
 @jit
@@ -98,19 +100,24 @@ def _close(
     now: int,
     epsilon_start: Int32,
     epsilon_target: Int32,
-) -> int:
-    """Follow ε from ``members[:count]`` (already stamped ``now``), in place; the new count."""
+) -> tuple[int, int]:
+    """Follow ε from ``members[:count]`` (already stamped ``now``), in place.
+
+    Returns the new count, and how many ε-arcs were followed.
+    """
     seen = 0
+    followed = 0
     while seen < count:
         state = members[seen]
         seen += 1
+        followed += epsilon_start[state + 1] - epsilon_start[state]
         for k in range(epsilon_start[state], epsilon_start[state + 1]):
             target = epsilon_target[k]
             if stamp[target] != now:
                 stamp[target] = now
                 members[count] = target
                 count += 1
-    return count
+    return count, followed
 
 
 @jit
@@ -196,6 +203,12 @@ def _expand(
         # 3. Close each segment's targets under ε and find or add the set.
         class_ = 0
         for g in range(segments):
+            if g < progress[_SEGMENT]:  # Done before a pause.
+                class_ = segment_end[g]
+                continue
+            if work > quantum and g > progress[_SEGMENT]:
+                progress[_SEGMENT] = g
+                return _PAUSED
             target_state = -1
             if bucket_start[g + 1] > bucket_start[g]:
                 progress[_STAMP] += 1
@@ -207,17 +220,24 @@ def _expand(
                         stamp[target] = now
                         members[count] = target
                         count += 1
-                count = _close(members, count, stamp, now, epsilon_start, epsilon_target)
-                work += count
+                count, followed = _close(members, count, stamp, now, epsilon_start, epsilon_target)
+                work += count + followed
                 kept = 0
-                for i in range(count):
-                    if useful[members[i]]:
-                        members[kept] = members[i]
-                        kept += 1
-                if kept > 0:
+                if _SORTING * count > num_nfa:  # So many that their stamps give the order sooner.
+                    work += num_nfa
+                    for member in range(num_nfa):
+                        if stamp[member] == now and useful[member]:
+                            members[kept] = member
+                            kept += 1
+                else:
+                    for i in range(count):
+                        if useful[members[i]]:
+                            members[kept] = members[i]
+                            kept += 1
                     if kept > 1:
                         members[:kept].sort()
                         work += _SORTING * kept  # Of large sets this is most of the time.
+                if kept > 0:
                     code = np.uint64(1469598103934665603)
                     for i in range(kept):
                         code = (code ^ np.uint64(members[i])) * np.uint64(1099511628211)
@@ -260,6 +280,7 @@ def _expand(
                 table[state, c] = target_state
             class_ = segment_end[g]
         progress[_NEXT] = state + 1
+        progress[_SEGMENT] = 0
         work += num_classes
     return _FINISHED
 
@@ -288,7 +309,11 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
     Raises:
         BudgetExceeded: A limit was reached; what had been built is dropped.
     """
-    meter.check(STAGE, states=nfa.num_states, arcs=len(nfa.arcs))
+    given = len(nfa.arcs) + len(nfa.epsilons)
+    meter.check(
+        STAGE, states=nfa.num_states, arcs=given, bytes=16 * (nfa.num_states + given),
+        ahead=given * _SECONDS_PER_ARC,
+    )  # fmt: skip
     symbol_class, num_classes, arc_start, arc_order, epsilon_start, epsilon_target = _index(
         nfa.num_states, nfa.num_symbols, nfa.arcs, nfa.epsilons
     )
@@ -301,7 +326,7 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
     start_set = np.empty(nfa.num_states, np.int32)
     start_set[0] = nfa.start
     stamp[nfa.start] = 1
-    count = _close(start_set, 1, stamp, 1, epsilon_start, epsilon_target)
+    count, _ = _close(start_set, 1, stamp, 1, epsilon_start, epsilon_target)
     start_set = np.sort(start_set[:count][useful[start_set[:count]]])
 
     room = num_classes + 64
@@ -317,7 +342,7 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
     table = np.empty((room, num_classes), np.int32)
     accepting = np.zeros(room, np.bool_)
     accepting[0] = bool(nfa_accepting[start_set].any())
-    progress = np.array([1, len(start_set), 0, 1], np.int64)
+    progress = np.array([1, len(start_set), 0, 1, 0], np.int64)
     while True:
         reason = _expand(
             symbol_class,

@@ -48,13 +48,20 @@ from explorer.automata.tree.nodes import (
     Repeat,
 )
 from explorer.automata.tree.width import MAX_REPEAT, width
+from explorer.budget import Meter
 from explorer.errors import ConstraintError, RegexError
 
 MAX_NESTING: Final = 100
 """Groups inside groups: a bound that holds on every stack, where `re` overflows at some depth."""
 
 MAX_LENGTH: Final = 500_000
-"""Characters of a pattern: half a second of reading, which no budget watches."""
+"""Characters of a pattern: about half a second of reading."""
+
+STAGE: Final = "Reading the pattern"
+
+_BYTES_PER_CHARACTER: Final = 250
+_MANY: Final = 4096
+"""How many pieces are read between two looks at the clock."""
 
 _MAX_LOOKBEHIND: Final = 2**32 - 1
 
@@ -76,12 +83,13 @@ class UnsupportedSyntax(RegexError):
     """A pattern that `re` takes but no finite automaton of whole matches can express."""
 
 
-def parse(pattern: str, flags: int = 0) -> Tree:
+def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Tree:
     """Read a pattern in Python's `re` syntax.
 
     Args:
         pattern: The source text.
         flags: Flags of `re`, as if they stood in front of the pattern.
+        meter: Watches bytes and seconds; default a budget of its own.
 
     Returns:
         The tree of what was written.
@@ -89,6 +97,7 @@ def parse(pattern: str, flags: int = 0) -> Tree:
     Raises:
         RegexError: `re` would refuse the pattern too, or (`UnsupportedSyntax`) it uses a
             construction that no automaton can express. The error holds the span.
+        BudgetExceeded: A limit was reached.
         ConstraintError: The pattern is not a str, or has more than `MAX_LENGTH` characters.
 
     Example:
@@ -110,18 +119,22 @@ def parse(pattern: str, flags: int = 0) -> Tree:
             "from shorter patterns with | and +.",
             evidence={"length": len(pattern), "limit": MAX_LENGTH},
         )
-    return _Parser(pattern, int(flags)).tree()
+    meter = meter or Meter()
+    meter.check(STAGE, bytes=len(pattern) * _BYTES_PER_CHARACTER)
+    return _Parser(pattern, int(flags), meter).tree()
 
 
 class _Parser:
     """A pattern and how far it has been read."""
 
     __slots__ = (
-        "asserts", "closed", "depth", "end", "flags", "lookbehind_groups", "names", "pos", "text",
+        "asserts", "closed", "depth", "end", "flags", "lookbehind_groups", "meter", "names", "pos",
+        "text",
     )  # fmt: skip
 
-    def __init__(self, text: str, flags: int) -> None:
+    def __init__(self, text: str, flags: int, meter: Meter) -> None:
         self.text = text
+        self.meter = meter
         self.pos: int = 0
         self.end = len(text)
         self.flags: int = flags
@@ -179,6 +192,8 @@ class _Parser:
             self.pos += 1
             # Flags of the whole pattern may have been set in the first alternative.
             options.append(self.sequence(self.flags if outermost else flags))
+            if len(options) % _MANY == 0:
+                self.meter.check_time(STAGE)
         if len(options) == 1:
             return options[0]
         return Branch(start, self.pos, tuple(options))
@@ -189,7 +204,11 @@ class _Parser:
         items: list[Node] = []
         literal, plain = _readers(flags)
         pos = start
+        look = _MANY
         while pos < end:
+            if len(items) >= look:
+                self.meter.check_time(STAGE)
+                look = len(items) + _MANY
             run = plain.match(text, pos)
             if run is not None:
                 past = run.end()
@@ -236,7 +255,7 @@ class _Parser:
         return Concat(start, pos, tuple(items)) if items else Empty(start, pos)
 
     def quantifier(self, items: list[Node], flags: int) -> None:
-        """Replace the last piece by its repetition; or a brace that is none is itself."""
+        """Repeat the last piece. A brace that opens no quantifier matches itself."""
         start = self.pos
         match = QUANTIFIER.match(self.text, start)
         if match is None:  # re: a brace that begins no quantifier is an ordinary character.

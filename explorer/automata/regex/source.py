@@ -13,6 +13,7 @@ from explorer.automata.regex.tree import Tree
 from explorer.automata.regex.wider import replacements
 from explorer.automata.registry import register
 from explorer.automata.tree.nodes import Node, Source
+from explorer.budget import Meter
 from explorer.errors import DamagedFile
 
 
@@ -50,10 +51,16 @@ class Regex(Source):
         return cls.read(pattern)
 
     @classmethod
-    def read(cls, text: str) -> Self:
-        """The pattern that was written; it is parsed at once, so that its errors come here."""
+    def read(cls, text: str, meter: Meter | None = None) -> Self:
+        """The pattern that was written; it is parsed at once, so that its errors come here.
+
+        Args:
+            text: The pattern.
+            meter: Watches the reading; default a budget of its own.
+        """
+        tree = parse(text, meter=meter)
         made = cls(text)
-        made.parsed  # noqa: B018
+        vars(made)["parsed"] = tree  # Where `cached_property` keeps it.
         return made
 
     def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:

@@ -63,6 +63,8 @@ STAGE: Final = "Writing out the pattern as an automaton"
 
 _BYTES_PER_ARC: Final = 64
 _BYTES_PER_STATE: Final = 32
+_MANY: Final = 4096
+"""How many pieces of a sequence are laid between two looks at the clock."""
 _TILE_FROM: Final = 200
 """Copies of more arcs than this are made by numpy; below, a Python loop is quicker."""
 
@@ -220,7 +222,11 @@ class _Layout:
             case Literal() | Class() | Dot():
                 self.leaf(node, source, target)
             case Concat():
-                for item in node.items[:-1]:
+                if len(node.items) >= _MANY:
+                    self.foresee(node)
+                for k, item in enumerate(node.items[:-1]):
+                    if k % _MANY == 0 and k:
+                        self.announce(0, 0)
                     state = self.num_states
                     self.num_states = state + 1
                     if isinstance(item, _LEAVES):
@@ -230,7 +236,9 @@ class _Layout:
                     source = state
                 self.lay(node.items[-1], source, target)
             case Branch():
-                for option in node.options:
+                for k, option in enumerate(node.options):
+                    if k % _MANY == 0 and k:
+                        self.announce(0, 0)
                     self.lay(option, source, target)
             case Group():
                 self.lay(node.body, source, target)
@@ -264,6 +272,21 @@ class _Layout:
                     self.arcs.append((source, symbol, symbol, target))
                     if self.origin is not None:
                         self.origin.append(-1)
+
+    def foresee(self, node: Concat) -> None:
+        """Announce what the leaves of a long sequence take, before the first is laid."""
+        states, arcs = len(node.items), 0
+        for k, item in enumerate(node.items):
+            if k % _MANY == 0:
+                self.meter.check_time(STAGE)
+            leaf = item
+            while isinstance(leaf, Group) or (isinstance(leaf, Repeat) and leaf.maximum != 0):
+                leaf = leaf.body
+            if isinstance(leaf, _LEAVES):
+                fragment = self.write(leaf.chars)
+                states += fragment.num_inner
+                arcs += len(fragment.arcs)
+        self.announce(states, arcs)
 
     def leaf(self, leaf: Leaf, source: int, target: int) -> None:
         fragment = self.write(leaf.chars)

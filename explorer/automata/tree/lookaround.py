@@ -34,8 +34,9 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Final
 
 import numpy as np
@@ -65,6 +66,7 @@ from explorer.automata.tree.utf8 import EXIT, utf8_fragment
 from explorer.budget import Meter
 
 STAGE: Final = "Writing out the lookarounds in bytes"
+JUDGING: Final = "Finding where the assertions of the pattern hold"
 
 EMPTY_TEXT_HAS_NON_BOUNDARY: Final = re.fullmatch(r"\B", "") is not None
 """Whether this Python's ``\\B`` holds in the empty text."""
@@ -88,8 +90,9 @@ def resolve(root: Node, meter: Meter) -> Nfa:
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    root = without_edge_anchors(root)
-    if not any(isinstance(node, Assertion) for node in walk(root)):
+    meter.check_time(JUDGING)
+    root = each_once(without_edge_anchors(root))
+    if not any(isinstance(node, Assertion) for node in _watched(root, meter)):
         return lay_out(root, meter).nfa
     resolver = Resolver(root, meter)
     return in_bytes(resolver.language(root), resolver.classes, meter)
@@ -133,6 +136,56 @@ def _strip(node: Node, kinds: frozenset[AssertionKind], *, first: bool) -> Node:
             return node
 
 
+def each_once(node: Node) -> Node:
+    """The same pattern with assertions said once that look at one place and say the same.
+
+    Example:
+        >>> from explorer.automata.regex import parse
+        >>> len(each_once(parse(r"a\\b\\b\\b-").root).items)
+        3
+    """
+    match node:
+        case Group():
+            body = each_once(node.body)
+            if body is node.body:
+                return node
+            return Group(node.start, node.end, body, node.number, node.name)
+        case Branch():
+            options = tuple(map(each_once, node.options))
+            if all(map(is_, options, node.options)):
+                return node
+            return Branch(node.start, node.end, options)
+        case Repeat():
+            body = each_once(node.body)
+            return node if body is node.body else replace(node, body=body)
+        case Concat():
+            items: list[Node] = []
+            here: set[Hashable] = set()  # What is said of the place that has been reached.
+            for item in node.items:
+                item = each_once(item)
+                if isinstance(item, Assertion):
+                    said = meaning(item)
+                    if said in here:
+                        continue
+                    here.add(said)
+                elif here and not isinstance(item, Empty):
+                    here = set()
+                items.append(item)
+            if len(items) == len(node.items) and all(map(is_, items, node.items)):
+                return node
+            return Concat(node.start, node.end, tuple(items))
+        case _:
+            return node
+
+
+def _watched(root: Node, meter: Meter) -> Iterator[Node]:
+    """All nodes, with a look at the clock now and then."""
+    for k, node in enumerate(walk(root)):
+        if k % 4096 == 0:
+            meter.check_time(JUDGING)
+        yield node
+
+
 # Pointed words
 
 
@@ -157,22 +210,24 @@ class Resolver:
     _everywhere: Dfa = field(init=False)
 
     def __post_init__(self) -> None:
-        nodes = list(walk(self.root))
-        assertions = [node for node in nodes if isinstance(node, Assertion)]
+        assertions: dict[Hashable, Assertion] = {}
         sets = {ANY, NEWLINE, NOT_NEWLINE}
-        for node in nodes:
+        words: set[CharSet] = set()
+        for node in _watched(self.root, self.meter):
             match node:
                 case Assertion():
+                    assertions.setdefault(meaning(node), node)
                     if node.word is not None:
-                        sets |= {node.word, complement(node.word)}
+                        words.add(node.word)
                 case Literal() | Class() | Dot():
                     sets.add(node.chars)
                 case _:
                     pass
+        sets |= words | set(map(complement, words))
         self.classes = char_classes(frozenset(sets))
         self.point = self.classes.num_classes
-        for assertion in assertions:
-            self._marks.setdefault(meaning(assertion), self.point + 1 + len(self._marks))
+        for said in assertions:
+            self._marks[said] = self.point + 1 + len(self._marks)
         self.num_symbols = max(NUM_BYTES, self.point + 1 + len(self._marks))
         self._everywhere = self.machine([(0, ANY, 0), (0, None, 1), (1, ANY, 1)], accepting=[1])
 
