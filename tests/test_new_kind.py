@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,7 @@ from explorer.automata.tree.nodes import (
     Subtract,
     Written,
 )
+from explorer.cli.options import add_constraint, constraint_of
 from explorer.errors import ConstraintError, DamagedFile
 from explorer.tokens.machine import TokenMachine
 from tests.widgets.page import Page
@@ -157,6 +159,13 @@ def test_it_is_offered_in_the_editor() -> None:
     assert "repeated word" in editor["kinds"]
     assert page.position["spans"] == [[0, 1]]
     page.made.close()
+
+
+def test_the_command_line_takes_it() -> None:
+    parser = ArgumentParser()
+    add_constraint(parser)
+    given = constraint_of(parser.parse_args(["--constraint", "repeated word", "ho 3"]))
+    assert given is not None and given.source == RepeatedWord("ho", 3)
 
 
 def test_what_cannot_be_written_is_shown_as_what_it_is() -> None:

@@ -166,7 +166,7 @@ def detokenizing_fst(
             chosen.append((data, token))
         elif only is not None:
             raise VocabularyError(
-                f"Token {token} is no text token of this vocabulary, so it writes no bytes.",
+                f"Token {token} is not a text token of this vocabulary, so it writes no bytes.",
                 remedy="Restrict the picture to ids whose entry in `tokens` is not None.",
                 evidence={"token": token},
             )

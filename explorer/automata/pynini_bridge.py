@@ -90,7 +90,7 @@ def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
     wrong = (arcs[:, 1] < 0) | (arcs[:, 1] > top)
     if wrong.any():
         raise ConstraintError(
-            f"The label {int(arcs[wrong][0, 1])} is no label of {labels!r} (1 to {top}).",
+            f"The label {int(arcs[wrong][0, 1])} is not a label of {labels!r} (1 to {top}).",
             remedy="Name the convention that the acceptor was written in: "
             'labels="bytes", "codepoints" or "explorer".',
             evidence={"label": int(arcs[wrong][0, 1])},
@@ -120,7 +120,7 @@ def _spell_out(num_states: int, arcs: Int32) -> tuple[int, Int32]:
             data = chr(label).encode()
         except UnicodeEncodeError:
             raise ConstraintError(
-                f"The label U+{label:04X} is a surrogate, which is no character.",
+                f"The label U+{label:04X} is a surrogate, which is not a character.",
                 remedy="Leave surrogates out of the acceptor.",
                 evidence={"label": label},
             ) from None

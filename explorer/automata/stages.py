@@ -74,7 +74,7 @@ def composition_stages(
 
     Raises:
         BudgetExceeded: The composition could be too large to look at.
-        VocabularyError: ``only`` names an id that is no text token.
+        VocabularyError: ``only`` names an id that is not a text token.
 
     Example:
         >>> from explorer.automata.constraint import regex

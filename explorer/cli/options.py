@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from explorer.automata.constraint import Constraint, choice, regex
+from explorer.automata.registry import offered, read
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
 """What `ArgumentParser.add_subparsers` gives."""
@@ -45,10 +46,16 @@ def add_regex(command: argparse._ActionsContainer, *, required: bool = False) ->
 
 
 def add_constraint(command: argparse.ArgumentParser) -> None:
-    """``--regex PATTERN`` or ``--choice TEXT``, for `constraint_of`."""
+    """``--regex PATTERN``, ``--choice TEXT`` or ``--constraint KIND TEXT``, for `constraint_of`."""
     what = command.add_mutually_exclusive_group()
     add_regex(what)
     what.add_argument("--choice", action="append", metavar="TEXT", help="one text; repeatable")
+    what.add_argument(
+        "--constraint",
+        nargs=2,
+        metavar=("KIND", "TEXT"),
+        help=f"a text of any kind: {', '.join(offered())}",
+    )
 
 
 def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
@@ -62,6 +69,8 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
     """
     if arguments.regex is not None:
         return regex(arguments.regex)
+    if arguments.constraint is not None:
+        return Constraint(read(*arguments.constraint))
     return None if arguments.choice is None else choice(arguments.choice)
 
 

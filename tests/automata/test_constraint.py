@@ -144,7 +144,7 @@ def test_from_fst_reads_each_convention() -> None:
 def test_from_fst_refuses_what_is_no_language_of_texts() -> None:
     with pynini.default_token_type("utf8"):
         points = pynini.union("ä", "🙂").optimize()
-    with pytest.raises(ConstraintError, match=r"128578 is no label of 'bytes'"):
+    with pytest.raises(ConstraintError, match=r"128578 is not a label of 'bytes'"):
         explorer.Constraint.from_fst(points)
     with pytest.raises(ConstraintError, match="transducer"):
         explorer.Constraint.from_fst(pynini.cross("a", "b"))

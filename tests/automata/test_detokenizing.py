@@ -88,7 +88,7 @@ def test_labels_are_inverse() -> None:
 def test_only_text_tokens_can_be_shown() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b"a", None], eos_ids=[1])
     for token in (1, 2, -1):
-        with pytest.raises(VocabularyError, match=f"Token {token} is no text token"):
+        with pytest.raises(VocabularyError, match=f"Token {token} is not a text token"):
             explorer.detokenizing_fst(vocabulary, only=[token])
 
 

@@ -57,7 +57,7 @@ class BadEscape(Exception):
 # What people mean by letters that other dialects know.
 _MEANT = {
     "p": r"Python's re has no Unicode properties: letters are [^\W\d_], digits \d.",
-    "P": r"Python's re has no Unicode properties: what is no letter is [\W\d_].",
+    "P": r"Python's re has no Unicode properties: what is not a letter is [\W\d_].",
     "z": r"The end of the text is \Z.",
     "h": r"Blanks are [ \t].",
     "R": r"A line break is (?:\r\n|\n|\r).",

@@ -192,7 +192,7 @@ def _character_class(items: tuple[ClassItem, ...], negated: bool, flags: int) ->
 
 
 def _case_can_matter(items: tuple[ClassItem, ...], flags: int) -> bool:
-    """False for sets of ASCII characters that are no letters, which need no table.
+    """False for sets of ASCII characters that are not letters, which need no table.
 
     Categories alone never change under IGNORECASE: the two cases of a character are alike.
     """
