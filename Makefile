@@ -22,8 +22,9 @@ help: ## Say what there is.
 $(STAMP): pyproject.toml .ci/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or later is needed; this is " + sys.version.split()[0] + ". Name another with: make PYTHON=python3.12 ...")'
 	@# An environment of another Python is made anew; one of the same is brought up to date.
+	@echo "Making the environment in $(VENV): about 2 GB are downloaded and installed, which takes some minutes."
 	@test -x $(BIN)/python || $(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt -e '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c .ci/constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 setup: $(STAMP) ## Make the environment, and nothing else.

@@ -16,6 +16,7 @@ from explorer.errors import MissingDependency
 if TYPE_CHECKING:
     from widgets.cursor import Cursor
     from widgets.kinds import register_kind
+    from widgets.toy import ToyModel
     from widgets.views.compare import Compare
     from widgets.views.explorer import Explorer
     from widgets.views.parts import (
@@ -43,6 +44,7 @@ __all__ = [
     "SamplerControls",
     "Stepper",
     "TokenStrip",
+    "ToyModel",
     "register_kind",
 ]
 
@@ -59,6 +61,7 @@ _LATER = {
     "SamplerControls": "widgets.views.parts",
     "Stepper": "widgets.views.parts",
     "TokenStrip": "widgets.views.parts",
+    "ToyModel": "widgets.toy",
     "register_kind": "widgets.kinds",
 }
 

@@ -23,7 +23,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 
 MOST_LINES: Final = 8
 """How many lines are kept; the oldest that is not current goes first."""
@@ -262,7 +262,7 @@ class Cursor:
         self,
         kept: Aside,
         *,
-        constraint: Constraint | TokenDFA | None = None,
+        constraint: Constraint | TokenMachine | None = None,
         prompt: str | None = None,
         sampler: Sampler | None = None,
     ) -> None:
@@ -287,6 +287,36 @@ class Cursor:
         self._lines, self._current, self._made = list(kept.lines), kept.current, kept.made
         self._edits = dict(kept.edits)
 
+    def reseed(self, seed: int) -> None:
+        """Draw with other random numbers from now on. The tokens that stand stay.
+
+        Args:
+            seed: Of the random numbers, 0 to 2**64 - 1.
+        """
+        with self.lock:
+            k = self.session.index
+            line = at_end(self.session).fork(seed)
+            line.jump(k)
+            self._lines[self._current] = (self._lines[self._current][0], line)
+            self._tell()
+
+    def again(self) -> None:
+        """Go on from here with the next random numbers; from the start, if the text has ended.
+
+        The line as it was stays beside the new one if it has tokens that the new one lacks.
+        """
+        with self.lock:
+            line = self.session.copy()
+            if line.finished:
+                line.jump(0)
+            line = line.fork((self.session.seed + 1) % 2**64)
+            if self.session.length > line.length:
+                self._add(line)
+            else:
+                self._lines[self._current] = (self._lines[self._current][0], line)
+            self._selected = None
+            self._tell()
+
     def reset(self) -> None:
         """To the start, with nothing ahead and no lines beside it; the question stays."""
         with self.lock:
@@ -297,7 +327,7 @@ class Cursor:
     def edit(
         self,
         *,
-        constraint: Constraint | TokenDFA | None = None,
+        constraint: Constraint | TokenMachine | None = None,
         prompt: str | None = None,
         sampler: Sampler | None = None,
     ) -> None:

@@ -268,6 +268,10 @@ def _follow(place: Place, message: ask.Follow) -> None:
     place.cursor.jump(line.index)
 
 
+def _again(place: Place, message: ask.Again) -> None:
+    place.cursor.again()
+
+
 def _reset(place: Place, message: ask.Reset) -> None:
     place.cursor.reset()
 
@@ -300,7 +304,7 @@ def _searched(
 
     def handler(place: Place, message: ask.More | ask.Widen) -> Answer:
         k = _position(place, message)
-        if place.session.dfa is None:
+        if place.session.constraint is None:
             return {name: None}
         session, trace = at_end(place.session), place.cursor.full_trace()
         return Later.of(lambda: {name: packet(explained(session, trace, k, message.token))})
@@ -312,6 +316,17 @@ def _search(place: Place, message: ask.FindTokens) -> Later:
     k, page = _position(place, message), place.page
     session, trace = at_end(place.session), place.cursor.full_trace()
     return Later.of(lambda: page.search(session, trace, k, message.query))
+
+
+def _allowed(place: Place, message: ask.AllowedTokens) -> Later:
+    k, page = _position(place, message), place.page
+    session, trace = at_end(place.session), place.cursor.full_trace()
+
+    def make() -> Packet:
+        ids: list[int] = np.flatnonzero(trace.allowed(k)).tolist()
+        return {"rows": page.rows(session, trace, k, ids), "count": len(ids)}
+
+    return Later.of(make)
 
 
 def _order(place: Place, message: ask.TokenOrder) -> Later:
@@ -326,7 +341,7 @@ def _order(place: Place, message: ask.TokenOrder) -> Later:
 
 def _reasons(place: Place, message: ask.ReasonGroups) -> Answer:
     k = _position(place, message)
-    if place.session.dfa is None:
+    if place.session.constraint is None:
         return {"reasons": None}
     session, trace, page = at_end(place.session), place.cursor.full_trace(), place.page
     return Later.of(lambda: {"reasons": page.groups(session, trace, k).packet})
@@ -334,7 +349,7 @@ def _reasons(place: Place, message: ask.ReasonGroups) -> Answer:
 
 def _group(place: Place, message: ask.GroupMembers) -> Answer:
     k, page = _position(place, message), place.page
-    if place.session.dfa is None:
+    if place.session.constraint is None:
         return {"rows": None}
     session, trace = at_end(place.session), place.cursor.full_trace()
 
@@ -363,13 +378,13 @@ def _stages(place: Place, message: ask.ConstructionStages) -> Later:
 
 
 def _present(place: Place, message: ask.PresentArcs) -> Later:
-    k, dfa, trace = _position(place, message), _machine(place), place.cursor.full_trace()
+    k, machine, trace = _position(place, message), _machine(place), place.cursor.full_trace()
     states = [position.state for position in trace.positions[: k + 1]]
 
     def make() -> Packet:
-        drawn = draw_whole(dfa, message.form)
+        drawn = draw_whole(machine, message.form)
         figure, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
-        return {"present": missing_arcs(dfa, figure, layout, states, message.form).to_dict()}
+        return {"present": missing_arcs(machine, figure, layout, states, message.form).to_dict()}
 
     return Later.of(make)
 
@@ -378,21 +393,21 @@ def _present(place: Place, message: ask.PresentArcs) -> Later:
 
 
 def _machine(place: Place) -> TokenMachine:
-    if place.session.dfa is None:
+    if place.session.constraint is None:
         raise ExplorerError("There is no constraint, so there is no machine to draw.")
-    return place.session.dfa
+    return place.session.machine
 
 
 def _machines(place: Place, message: ask.MachineFigures) -> Later:
     page = place.page
-    return Later.of(lambda: {"machine": page.machine() if message.figures else page.classes()})
+    return Later.of(lambda: {"machine": page.machines() if message.figures else page.classes()})
 
 
 def _draw(place: Place, message: ask.Draw) -> Later:
-    dfa = _machine(place)
+    machine = _machine(place)
 
     def make() -> Packet:
-        drawn = draw_whole(dfa, message.form)
+        drawn = draw_whole(machine, message.form)
         machines = {name: figure.to_dict() for name, figure in drawn.figures.items()}
         layouts = {name: layout.to_dict() for name, layout in drawn.layouts.items()}
         return {"drawing": {"machines": machines, "layouts": layouts}}
@@ -441,7 +456,11 @@ def _ready(place: Place, message: ask.Ready) -> None:
 
 def _sampler(place: Place, message: ask.SetSampler) -> None:
     temperature = message.temperature or 0.0
-    place.cursor.edit(sampler=Sampler(temperature, message.top_k, message.top_p, message.min_p))
+    sampler = Sampler(temperature, message.top_k, message.top_p, message.min_p)
+    if sampler != place.session.sampler:
+        place.cursor.edit(sampler=sampler)
+    if message.seed is not None and message.seed != place.session.seed:
+        place.cursor.reseed(message.seed)
 
 
 def _play(place: Place, message: ask.Play) -> None:
@@ -461,12 +480,14 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     "fork": Entry(ask.Fork, _fork, moves=True),
     "switch": Entry(ask.Switch, _switch, moves=True),
     "follow": Entry(ask.Follow, _follow, moves=True),
+    "again": Entry(ask.Again, _again, moves=True),
     "reset": Entry(ask.Reset, _reset, moves=True),
     "walk": Entry(ask.WalkToken, _walk),
     "why": Entry(ask.Why, _why, later=True),
     "more": Entry(ask.More, _searched("more", more_packet), later=True, unasked=True),
     "widen": Entry(ask.Widen, _searched("widening", widening_packet), later=True, unasked=True),
     "search": Entry(ask.FindTokens, _search, later=True),
+    "allowed": Entry(ask.AllowedTokens, _allowed, later=True, unasked=True),
     "order": Entry(ask.TokenOrder, _order, later=True),
     "reasons": Entry(ask.ReasonGroups, _reasons, later=True, unasked=True),
     "group": Entry(ask.GroupMembers, _group, later=True),

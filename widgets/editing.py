@@ -18,7 +18,7 @@ from explorer.automata.registry import name_of
 from explorer.budget import Budget
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 from widgets import kinds
 from widgets.compiling.worker import CallOff, CompileWorker, shared_worker
 from widgets.cursor import Aside, Cursor
@@ -53,7 +53,7 @@ class Editing:
         self._newest = CallOff()
         self._aside: Aside | None = None  # The lines that the toy stands in for.
         self._prompt = ""  # The prompt that the page held when the toy came.
-        self._written: WeakKeyDictionary[TokenDFA, tuple[str, str]] = WeakKeyDictionary()
+        self._written: WeakKeyDictionary[TokenMachine, tuple[str, str]] = WeakKeyDictionary()
 
     def ready(self) -> None:
         """A page shows the editor: have a warm worker, so that the first edit finds it."""
@@ -63,8 +63,7 @@ class Editing:
 
     def text(self) -> tuple[str, str]:
         """The kind and the text of the constraint, as the user wrote it."""
-        dfa = self._cursor.session.dfa
-        known = None if dfa is None else self._written.get(dfa)
+        known = self._written.get(self._cursor.session.machine)
         return known or written(self._cursor.session.constraint)
 
     def cancel(self) -> None:
@@ -91,13 +90,15 @@ class Editing:
         question = kind, text
         session = self._cursor.session
         if preset == kinds.TOY:
-            if not isinstance(session.lm, ToyModel):
+            if session.lm != ToyModel():
                 self._aside = self._cursor.aside()
                 self._prompt = prompt
             self._begin(ToyModel(), toy_constraint(), "")
             return None
         # A preset of another language needs a vocabulary that can write it.
         elsewhere = isinstance(session.lm, ToyModel) and preset is not None
+        if preset is not None:
+            prompt = self._prompt_for(preset, prompt)
         if question == self.text() and not elsewhere:
             self._change(None, prompt)
             return None
@@ -131,28 +132,35 @@ class Editing:
 
         return Later(work)
 
-    def _change(self, dfa: TokenDFA | None, prompt: str) -> None:
+    def _prompt_for(self, preset: str, typed: str) -> str:
+        """The prompt that a preset is asked after: the user's own, else the one it brings."""
+        aside = self._aside
+        if isinstance(self._cursor.session.lm, ToyModel) and aside is not None and not typed:
+            before = aside.session.prompt
+            typed = self._prompt or (before if isinstance(before, str) else "")
+        own = typed and typed not in {one.prompt for one in kinds.PRESETS}
+        return typed if own else kinds.prompt_of(preset)
+
+    def _change(self, dfa: TokenMachine | None, prompt: str) -> None:
         session = self._cursor.session
         fixed = isinstance(session.lm, ToyModel) or not isinstance(session.prompt, str)
         changed = None if fixed or prompt == session.prompt else prompt
         if dfa is not None or changed is not None:
             self._cursor.edit(constraint=dfa, prompt=changed)
 
-    def _back(self, aside: Aside, dfa: TokenDFA, prompt: str) -> None:
+    def _back(self, aside: Aside, dfa: TokenMachine, prompt: str) -> None:
         """The lines from before the toy, and the current one asked something else."""
         old, sampler = aside.session, self._cursor.session.sampler
-        # The page of the toy has no prompt: then the last one that was typed before it counts.
-        wanted = prompt or self._prompt
-        typed = isinstance(old.prompt, str) and wanted not in ("", old.prompt)
+        typed = isinstance(old.prompt, str) and prompt not in ("", old.prompt)
         self._cursor.restore(
             aside,
             constraint=dfa,
-            prompt=wanted if typed else None,
+            prompt=prompt if typed else None,
             sampler=None if sampler == old.sampler else sampler,
         )
         self._aside = None
 
-    def _begin(self, lm: LanguageModel, constraint: Constraint | TokenDFA, prompt: str) -> None:
+    def _begin(self, lm: LanguageModel, constraint: Constraint | TokenMachine, prompt: str) -> None:
         session = self._cursor.session
         self._cursor.replace(
             Session(

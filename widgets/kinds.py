@@ -7,7 +7,7 @@ registers itself is offered here without another word.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from explorer.automata import registry
@@ -78,51 +78,61 @@ class Preset:
         name: In the list.
         kind: A name from `kinds`.
         text: The constraint.
-        prompt: What to ask; ``None`` leaves the prompt alone.
+        prompt: A prompt after which the embedded model writes such a text by itself.
     """
 
     name: str
     kind: str
     text: str
-    prompt: str | None = None
+    prompt: str = ""
 
     def to_dict(self) -> dict[str, object]:
-        """As plain values; a prompt only where there is one."""
-        found: dict[str, object] = {"name": self.name, "kind": self.kind, "text": self.text}
-        if self.prompt is not None:
-            found["prompt"] = self.prompt
-        return found
+        """As plain values."""
+        return asdict(self)
 
 
 TOY: Final = "toy (paper's vocabulary)"
 
-_TEXT: Final = r'"([^"\\\x00-\x1f]|\\["\\/bfnrt])*"'
+_TEXT: Final = r' ?"([^"\\\x00-\x1f]|\\["\\/bfnrt])*"'
 
 # Digits are written [0-9]: \d is every digit of Unicode, 660 characters.
 PRESETS: Final = (
     Preset(TOY, "regex", "(foo)+d"),
-    Preset("choices", "choices", "yes\nno\nmaybe"),
+    Preset("choices", "choices", "Yes\nNo\nMaybe", "Is it raining?\n"),
     Preset(
         "ISO date-time",
         "regex",
         r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
         r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z",
+        "The meeting starts at ",
     ),
     Preset(
         "IPv4",
         "regex",
         r"((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}"
         r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])",
+        "The host is ",
     ),
-    Preset("quoted text", "regex", _TEXT),
+    Preset("quoted text", "regex", _TEXT, '{"title":'),
     Preset(
         "API call",
         "regex",
         r"(get_weather|get_time)\(city=\"[A-Z][a-z]+\"(, days=[1-9])?\)",
+        "What is the weather in Paris on Monday?\n",
     ),
     Preset(
         "JSON record",
         "regex",
         r'\{"name": "[A-Za-z ]{1,20}", "age": [1-9]?[0-9], "member": (true|false)\}',
+        "Write a JSON record of a person on one line.\n",
     ),
 )
+
+
+def prompt_of(name: str) -> str:
+    """The prompt of a preset; empty if there is no such preset.
+
+    Args:
+        name: As in the list.
+    """
+    return next((preset.prompt for preset in PRESETS if preset.name == name), "")

@@ -107,6 +107,10 @@ class Follow(AtPlace, frozen=True, kw_only=True):
     tokens: list[int]
 
 
+class Again(AtPlace, frozen=True):
+    """Go on from here with other random numbers; from the start, if the text has ended."""
+
+
 class Reset(Message, frozen=True):
     """To the start, with nothing ahead and no lines beside it."""
 
@@ -142,6 +146,10 @@ class FindTokens(AtPosition, frozen=True, kw_only=True):
     """Tokens by their text, their bytes (``0x66``) or their id."""
 
     query: str
+
+
+class AllowedTokens(AtPosition, frozen=True):
+    """The allowed tokens where no model says which are likely."""
 
 
 class TokenOrder(AtPosition, frozen=True):
@@ -254,12 +262,13 @@ class Ready(Message, frozen=True):
 
 
 class SetSampler(Message, frozen=True, kw_only=True):
-    """How a token is chosen from now on."""
+    """How a token is chosen from now on; without ``seed`` the random numbers stay."""
 
     temperature: float | None = None
     top_k: int | None = None
     top_p: float | None = None
     min_p: float | None = None
+    seed: int | None = None
 
 
 class Play(Message, frozen=True, kw_only=True):

@@ -25,12 +25,17 @@ from explorer.decoding.sampling.measure import measure
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.states import DONE
 from widgets.cursor import whole_trace
 from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.drawing.layout import lay_out
-from widgets.figures.machines.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.machines.detokenizing_figure import (
+    LONGEST,
+    detokenizing_figure,
+    relevant_tokens,
+)
 from widgets.figures.machines.drawn import draw_at, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.stages import stage_figures
@@ -79,7 +84,7 @@ class PageData:
     """
 
     def __init__(self, session: Session) -> None:
-        self.dfa = session.dfa
+        self.machine = machine_of(session)
         self.lm = session.lm
         self.vocabulary = session.vocabulary
         self._lock = threading.Lock()  # Layouts are made on threads.
@@ -101,12 +106,14 @@ class PageData:
 
     def report(self) -> str:
         """Sizes and milliseconds of the compilation, in one line."""
-        if self.dfa is None:
+        if self.machine is None:
             return "no constraint"
-        found = self.dfa.report
+        report = self.machine.report
+        if table_of(self.machine) is None:
+            return f"{report.character_states:,} states, token states as they are visited"
         return (
-            f"{found.character_states:,} → {found.token_states:,} states, "
-            f"{found.token_classes:,} token classes, {found.total_milliseconds:.1f} ms"
+            f"{report.character_states:,} → {report.token_states:,} states, "
+            f"{report.token_classes:,} token classes, {report.total_milliseconds:.1f} ms"
         )
 
     def vocabulary_name(self) -> Packet:
@@ -119,29 +126,31 @@ class PageData:
 
     def key(self) -> str:
         """A name for the machine: the same constraint over the same vocabulary has the same."""
-        if self.dfa is None:
+        if self.machine is None:
             return ""
-        text = f"{self.dfa.vocabulary.fingerprint} {self.dfa.constraint.source!r}"
+        kind = "table" if table_of(self.machine) is not None else type(self.machine).__name__
+        source = None if self.machine.constraint is None else self.machine.constraint.source
+        text = f"{self.machine.vocabulary.fingerprint} {kind} {source!r}"
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
-    def machine(self) -> Packet:
+    def machines(self) -> Packet:
         """The classes of the tokens, and the machines where they can be drawn whole."""
-        if self.dfa is None:
+        if self.machine is None:
             return {"key": ""}
         with self._lock:
             if self._machine is None:
-                self._machine = machine_packet(self.dfa, key=self.key())
+                self._machine = machine_packet(self.machine, key=self.key())
             return self._machine
 
     def classes(self) -> Packet:
         """The classes of the tokens alone, for a page that draws no machine."""
-        if self.dfa is None:
+        if self.machine is None:
             return {"key": ""}
-        return {"key": self.key(), "pattern": self.pattern(), **class_packet(self.dfa)}
+        return {"key": self.key(), "pattern": self.pattern(), **class_packet(self.machine)}
 
     def pattern(self) -> str:
         """The constraint as it is written out; empty if there is none."""
-        return pattern_of(self.dfa)
+        return pattern_of(self.machine)
 
     def around(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Packet:
         """What is drawn anew at a position: T_V for the tokens that matter, and large machines.
@@ -154,8 +163,8 @@ class PageData:
         tokens = self._shown(trace, k, also)
         inner, place = self._detokenizing(tuple(tokens))
         figures, layouts = {"detokenizing_fst": inner}, {"detokenizing_fst": place}
-        if self.dfa is not None and not self.whole:
-            near = draw_at(self.dfa, trace, k)
+        if self.machine is not None and not self.whole:
+            near = draw_at(self.machine, trace, k)
             figures |= near.figures
             layouts |= near.layouts
         return {
@@ -183,10 +192,10 @@ class PageData:
             k: A position.
             also: Tokens that the user wants to see.
         """
-        if self.dfa is None:
+        if self.machine is None:
             return []
         found: list[Packet] = []
-        for figure in stage_figures(self.dfa, self._shown(trace, k, also)):
+        for figure in stage_figures(self.machine, self._shown(trace, k, also)):
             layout = lay_out({"stage": figure})["stage"]
             found.append({"figure": figure.to_dict(), "layout": layout.to_dict()})
         return found
@@ -194,14 +203,18 @@ class PageData:
     def _shown(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Sequence[int]:
         """The tokens of the detokenizing FST: all of a small vocabulary, else those that matter."""
         if len(self.vocabulary) <= ALL_TOKENS:
-            return [t for t, data in enumerate(self.vocabulary.tokens) if data]
+            texts = enumerate(self.vocabulary.tokens)
+            return [token for token, data in texts if data and len(data) <= LONGEST]
         asked = tuple(also)
         found = relevant_tokens(trace, k, asked)
         # The first matter most. A byte is a state of the drawing, and some tokens are long.
         room = FST_BYTES
         shown: list[int] = []
         for token in found:
-            room -= len(trace.tokens.data.get(token) or b"")
+            size = len(self.vocabulary.tokens[token] or b"")
+            if size > LONGEST:
+                continue
+            room -= size
             if room >= 0 or token in asked or len(shown) < FST_TOKENS:
                 shown.append(token)
         return shown
@@ -209,7 +222,7 @@ class PageData:
     @property
     def whole(self) -> bool:
         """Whether the machines are drawn whole."""
-        return self.dfa is not None and drawn_whole(self.dfa)
+        return self.machine is not None and drawn_whole(self.machine)
 
     def position(self, trace: Trace, k: int) -> Packet:
         """Everything the page shows of a position.
@@ -218,7 +231,7 @@ class PageData:
             trace: The record.
             k: A position.
         """
-        return position_packet(trace, k, self.dfa)
+        return position_packet(trace, k, self.machine)
 
     def line(
         self,
@@ -268,7 +281,7 @@ class PageData:
         return {
             **self._prompt[1],
             "tokens": self._tokens(trace),
-            "rejected": rejected_token(trace, self.dfa),
+            "rejected": rejected_token(trace, self.machine),
             "finished": trace.finished,
         }
 
@@ -310,11 +323,11 @@ class PageData:
             k: A position.
             token: An id.
         """
-        if self.dfa is None:
+        if self.machine is None:
             data = self.vocabulary.tokens[token] if token < len(self.vocabulary) else None
             return {"token": token, "bytes": list(data or b""), "lit": {}, "failed_at": None}
         position = trace.positions[k]
-        return walk_packet(self.dfa, position.state, token)
+        return walk_packet(self.machine, position.state, token)
 
     def explanation(
         self, session: Session, trace: Trace, k: int, token: int, *, hints: bool = False
@@ -328,7 +341,7 @@ class PageData:
             token: An id.
             hints: Also what must be searched for, which the page otherwise asks for afterwards.
         """
-        if self.dfa is None:
+        if self.machine is None:
             return _unconstrained()
         explanation = explained(session, trace, k, token)
         packet = verdict_packet(explanation)
@@ -349,13 +362,15 @@ class PageData:
             logits: float[W], the model's at that position, if there is one.
             hints: Also what must be searched for.
         """
-        if self.dfa is None:
+        if self.machine is None:
             return _unconstrained()
         sampler = trace.sampler
         filters = sampler.greedy or (sampler.top_k, sampler.top_p, sampler.min_p) != (None,) * 3
-        allowed = token < len(self.vocabulary) and self.dfa.step(trace.positions[k].state, token)
+        allowed = token < len(self.vocabulary) and self.machine.step(
+            trace.positions[k].state, token
+        )
         tell = hints or (allowed is not None and filters)
-        found = explain_trace(self.dfa, trace, token, k, logits=logits if tell else None)
+        found = explain_trace(self.machine, trace, token, k, logits=logits if tell else None)
         packet = verdict_packet(found)
         return {**packet, "more": more_packet(found)} if hints else packet
 
@@ -370,7 +385,7 @@ class PageData:
         Raises:
             ExplorerError: There is no constraint.
         """
-        if self.dfa is None:
+        if self.machine is None:
             raise ExplorerError("There is no constraint, so nothing is masked.")
         key = (session.prompt, trace.ids[:k], trace.max_tokens, trace.masking_budget)
         known = self._groups
@@ -379,7 +394,7 @@ class PageData:
             probabilities = None
             if session.lm is not None and here.distribution is not None:
                 probabilities = session.logits(k).detach().double().softmax(-1).cpu().numpy()
-            reasons = explain_all(self.dfa, here.state, probabilities, text=here.data)
+            reasons = explain_all(self.machine, here.state, probabilities, text=here.data)
             known = self._groups = (key, grouped(reasons, trace.allowed(k), probabilities))
         return known[1]
 
@@ -389,13 +404,13 @@ class PageData:
         Args:
             trace: The record of the whole line.
         """
-        if self.dfa is None:
+        if self.machine is None:
             return []
         if self._machine_traps is None:
-            traps = machine_traps(self.dfa)
-            self._machine_traps = [trap_packet(trap, self.dfa) for trap in traps]
-        of_run = session_traps(self.dfa, trace)
-        return [*(trap_packet(trap, self.dfa) for trap in of_run), *self._machine_traps]
+            traps = machine_traps(self.machine)
+            self._machine_traps = [trap_packet(trap, self.machine) for trap in traps]
+        of_run = session_traps(self.machine, trace)
+        return [*(trap_packet(trap, self.machine) for trap in of_run), *self._machine_traps]
 
     def search(self, session: Session, trace: Trace, k: int, query: str) -> Packet:
         """Tokens by text, bytes or id: those that are what is asked for, then the likeliest.
@@ -441,7 +456,7 @@ class PageData:
         for token in best:
             reason = None
             if not allowed[token]:
-                reason = reason_at(position, token, self.dfa)
+                reason = reason_at(position, token, self.machine)
             rows.append(
                 {
                     "id": token,
@@ -494,6 +509,15 @@ def _lean(figure: Packet) -> Packet:
     }
 
 
+def machine_of(session: Session) -> TokenMachine | None:
+    """The token machine of a session; ``None`` without a constraint.
+
+    Args:
+        session: The line.
+    """
+    return None if session.constraint is None else session.machine
+
+
 def explained(session: Session, trace: Trace, k: int, token: int) -> Explanation:
     """The explanation of a token at a position, the sampler and the token budget included.
 
@@ -506,11 +530,12 @@ def explained(session: Session, trace: Trace, k: int, token: int) -> Explanation
     Raises:
         ExplorerError: The session has no constraint.
     """
-    if session.dfa is None:
+    machine = machine_of(session)
+    if machine is None:
         raise ExplorerError("There is no constraint, so nothing is masked.")
     unread = trace.positions[k].distribution is None
     logits = None if session.lm is None or unread else session.logits(k)
-    return explain_trace(session.dfa, trace, token, k, logits=logits)
+    return explain_trace(machine, trace, token, k, logits=logits)
 
 
 def packed(members: NDArray[np.uint8]) -> str:

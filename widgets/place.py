@@ -19,11 +19,10 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from explorer.analysis.session import Session
-from explorer.decoding.sampling.sampler import Sampler
 from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.editing import Editing
-from widgets.page import PageData
+from widgets.page import PageData, machine_of
 from widgets.toy import ToyModel
 
 
@@ -113,7 +112,7 @@ class Place:
     def page(self) -> PageData:
         """What the page can be told about the current line's machine and model."""
         session, page = self.session, self._page
-        if page is None or page.dfa is not session.dfa or page.lm is not session.lm:
+        if page is None or page.machine is not machine_of(session) or page.lm is not session.lm:
             page = self._page = PageData(session)
         return page
 
@@ -128,7 +127,7 @@ class Place:
             "vocabulary": page.vocabulary_name(),
             "machine": {"key": page.key()},
             "editor": self._editor_state(page),
-            "sampler": _sampler_state(session.sampler),
+            "sampler": _sampler_state(session),
             "line": page.line(trace, k, cursor.generation, cursor.lines, cursor.current),
             "position": page.position(trace, k),
         }
@@ -139,7 +138,7 @@ class Place:
         prompt = self.session.prompt
         return {
             "prompt": prompt if isinstance(prompt, str) else json.dumps(prompt) if prompt else "",
-            "prompt_fixed": "(none in the toy preset)" if toy else "",
+            "prompt_fixed": "(a toy has no prompt)" if toy else "",
             "kind": kind,
             "text": text,
             "kinds": list(kinds.kinds(kind)),
@@ -153,10 +152,13 @@ _PLACES: Final[WeakValueDictionary[int, Place]] = WeakValueDictionary()
 """By the address of the cursor."""
 
 
-def _sampler_state(sampler: Sampler) -> dict[str, object]:
+def _sampler_state(session: Session) -> dict[str, object]:
+    sampler, seed = session.sampler, session.seed
     return {
         "temperature": sampler.temperature,
         "top_k": sampler.top_k,
         "top_p": sampler.top_p,
         "min_p": sampler.min_p,
+        # A number of a page has 53 bits; a larger seed is shown as text and left alone.
+        "seed": seed if seed < 2**53 else str(seed),
     }

@@ -1,18 +1,24 @@
-"""The paper's toy: the vocabulary {f, oo, foo, for, food}, ``(foo)+d``, and hand-set probabilities.
+"""Models small enough to see through: a vocabulary and probabilities that are written down.
 
-Everything of it fits on one screen, so it is where one sees what a mask does. The model is a table
-from the last characters of the text to six probabilities, set by hand so that each kind of
-mask occurs: an impossible first byte, an impossible later byte, an end that comes too early.
+Without arguments `ToyModel` is the paper's toy: the vocabulary {f, oo, foo, for, food}, for
+``(foo)+d``, and probabilities that were set by hand. Everything of it fits on one screen, so it is
+where one sees what a mask does. It is a table from the last characters of the text to six
+probabilities, such that each kind of mask occurs: an impossible first byte, an impossible later
+byte, an end that comes too early.
+
+With ``tokens`` it is a toy of one's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final, cast
 
 import torch
 
+from explorer.arguments import wrong
 from explorer.automata.constraint import Constraint, regex
 from explorer.decoding.models.model import Prompt, Reading
 from explorer.vocabulary import Vocabulary
@@ -20,6 +26,9 @@ from explorer.vocabulary import Vocabulary
 PATTERN: Final = "(foo)+d"
 TOKENS: Final = (b"f", b"oo", b"foo", b"for", b"food")
 EOS: Final = len(TOKENS)
+
+Weights = Mapping[bytes, float] | Mapping[str, float] | Mapping[bytes | str, float]
+"""A weight for each token, by its bytes or its text."""
 
 # Per cent for f, oo, foo, for, food, EOS. The longest ending that fits decides.
 _TABLE: Final[dict[bytes, tuple[float, ...]]] = {
@@ -35,12 +44,59 @@ _TABLE: Final[dict[bytes, tuple[float, ...]]] = {
 class ToyModel:
     """A language model that is a table; see the module.
 
+    Args:
+        tokens: The vocabulary and the weight of each token, by its bytes or its text. The weights
+            need not add up to one. Default: the paper's toy.
+        end: The weight of the end of text, which has the last id.
+        after: Other weights after some endings of the text; the longest ending that fits decides.
+            A token that is left out has the weight 0, and ``""`` stands for the end of text.
+
+    Raises:
+        ExplorerError: There is no token, a token is empty, or a weight is not a number from 0 on.
+
     Example:
         >>> model = ToyModel()
         >>> foo = 2
         >>> [round(100 * p) for p in model.read([foo]).logits.softmax(0).tolist()]
         [8, 6, 34, 20, 22, 10]
+        >>> own = ToyModel({"f": 0.1, "oo": 0.5, "d": 0.3}, end=0.1, after={"f": {"oo": 1}})
+        >>> own.vocabulary.tokens[:3]
+        (b'f', b'oo', b'd')
+        >>> own.read([0]).logits.softmax(0).tolist()
+        [0.0, 1.0, 0.0, 0.0]
     """
+
+    def __init__(
+        self,
+        tokens: Weights | None = None,
+        *,
+        end: float = 0.1,
+        after: Mapping[bytes, Weights] | Mapping[str, Weights] | None = None,
+    ) -> None:
+        if tokens is None:
+            self._tokens, self._table = TOKENS, _TABLE
+            return
+        first = _weights("tokens", tokens)
+        if not first or b"" in first:
+            raise wrong("tokens", tokens, "a dict from tokens, which are not empty, to weights")
+        self._tokens = tuple(first)
+        rows = {b"": {**first, b"": end}}
+        for ending, weights in _items(after or {}):
+            rows[ending] = _weights("after", cast("Weights", weights))
+        self._table = {ending: self._row(row) for ending, row in rows.items()}
+
+    def _row(self, weights: Mapping[bytes, float]) -> tuple[float, ...]:
+        unknown = set(weights) - {*self._tokens, b""}
+        row = tuple(weights.get(token, 0.0) for token in (*self._tokens, b""))
+        if unknown or not sum(row) > 0:
+            raise wrong("weights", dict(weights), "weights of the toy's own tokens, not all 0")
+        return row
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ToyModel) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(self._tokens)
 
     @property
     def name(self) -> str:
@@ -49,11 +105,11 @@ class ToyModel:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Five tokens and the end of text."""
-        return _vocabulary()
+        """The tokens, and the end of text after them."""
+        return _vocabulary(self._tokens)
 
     def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:
-        """No ids: the toy has no prompt.
+        """No ids: a toy has no prompt.
 
         Args:
             prompt: Left aside.
@@ -66,14 +122,32 @@ class ToyModel:
         Args:
             tokens: Ids.
         """
-        text = b"".join(TOKENS[token] for token in tokens if 0 <= token < EOS)
-        ending = max((key for key in _TABLE if text.endswith(key)), key=len)
-        return Reading(torch.tensor(_TABLE[ending]).log(), len(tokens))
+        known = self._tokens
+        text = b"".join(known[token] for token in tokens if 0 <= token < len(known))
+        ending = max((key for key in self._table if text.endswith(key)), key=len)
+        return Reading(torch.tensor(self._table[ending]).log(), len(tokens))
+
+
+def _items(given: object) -> list[tuple[bytes, Any]]:
+    pairs = cast("Mapping[bytes | str, Any]", given).items()
+    return [(key.encode() if isinstance(key, str) else key, value) for key, value in pairs]
+
+
+def _weights(name: str, given: Weights) -> dict[bytes, float]:
+    if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong(name, given, "a dict from tokens to weights")
+    found: dict[bytes, float] = {}
+    for token, weight in _items(given):
+        number = float(weight) if type(weight) in (int, float) else math.nan
+        if not 0 <= number < math.inf:
+            raise wrong(name, weight, "a weight, a number from 0 on, for each token")
+        found[token] = number
+    return found
 
 
 @cache
-def _vocabulary() -> Vocabulary:
-    return Vocabulary.from_bytes([*TOKENS, None], eos_ids=[EOS])
+def _vocabulary(tokens: tuple[bytes, ...]) -> Vocabulary:
+    return Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
 
 
 def toy_constraint() -> Constraint:

@@ -4,8 +4,10 @@ Notebooks are copied, because one writes into them: a notebook that the user has
 overwritten. Which ones that are is known from a small file of hashes beside the copies. A notebook
 that is new in this version, or unchanged by the user, is brought up to date.
 
-The command only starts JupyterLab; it imports no widget and no model. Nothing is asked of the
-network: JupyterLab's news and its extension manager are switched off for this server.
+The command only starts JupyterLab; it imports no widget and no model. Where it can, its process
+*becomes* JupyterLab's, so whoever ends the one has ended the other. Nothing is asked of the
+network: JupyterLab's news, its question about them and its extension manager are switched off for
+this server, by settings of our own (`SETTINGS`); what the user has set for all servers stays.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ FIRST: Final = "quickstart.ipynb"
 RECORD: Final = ".explorer-notebooks.json"
 EXTENSION: Final = "widgets.prompt_socket"
 """Of the server: without it every click waits up to 40 ms for an acknowledgement."""
+
+SETTINGS: Final = Path(__file__).parent / "jupyter"
+"""A folder as those of ``JUPYTER_CONFIG_PATH``: its ``labconfig`` holds defaults of JupyterLab."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -80,7 +85,18 @@ def run(arguments: argparse.Namespace) -> int:
                 remedy="Install the extra `lab`: pip install 'constraint-explorer[lab,models]'.",
                 evidence={"library": library},
             )
-    return subprocess.call(command(folder, arguments.port, not arguments.no_browser), cwd=folder)
+    words = command(folder, arguments.port, not arguments.no_browser)
+    print("Starting JupyterLab; its address follows, and Ctrl-C ends it.", flush=True)
+    if os.name == "posix":
+        os.chdir(folder)
+        os.execve(words[0], words, environment())  # This process is JupyterLab from here on.
+    return subprocess.call(words, cwd=folder, env=environment())
+
+
+def environment() -> dict[str, str]:
+    """The environment of the server: this one, and where our settings lie."""
+    paths = [str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    return {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
 
 
 def command(folder: Path, port: int | None, browser: bool) -> list[str]:

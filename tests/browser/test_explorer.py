@@ -149,7 +149,7 @@ def test_slow_motion_lights_the_same_place_in_all_three(toy: Locator, notebook: 
     press(toy, STEP)
     at(toy, 1)
     toy.get_by_label("slow motion").check()
-    toy.locator(f'.lmx-row[data-token="{FOOD}"]').click()
+    toy.locator(f'.lmx-row[data-token="{FOOD}"] .take').click()
     at(toy, 1, "byte 1 of 4")
     press(toy, STEP)
     at(toy, 1, "byte 2 of 4")
@@ -492,7 +492,7 @@ def test_forks_are_rows_and_can_be_gone_to(toy: Locator, notebook: Notebook) -> 
     at(toy, 1)
     toy.get_by_role("button", name="Fork").click()
     toy.locator(".lmx-fork").nth(1).wait_for()
-    toy.locator(f'.lmx-row[data-token="{FOOD}"]').click()
+    toy.locator(f'.lmx-row[data-token="{FOOD}"] .take').click()
     at(toy, 2)
     rows = toy.locator(".lmx-fork")
     shown = [row.locator(".lmx-tok").all_inner_texts() for row in rows.all()]

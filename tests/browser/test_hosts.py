@@ -143,7 +143,7 @@ def test_a_saved_notebook_shows_the_last_place(trusted: bool, notebook: Notebook
     root = notebook.explorer()
     press(root, STEP)
     at(root, 1)
-    root.locator(f'.lmx-row[data-token="{FOOD}"]').click()
+    root.locator(f'.lmx-row[data-token="{FOOD}"] .take').click()
     at(root, 2)
     shown(notebook, 2)
     text = saved(notebook, lab, "saved.ipynb")

@@ -159,11 +159,11 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
         mark = side.locator(".lmx-strip .parted")
         assert mark.get_attribute("data-k") == str(parted + 1)
 
-    # A bar that is clicked on one side is taken there; the other side goes its own way.
+    # A token that is taken on one side is taken there; the other side goes its own way.
     root.focus()
     page.keyboard.press("Home")
     at(root, 0)
-    sides[0].locator(f'.lmx-row[data-token="{FOOD}"]').first.click()
+    sides[0].locator(f'.lmx-row[data-token="{FOOD}"] .take').first.click()
     for session in sessions:
         session.jump(0)
     sessions[0].step(FOOD)
@@ -173,7 +173,7 @@ def test_compare_steps_both_sides_as_the_engine_does(notebook: Notebook, lab: La
     page.keyboard.press("Home")
     at(root, 0)
     root.get_by_label("take it on both sides").check()
-    sides[0].locator(f'.lmx-row[data-token="{FOO}"]').first.click()
+    sides[0].locator(f'.lmx-row[data-token="{FOO}"] .take').first.click()
     at(root, 1)
     for side in sides:
         taken = side.locator(".lmx-strip .last")

@@ -83,7 +83,7 @@ def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:
     press(toy, STEP)
     at(toy, 1)
     toy.get_by_label("slow motion").check()
-    toy.locator(f'.lmx-row[data-token="{FOOD}"]').click()
+    toy.locator(f'.lmx-row[data-token="{FOOD}"] .take').click()
     at(toy, 1, "byte 1 of 4")
     press(toy, STEP)
     at(toy, 1, "byte 2 of 4")

@@ -300,7 +300,7 @@ def test_the_page_without_a_kernel_has_the_reasons(toy: Locator, notebook: Noteb
 def test_pictures_of_the_panel(night: Locator, notebook: Notebook, tmp_path: Path) -> None:
     press(night, "to the end (End)")
     night.locator(".lmx-trapmark").first.wait_for()
-    night.locator('.lmx-strip [data-k="1"]').click()
+    night.locator('.lmx-strip [data-k="2"]').click()
     at(night, 1)
     night.locator(".lmx-group").first.wait_for()
     token = int(night.locator(".lmx-row.masked").first.get_attribute("data-token") or -1)

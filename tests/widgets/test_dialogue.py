@@ -104,7 +104,7 @@ def test_a_page_without_a_kernel_answers_nothing_else() -> None:
 
 MOVES: dict[str, dict[str, object]] = {
     "step": {}, "take": {"token": FOO}, "peek": {}, "jump": {"k": 0}, "run": {"tokens": 2},
-    "fork": {}, "switch": {"line": 0}, "follow": {"tokens": [FOO]},
+    "fork": {}, "again": {}, "switch": {"line": 0}, "follow": {"tokens": [FOO]},
 }  # fmt: skip
 OF_NO_PLACE = {"reset", "edit", "sampler"}
 """They mean the same wherever the cursor stands."""

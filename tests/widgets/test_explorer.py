@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import json
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from traitlets import TraitError
 
@@ -16,6 +18,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
+from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from tests.widgets.page import Page
 from widgets import kinds
@@ -374,3 +377,143 @@ def test_lines_put_aside_come_back_or_nothing_changes() -> None:
     assert cursor.lines == other
     cursor.restore(kept)
     assert (cursor.lines, cursor.current) == (lines, 1)
+
+
+def test_a_toy_of_ones_own_is_stepped_and_explained() -> None:
+    own = ToyModel({"f": 1, "oo": 5, b"d": 3}, end=1, after={"foo": {"d": 4, "f": 1}})
+    made = Explorer(own, regex("(foo)+d"))
+    page = Page(made)
+    assert made.position["allowed"] == 1
+    assert made.position["z"] == pytest.approx(0.1)  # Of 1 + 5 + 3 + 1.
+    for _ in range(2):
+        assert page.ask("step", seen=page.line["generation"])["ok"]
+    assert made.session.text == "foo"
+    # After "foo" the end is left out of the weights: probability 0, and masked as well.
+    assert {bar["text"]: round(bar["model"], 3) for bar in made.position["top"][:2]} == {
+        "d": 0.8, "f": 0.2
+    }  # fmt: skip
+    assert made.session.explain("oo").stage == "constraint"
+    assert page.ask("run", tokens=9)["stopped"] and made.session.text == "food"
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "more"),
+    [
+        ({}, {}), ({"": 1}, {}), ({"a": -1}, {}), ({"a": float("nan")}, {}), ({"a": "x"}, {}),
+        (5, {}), ({"a": True}, {}), ({"a": 0}, {"end": 0}), ({"a": 1}, {"after": {"": {"b": 1}}}),
+    ],
+)  # fmt: skip
+def test_a_toy_that_is_none_says_why(tokens: Any, more: Any) -> None:
+    with pytest.raises(ExplorerError, match=r"weights?"):
+        ToyModel(tokens, **more)
+
+
+def test_every_preset_brings_a_prompt_with_which_it_makes_sense() -> None:
+    model = load_model("tiny")
+    for preset in kinds.PRESETS[1:]:
+        session = explorer.Session(model, kinds.build(preset.kind, preset.text), preset.prompt)
+        assert session.position.distribution is not None
+        assert session.position.distribution.z > 0.3, preset.name
+
+
+def test_sampling_again_draws_other_tokens_and_keeps_the_line() -> None:
+    made = Explorer("tiny", regex("[a-z ]{20}"), "Once ", sampler=Sampler(1.0), seed=3)
+    page = Page(made)
+    assert made.sampler["seed"] == 3
+    page.ask("run", tokens=64)
+    first = made.session.text
+    page.ask("reset")
+    page.ask("run", tokens=64)
+    assert made.session.text == first  # The same numbers, the same text.
+    page.ask("again")
+    assert (made.session.index, made.sampler["seed"]) == (0, 4)
+    page.ask("run", tokens=64)
+    second = made.session.text
+    assert second != first
+    assert [line.text for _, line in made.cursor.lines] == [first, second]
+    page.ask("jump", k=2)
+    kept = made.session.ids
+    page.ask("again")  # From here on, because the text has not ended here.
+    assert (made.session.ids, made.session.seed) == (kept, 5)
+    assert len(made.cursor.lines) == 3
+    made.close()
+
+
+def test_another_seed_keeps_what_stands_and_counts_from_then_on() -> None:
+    made = Explorer("tiny", regex("[a-z ]{20}"), "Once ", sampler=Sampler(1.0))
+    page = Page(made)
+    page.ask("run", tokens=4)
+    page.ask("jump", k=2)
+    ids, ahead = made.session.ids, made.session.length
+    assert page.ask("sampler", temperature=1.0, seed=9)["ok"]
+    assert (made.session.ids, made.session.length, made.sampler["seed"]) == (ids, ahead, 9)
+    page.ask("reset")
+    page.ask("run", tokens=64)
+    wanted = explorer.Session(
+        load_model("tiny"), regex("[a-z ]{20}"), "Once ", sampler=Sampler(1.0), seed=9
+    )
+    wanted.run(64)
+    assert made.session.ids == wanted.ids
+    assert not page.ask("sampler", temperature=1.0, seed=-1)["ok"]
+    assert Explorer(seed=2**60).sampler["seed"] == str(2**60)
+    made.close()
+
+
+def test_a_token_of_two_thousand_bytes_keeps_nothing_from_being_shown() -> None:
+    letters = {chr(code): 1.0 for code in range(ord("a"), ord("a") + 20)}
+    made = Explorer(ToyModel({**letters, "a" * 2100: 9.0}), regex("a*b"))
+    page = Page(made)
+    long = len(letters)
+    questions: dict[str, dict[str, object]] = {
+        "machine": {}, "around": {"also": [long]}, "walk": {"token": long}, "stages": {},
+        "why": {"token": long}, "more": {"token": long}, "reasons": {}, "traps": {}, "export": {},
+    }  # fmt: skip
+    for kind, fields in questions.items():
+        answer = page.ask(kind, **fields)
+        assert answer["ok"], (kind, answer)
+    assert made.position["top"][0]["allowed"]
+    assert "a" in made.snapshot().text
+    assert page.ask("step")["ok"] and len(made.session.text) == 2100
+    assert page.ask("around", k=1)["ok"]
+    made.close()
+
+
+@pytest.mark.parametrize("view", [Explorer, Compare])
+def test_a_lazy_machine_is_stepped_and_explained_like_a_table(view: Any) -> None:
+    model = load_model("tiny")
+    pattern = regex(r"[0-9]{4}-[0-9]{2}|[a-z ]{3,9}")
+    lazy = explorer.compile(pattern, model.vocabulary, lazy=True)
+    if view is Compare:
+        both = Compare(model, pattern, lazy, "The date is ")
+        both.step(3)
+        for name in ("allowed", "z", "spans"):
+            assert both.left_position[name] == both.right_position[name]
+        assert both.left.session.ids == both.right.session.ids
+        both.close()
+        return
+    closed, made = (Explorer(model, given, "The date is ") for given in (pattern, lazy))
+    one, other = Page(closed), Page(made)
+    assert type(made.session.machine) is type(lazy)
+    assert closed.machine["key"] != made.machine["key"]
+    for k in range(3):
+        for token in {bar["id"] for bar in made.position["top"]}:
+            told = [page.ask("why", token=token, k=k)["explanation"] for page in (one, other)]
+            assert told[0]["sentence"] == told[1]["sentence"]
+        for name in ("allowed", "z", "spans", "expects", "top"):
+            assert one.position[name] == other.position[name], name
+        row = np.unpackbits(np.frombuffer(base64.b64decode(other.position["row"]), np.uint8))
+        assert np.array_equal(row[: len(model.vocabulary)], made.session.allowed())
+        groups = [page.ask("reasons", k=k)["reasons"]["groups"] for page in (one, other)]
+        for mine, theirs in zip(*groups, strict=True):
+            assert mine.pop("mass") == pytest.approx(theirs.pop("mass"), rel=1e-4)
+            assert mine == theirs
+        for kind in ("machine", "around", "traps", "search", "draw", "present", "stages"):
+            answer = other.ask(kind, **({"query": "0"} if kind == "search" else {}))
+            assert answer["ok"] or kind in ("draw", "present", "stages"), (kind, answer)
+        for page in (one, other):
+            assert page.ask("step", seen=page.line["generation"])["ok"]
+    assert other.ask("export")["ok"] and made.snapshot().text
+    assert other.answer(other.edit("[a-z]+"))["ok"]
+    closed.close()
+    made.close()

@@ -90,3 +90,11 @@ def test_the_still_and_the_file_open_without_a_model() -> None:
     answer = page.ask("export")
     assert answer["ok"], answer
     page.made.close()
+
+
+def test_without_a_model_the_allowed_tokens_are_listed() -> None:
+    page = opened(FOO, FOO)
+    answer = page.ask("allowed")
+    assert {row["id"] for row in answer["rows"]} == {F, FOO, FOOD}
+    assert all(row["allowed"] for row in answer["rows"]) and answer["count"] == 3
+    page.made.close()

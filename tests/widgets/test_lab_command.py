@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -155,3 +161,48 @@ def test_small_messages_leave_at_once_whatever_class_connects() -> None:
     assert isinstance(made, Gateway)
     assert made.connect() == "future"
     assert said == [True, "connected"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere JupyterLab is a process of its own")
+def test_the_server_asks_no_question_and_ends_with_the_command(tmp_path: Path) -> None:
+    pytest.importorskip("jupyterlab", reason="jupyterlab is not installed")
+    port = free_port()
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
+    for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
+        bare[f"JUPYTER_{name}"] = str(tmp_path / name)
+    bare |= {"JUPYTER_TOKEN": "secret", "IPYTHONDIR": str(tmp_path / "ipython")}
+    words = ["lab", "--no-browser", "--port", str(port), "--folder", str(tmp_path / "notebooks")]
+    with (tmp_path / "log").open("w") as log:
+        started = subprocess.Popen(
+            [sys.executable, "-m", "explorer.cli", *words], env=bare, stdout=log, stderr=log
+        )
+    try:
+        while not listens(port):  # The time limit of the test is the only one.
+            assert started.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.1)
+        plugin = "@jupyterlab/apputils-extension:notification"
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/lab/api/settings/{plugin}",
+            headers={"Authorization": "token secret"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            schema = json.load(answer)["schema"]["properties"]
+        assert schema["fetchNews"]["default"] == "false"
+        assert schema["checkForUpdates"]["default"] is False
+        assert "Starting JupyterLab" in (tmp_path / "log").read_text()
+    finally:
+        started.kill()  # As an impatient user or a supervisor does: no handler runs.
+        started.wait()
+    while listens(port):
+        time.sleep(0.05)

@@ -152,11 +152,11 @@ def recorded(take: Taken, progress: Progress) -> Packet:
         CalledOff: Nobody waits for it any more.
     """
     data, trace = take.data, take.trace
-    run = trace_packet(trace, data.dfa)
+    run = trace_packet(trace, data.machine)
     positions = cast("list[Packet]", run["positions"])
     found: Packet = {
         "traits": take.traits,
-        "machine": data.machine(),
+        "machine": data.machines(),
         "words": data.words(),
         "rows": run["rows"],
         "positions": positions,
@@ -187,7 +187,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
             hints += 1
         reasons.append(told)
         around.append(data.around(trace, k))
-        if data.dfa is not None and k < MOST_SUMMARIES:
+        if data.machine is not None and k < MOST_SUMMARIES:
             with take.lock:
                 summaries.append(data.groups(take.session, trace, k).packet)
     progress.at("packing")

@@ -89,17 +89,32 @@ export function renderCompare({ model, el }) {
   const stepper = h("div.lmx-part-stepper");
   const columns = sides.map(({ name }) => h("section.lmx-column", { "data-side": name, "aria-label": name }));
   root.append(
-    h("div.lmx-top", {}, h("b", {}, "Compare"), about, h("div.sp"), agreement, around.size),
-    around.note, around.tasks, around.failure,
+    h("div.lmx-top", {}, h("b", {}, "Compare"), about, h("div.sp"), agreement, around.size, around.keys),
+    around.listed, around.note, around.tasks, around.failure,
     h("div.lmx-bar", {}, stepper, h("div.sp"), h("label.ck", { title: "a bar that is clicked is taken on both sides, where it is allowed" }, tick, " take it on both sides")),
     h("div.lmx-columns", {}, columns), around.live);
   const undo = [renderStepper({ model: bothOf(model, sides), el: stepper, ui: both })];
   sides.forEach((side, i) => {
     const { ui } = side;
     side.said = h("p.said");
-    const parts = ["strip", "distribution", "mask"].map((part) => h("div.lmx-part-" + part));
-    columns[i].append(h("header", {}, h("h4", {}, side.name), (side.chip = h("span.chip"))), side.said, ...parts);
-    [renderStrip, renderDistribution, renderMask].forEach((render, j) => undo.push(render({ model: side.model, el: parts[j], ui })));
+    const parts = ["editor", "strip", "distribution", "mask", "machines"].map((part) => h("div.lmx-part-" + part));
+    const [editor, , , , machines] = parts;
+    editor.hidden = machines.hidden = true;
+    /** A button that shows a part, which is made when it is first wanted. */
+    const opens = (part, label, title, render) => {
+      const button = h("button.quiet", { title, "aria-expanded": "false", onclick: () => {
+        part.hidden = !part.hidden;
+        button.setAttribute("aria-expanded", !part.hidden);
+        if (part.hidden || part.firstChild) return;
+        if (part === machines) ui.want("around");
+        undo.push(render({ model: side.model, el: part, ui, constraintOnly: true }));
+      } }, label);
+      return button;
+    };
+    columns[i].append(h("header", {}, h("h4", {}, side.name), (side.chip = h("span.chip")), h("div.sp"),
+      opens(editor, "edit", "another constraint on this side", renderEditor), opens(machines, "machines", "the machines of this side", renderMachines)),
+    side.said, ...parts);
+    [renderStrip, renderDistribution, renderMask].forEach((render, j) => undo.push(render({ model: side.model, el: parts[j + 1], ui })));
     const update = () => {
       const e = side.model.get("editor") || {};
       put(side.said, e.pattern ? underlinedPattern(e.pattern, (ui.position && ui.position.spans) || []) : h("span.dim", {}, "no constraint"));
@@ -130,7 +145,7 @@ export function renderCompare({ model, el }) {
       ui.changed();
     }
   };
-  listen(root, both);
+  listen(root, both, around);
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape") for (const { ui } of sides) ui.selected = null;
   });

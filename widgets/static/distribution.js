@@ -1,9 +1,9 @@
 // What the model says here and what the mask makes of it: figures, bars, search, and the reason.
 //
 // Rows stay at their place by the model's own probability. A masked token is struck and hatched and
-// carries its reason in two or three words; a click on it asks for the whole reason, a click on an
-// allowed one takes it, and one on its name asks why it is allowed. While the reason is shown the last
-// rows give way to it, so that it is in view.
+// carries its reason in two or three words. A click explains, whatever the token; an allowed one is
+// taken by its button, by Enter or by its number. While the reason is shown the last rows give way to
+// it, so that it is in view. Where there is no model, the allowed tokens are listed.
 
 const LEAST_ROWS = 2;
 
@@ -43,33 +43,35 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     later();
   });
 
-  const act = (entry, event) => {
-    if (entry.allowed && ui.position.k === (ui.line.index ?? ui.position.k) && !event.shiftKey && !ui.gone) ui.take(entry.id);
-    else ui.select(entry.id);
-  };
+  /** Names the position where there is no model that would order the tokens; empty where there is one. */
+  const modelless = () => (ui.position && !ui.position.finished && ui.line.model === false ? pathKey(ui, ui.position.k) : "");
+  let allowed = null; // {key, rows, count}
+  const offAllowed = atRest(ui, "allowed", modelless, (answer, key) => (allowed = { key, ...answer }));
+  const takes = (entry) => entry.allowed && !ui.gone && !model.get("replay") && ui.position.k === (ui.line.index ?? ui.position.k);
   const row = (entry, largest, number) => {
     const masked = !entry.allowed;
     const taken = ui.position.taken && ui.position.taken.id === entry.id;
     const shown = ui.inside ? ui.inside.walk.token : ui.hover ?? ui.selected;
     const width = (p) => `width:${(100 * (p || 0)) / largest}%`;
-    const name = masked ? "ask why it is masked" : "take it" + (number ? ` (key ${number})` : "");
+    const name = masked ? "why is it masked?" : "why is it allowed?" + (takes(entry) ? ` Enter${number ? " or " + number : ""} takes it` : "");
+    const take = takes(entry) ? h("button.quiet.take", { tabindex: -1, title: "take it" + (number ? ` (${number})` : " (Enter)"), onclick: (event) => {
+      event.stopPropagation();
+      ui.take(entry.id);
+    } }, "take") : null;
     return h("div.lmx-row" + (masked ? ".masked" : "") + (shown === entry.id ? ".sel" : "") + (taken ? ".taken" : ""), {
       role: "row", tabindex: 0, "data-token": entry.id, title: name,
       "aria-label": `${ui.text(entry.id)}: model ${percent(entry.model)}, filtered ${percent(entry.filtered)}, constrained ${percent(entry.constrained)} per cent${masked ? ", masked: " + (entry.reason || "") : ""}${taken ? ", taken" : ""}; ${name}`,
-      onclick: (event) => act(entry, event),
-      onkeydown: (event) => event.key === "Enter" && act(entry, event),
+      onclick: () => ui.select(entry.id),
+      onkeydown: (event) => event.key === "Enter" && (takes(entry) ? ui.take(entry.id) : ui.select(entry.id)),
       onmouseenter: () => !ui.inside && ui.point(entry.id),
       onmouseleave: () => !ui.inside && ui.point(null),
     },
-    h("span.name", { role: "cell" }, h("span", { title: masked ? name : "ask why it is allowed", onclick: (event) => {
-      event.stopPropagation();
-      ui.select(entry.id);
-    } }, ui.token(entry.id))),
+    h("span.name", { role: "cell" }, h("span", {}, ui.token(entry.id))),
     h("span.pair", { role: "cell", "aria-hidden": "true" }, h("b", { style: width(entry.model) }), h("u", { style: width(entry.constrained) })),
     h("span.num", { role: "cell" }, percent(entry.model)),
     h("span.num", { role: "cell" }, percent(entry.filtered)),
     h("span.num.c", { role: "cell" }, percent(entry.constrained)),
-    h("span.why", { role: "cell", title: masked && !taken ? entry.reason : null }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || "masked" : ""));
+    h("span.why", { role: "cell", title: masked && !taken ? entry.reason : null }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || "masked" : take));
   };
 
   /** Let the last rows go, so that the panel ends above the end of the window. Worked out when the
@@ -131,7 +133,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const p = ui.position;
     if (!p) return put(facts, h("p.dim", {}, "no position"));
     const only = ui.filter && ui.filter.pinned && ui.filter.path === pathKey(ui, p.k) ? ui.filter : null;
-    const parts = [p, only, ui.vocabulary, results, ui.line.index];
+    const parts = [p, only, ui.vocabulary, results, ui.line.index, ui.gone, allowed];
     if (wanted() !== asked && !timer && !ui.gone) later();
     if (parts.some((part, i) => part !== drawn[i])) draw(p, only);
     else point();
@@ -143,11 +145,16 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const shown = String(ui.inside ? ui.inside.walk.token : ui.hover ?? ui.selected);
     for (const one of el.querySelectorAll(".lmx-row[data-token]")) one.classList.toggle("sel", one.getAttribute("data-token") === shown);
   };
+  /** The allowed tokens where there is no model: names without numbers. */
+  const list = (found) => [
+    h("p.dim", {}, found.count > found.rows.length ? `Allowed here, the first ${found.rows.length} of ${count(found.count)}; search finds the others:` : "Allowed here:"),
+    h("div.lmx-chips", {}, found.rows.map((entry) => h("button.lmx-ask", { "data-token": entry.id, title: "why?", onclick: () => ui.select(entry.id) }, ui.token(entry.id)))),
+  ];
   const draw = (p, only) => {
     const size = p.width || (ui.vocabulary && ui.vocabulary.size);
     const fact = (value, label, more = "") => h("div" + more, {}, h("b", {}, value), h("span", {}, label));
     put(facts,
-      fact(count(p.allowed), size ? `allowed of ${count(size)}` : "allowed", ".allowed"),
+      p.finished ? fact("0", "allowed: the text has ended", ".allowed") : fact(count(p.allowed), size ? `allowed of ${count(size)}` : "allowed", ".allowed"),
       p.z === null || p.z === undefined ? null : fact(mass(p.z), "feasible mass", p.z < 0.01 ? ".z.tiny" : ".z"),
       p.entropy_before === null || p.entropy_before === undefined ? null : fact(`${bits(p.entropy_before)} → ${bits(p.entropy_after)}`, "entropy, bits"),
       p.kl === null || p.kl === undefined ? null : fact(bits(p.kl), "KL, bits"),
@@ -169,7 +176,8 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const listed = [...top, ...(results ? results.rows : [])].map((entry) => wide(ui.text(entry.id)));
     el.style.setProperty("--lmx-names", Math.ceil(Math.max(0, ...listed)) + "px");
     const focused = rows.contains(document.activeElement) && document.activeElement.getAttribute("data-token");
-    put(rows, p.finished ? h("p.dim", {}, "The text has ended.") : [head, top.map((entry) => row(entry, largest, entry.allowed ? ++number : 0))]);
+    const listing = !top.length && allowed && allowed.key === modelless() ? allowed : null;
+    put(rows, p.finished ? h("p.dim", {}, "The text has ended.") : listing ? list(listing) : [head, top.map((entry) => row(entry, largest, entry.allowed ? ++number : 0))]);
     if (focused) rows.querySelector(`[data-token="${focused}"]`)?.focus({ preventScroll: true });
     search.hidden = !!p.finished;
     const fresh = results && results.key === wanted();
@@ -182,6 +190,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     window.removeEventListener("resize", ui.changed);
     clearTimeout(timer);
     inner.end();
+    offAllowed();
     off();
   };
 }

@@ -3,12 +3,13 @@
 // Typing is debounced; of several answers only that to the last text counts. What takes longer than
 // SLOW says for how long, and can be cancelled. An error stands under its spot with a caret. After
 // both the text stays as it was typed, and the machines are those of the last good constraint. What
-// the position expects is underlined in the pattern itself.
+// the position expects is underlined in the pattern itself. Enter confirms a pattern, and Shift+Enter is
+// a newline in it; of choices each line is one. White space at the edge of a line and newlines are shown.
 
 const DEBOUNCE = 350;
 const SLOW = 300;
 
-export function renderEditor({ model, el, ui = pageState(model) }) {
+export function renderEditor({ model, el, ui = pageState(model), constraintOnly = false }) {
   island(el, "Prompt and constraint");
   const given = () => model.get("editor") || {};
   const prompt = h("textarea", { rows: 1, spellcheck: "false", "aria-label": "prompt" });
@@ -40,7 +41,9 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
   } }, "back to it"));
   const left = h("div", {}, h("label", {}, "Prompt"), prompt);
   const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error, kept);
-  el.append(h("div.lmx-edit", {}, left, right));
+  // Where two lines go on from one prompt with one model, only the constraint is a side's own.
+  presets.hidden = constraintOnly;
+  el.append(h("div.lmx-edit" + (constraintOnly ? ".one" : ""), {}, constraintOnly ? null : left, right));
 
   let asked = 0;
   let state = null; // the last answer that was an error
@@ -90,6 +93,11 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
   prompt.addEventListener("input", later);
   pattern.addEventListener("input", later);
   kind.addEventListener("change", () => submit());
+  pattern.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || kind.value === "choices") return;
+    event.preventDefault();
+    submit();
+  });
   pattern.addEventListener("scroll", () => (behind.scrollTop = pattern.scrollTop));
   presets.addEventListener("change", () => {
     const preset = (given().presets || [])[Number(presets.value)];
@@ -97,7 +105,6 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     if (!preset) return;
     if (preset.kind) kind.value = preset.kind;
     if (preset.text !== undefined) pattern.value = preset.text;
-    if (preset.prompt !== undefined) prompt.value = preset.prompt;
     submit({ preset: preset.name });
   });
 
@@ -112,6 +119,7 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     if (!grown && ["spans", "state", "said", "ended", "cancel"].every((name) => next[name] === drawn[name])) return;
     drawn = next;
     const shown = underlinedPattern(text + " ", spans);
+    markBlanks(shown, kind.value === "choices");
     shown.classList.toggle("bad", !!state);
     put(behind, shown);
     if (grown) for (const area of [pattern, prompt]) grow(area);
@@ -161,6 +169,35 @@ export function renderEditor({ model, el, ui = pageState(model) }) {
     inner.end();
     off();
   };
+}
+
+/** Make newlines, and white space at the edge of a line, visible: each in an element of its own, which
+ * takes as much room as the character. In `choices` a newline is no character of the text. */
+function markBlanks(shown, choices) {
+  const walker = document.createTreeWalker(shown, NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (walker.nextNode()) texts.push(walker.currentNode);
+  const whole = texts.map((node) => node.data).join("").slice(0, -1); // The last blank is the field's own.
+  const marked = new Map();
+  for (const found of whole.matchAll(/^[ \t]+|[ \t]+$|\n/gm)) {
+    if (found[0] === "\n" && choices) continue;
+    for (let i = 0; i < found[0].length; i++) marked.set(found.index + i, found[0][i]);
+  }
+  let at = 0;
+  for (const node of texts) {
+    const out = [];
+    let plain = "";
+    for (const letter of node.data.split("")) {
+      const sign = marked.get(at++);
+      if (!sign) {
+        plain += letter;
+        continue;
+      }
+      out.push(plain, h("span." + (sign === "\n" ? "newline" : "space"), {}, letter));
+      plain = "";
+    }
+    node.replaceWith(...out, plain);
+  }
 }
 
 /** The line that holds a spot, and carets under it. */

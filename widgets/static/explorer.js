@@ -22,8 +22,8 @@ export function renderExplorer({ model, el }) {
     ["editor", "sampler", "stepper", "strip", "machines", "distribution", "mask", "reasons", "time"].map((name) => place("lmx-part-" + name));
   sampler.hidden = true;
   root.append(
-    h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), around.size, more, lineButtons(model, ui), exported),
-    around.note, around.tasks, around.failure, editor, sampler,
+    h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), around.size, around.keys, more, lineButtons(model, ui), exported),
+    around.listed, around.note, around.tasks, around.failure, editor, sampler,
     h("div.lmx-bar", {}, stepper, strip),
     h("div.lmx-parts", {}, machines, h("div.lmx-numbers", {}, distribution, reasons), mask, time), around.live);
   const parts = [
@@ -38,7 +38,7 @@ export function renderExplorer({ model, el }) {
     exported.hidden = !!model.get("replay");
     exported.disabled = ui.gone;
   };
-  listen(root, ui);
+  listen(root, ui, around);
   const off = ui.on("change", update);
   update();
   return () => {

@@ -1,6 +1,15 @@
 // What stands around a view, alone or among others: what went wrong, whether the kernel is there,
 // what is read out, and the keys.
 
+/** What `listen` and the views do with keys, as the list shows it. */
+const KEYS = [
+  ["→", "step"], ["←", "back"], ["Home", "to the start"], ["End", "to the end"], ["space", "play or pause"],
+  ["1 … 9", "take the allowed token of that number in the list"],
+  ["Enter", "take the token in focus if it is allowed, else say why not; in the pattern: compile"],
+  ["Shift+Enter", "a newline in the pattern"], ["Esc", "close the reason"],
+  ["+ − 0", "size of the machine or of the mask in focus"], ["?", "this list"],
+];
+
 /** The lines about errors and the kernel, and the one that is read out; `uis` are the page states
  * of the views inside. */
 function frame(model, root, ...uis) {
@@ -40,6 +49,11 @@ function frame(model, root, ...uis) {
     size.setAttribute("aria-pressed", large);
     for (const ui of uis) ui.changed();
   };
+  const listed = h("table.lmx-keylist", { hidden: true, "aria-label": "keys" }, KEYS.map(([key, does]) => h("tr", {}, h("td", {}, h("kbd", {}, key)), h("td", {}, does))));
+  const keys = h("button.lmx-keys", { "aria-expanded": "false", title: "what each key does (?)", onclick: () => {
+    listed.hidden = !listed.hidden;
+    keys.setAttribute("aria-expanded", !listed.hidden);
+  } }, "Keys");
   model.on("change:size", sized);
   sized();
   const update = () => {
@@ -73,7 +87,7 @@ function frame(model, root, ...uis) {
   const ends = uis.flatMap((ui) => [ui.on("after", rest), ui.on("asked", unrest), ui.on("change", update), ui.on("live", (text) => say(live, text))]);
   update();
   return {
-    note, failure, live, size, tasks,
+    note, failure, live, size, tasks, keys, listed,
     end: () => {
       if (model.off) model.off("msg:custom", heard);
       for (const end of [...ends, ...uis.map((ui) => ui.end)]) end();
@@ -82,7 +96,7 @@ function frame(model, root, ...uis) {
 }
 
 /** Keys for a view that has a stepper or bars; text fields keep theirs. */
-function listen(root, ui) {
+function listen(root, ui, around) {
   const steps = (name) => ui.steps && ui.steps[name];
   const keys = {
     ArrowRight: steps("step"),
@@ -99,6 +113,7 @@ function listen(root, ui) {
     if (pressed || graph) return;
     if (keys[event.key]) keys[event.key]();
     else if (/^[1-9]$/.test(event.key)) ui.takeNth(Number(event.key));
+    else if (event.key === "?" && around) around.keys.click();
     else return;
     event.preventDefault();
   });

@@ -256,6 +256,14 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     }
     ui.changed();
   };
+  /** Ask for something more from now on, as `wants` has it: another view is shown. */
+  ui.want = (what) => {
+    if (wants.includes(what)) return;
+    wants = [...wants, what];
+    ui.machine = null;
+    readMachine();
+    readAround();
+  };
   const readVocabulary = async () => {
     const name = (model.get("vocabulary") || {}).fingerprint;
     if (!name || !wants.includes("words")) return;

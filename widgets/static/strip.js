@@ -1,6 +1,6 @@
 // The tokens of prompt and output, each in its box; forks as rows of their own.
 //
-// A click on the n-th output token goes to position n, after it. Surprisal has a hue of its own, so
+// A click on an output token goes to the position where it was chosen. Surprisal has a hue of its own, so
 // that it is never read as "masked"; marks say why a token is there: forced, chosen by hand, or
 // where the model's own first choice was masked.
 
@@ -36,11 +36,11 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     const parted = ui.parted === i; // Where two lines are compared.
     if (parted) notes.push("parted");
     const surprise = token.surprisal === null || token.surprisal === undefined ? "" : `, surprisal ${token.surprisal.toFixed(1)} bits`;
-    const said = `token ${i + 1}: id ${token.id}${surprise}` + notes.map((n) => ", " + MARKS[n][1]).join("");
+    const said = `token ${i + 1}, chosen at position ${i}: id ${token.id}${surprise}` + notes.map((n) => ", " + MARKS[n][1]).join("");
     const el = h("button.lmx-tok" + (parted ? ".parted" : ""), {
       role: "listitem", "data-k": i + 1, "data-token": token.id, title: said, "aria-label": `${token.text} ${said}`,
       "data-surprisal": depth(token.surprisal),
-      onclick: () => ui.go(i + 1),
+      onclick: () => ui.go(i),
       onmouseenter: () => ui.position && i === ui.position.k && ui.point(token.id),
       onmouseleave: () => ui.point(null),
     }, token.eos ? h("span.special", {}, ui.text(token.id) || "EOS") : readable(token.text), notes.map((n) => h("sup", {}, MARKS[n][0])));

@@ -47,7 +47,9 @@ VIEWS: Final = {
     "machines": Part("renderMachines", ("machine", "words", "around"), needs=("lit", "drawing")),
     "stepper": Part("renderStepper", ("words",), keys=True),
     "strip": Part("renderStrip", ("words",), needs=("traps",)),
-    "distribution": Part("renderDistribution", ("machine", "words"), keys=True, needs=("why",)),
+    "distribution": Part(
+        "renderDistribution", ("machine", "words"), keys=True, needs=("why", "traps")
+    ),
     "mask": Part("renderMask", ("machine", "words"), needs=("bitmap", "history")),
     "reasons": Part("renderReasons", ("words",), needs=("traps",)),
     "editor": Part("renderEditor"),
@@ -58,7 +60,10 @@ VIEWS: Final = {
 
 WHOLES: Final = {
     "explorer": ("renderExplorer", tuple(VIEWS)),
-    "compare": ("renderCompare", ("stepper", "strip", "distribution", "mask")),
+    "compare": (
+        "renderCompare",
+        ("stepper", "strip", "distribution", "mask", "editor", "machines"),
+    ),
 }
 """What is made of parts: the renderer, and the parts."""
 

@@ -22,7 +22,7 @@ from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 from widgets import messages as ask
 from widgets.cursor import Cursor
 from widgets.dialogue import MOST_AT_ONCE, Answer, Dialogue
@@ -34,8 +34,6 @@ from widgets.views.view import SIZES, LineChanges, checked_size, warm
 
 SHOWN: Final = ("place", "machine", "editor", "sampler", "line", "position")
 """What a column is told, each as a trait of its own that begins with the side's name."""
-
-_WRITTEN: Final = ("text", "pattern", "report")
 
 
 def _packet() -> traitlets.Dict[str, Any]:
@@ -91,8 +89,8 @@ class Compare(anywidget.AnyWidget):
     def __init__(
         self,
         lm: LanguageModel | str | None = None,
-        left: Constraint | TokenDFA | None = None,
-        right: Constraint | TokenDFA | None = None,
+        left: Constraint | TokenMachine | None = None,
+        right: Constraint | TokenMachine | None = None,
         prompt: str = "",
         *,
         left_sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
@@ -104,7 +102,7 @@ class Compare(anywidget.AnyWidget):
         warm()
         model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
 
-        def place(rule: Constraint | TokenDFA | None, sampler: Sampler) -> Place:
+        def place(rule: Constraint | TokenMachine | None, sampler: Sampler) -> Place:
             session = Session(
                 model, rule, prompt, sampler=sampler, seed=seed, top_k=top_k, budget=COMPILE
             )
@@ -227,9 +225,9 @@ class Compare(anywidget.AnyWidget):
         with self.hold_sync():
             self.about, self.vocabulary = state["about"], state["vocabulary"]
             for name in SHOWN:
-                value = state[name]
-                if name == "editor":
-                    value = {key: value[key] for key in _WRITTEN}
+                value: object = state[name]
+                if name == "editor":  # A preset may need another model, which both sides share.
+                    value = {**cast("dict[str, object]", value), "presets": []}
                 self.set_trait(f"{side}_{name}", value)
 
     @contextmanager

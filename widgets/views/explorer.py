@@ -18,6 +18,7 @@ from widgets.export.export import exported, page
 from widgets.export.still import Still
 from widgets.figures.snapshot import Snapshot, snapshot
 from widgets.messages import Export
+from widgets.page import machine_of
 from widgets.views import bundle
 from widgets.views.view import View
 
@@ -58,8 +59,9 @@ class Explorer(View):
     def snapshot(self) -> Snapshot:
         """A still of the present position, as SVG and as text; at the end of a cell it shows."""
         with self.cursor.lock:
-            trace, k, dfa = self.cursor.full_trace(), self.session.index, self.session.dfa
-        return snapshot(trace, k, dfa)  # Outside the lock: a step does not wait for a picture.
+            trace, k = self.cursor.full_trace(), self.session.index
+            machine = machine_of(self.session)
+        return snapshot(trace, k, machine)  # Outside the lock: a step does not wait for a picture.
 
     def close(self) -> None:
         """End the widget; the cursor no longer tells it."""

@@ -22,7 +22,7 @@ from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.compile import compile
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 from widgets import kinds
 from widgets.cursor import Cursor
 from widgets.dialogue import Answer, Dialogue
@@ -74,7 +74,7 @@ class View(anywidget.AnyWidget):
     def __init__(
         self,
         lm: LanguageModel | str | None = None,
-        constraint: Constraint | TokenDFA | None = None,
+        constraint: Constraint | TokenMachine | None = None,
         prompt: str = "",
         *,
         cursor: Cursor | None = None,
@@ -87,9 +87,10 @@ class View(anywidget.AnyWidget):
         warm()
         if cursor is None:
             model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
-            if constraint is None:
-                toy = isinstance(model, ToyModel)
-                constraint = toy_constraint() if toy else kinds.build("regex", '"[a-zA-Z ,.]*"')
+            if constraint is None and not isinstance(model, ToyModel):
+                constraint = kinds.build("regex", '"[a-zA-Z ,.]*"')
+            elif constraint is None and model == ToyModel():
+                constraint = toy_constraint()
             session = Session(
                 model,
                 constraint,

@@ -21,6 +21,10 @@ TOKENS_SHOWN: Final = 10
 """How many tokens a step shows, the user's own not counted."""
 
 
+LONGEST: Final = 200
+"""A token of more bytes is not drawn: each byte is a state."""
+
+
 def relevant_tokens(
     trace: Trace, k: int, also: Iterable[int] = (), most: int = TOKENS_SHOWN
 ) -> tuple[int, ...]:
@@ -69,7 +73,7 @@ def detokenizing_figure(vocabulary: Vocabulary, tokens: Iterable[int]) -> Machin
 
     Args:
         vocabulary: All tokens.
-        tokens: The ids to show; those that are no text are left out.
+        tokens: The ids to show; those that are not text, or longer than `LONGEST`, are left out.
 
     Returns:
         Nodes ``t`` and ``t<prefix in hexadecimal>``. Edges back to the root carry their tokens.
@@ -83,7 +87,7 @@ def detokenizing_figure(vocabulary: Vocabulary, tokens: Iterable[int]) -> Machin
     shown: dict[int, bytes] = {}
     for token in dict.fromkeys(tokens):
         data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
-        if data is not None:
+        if data is not None and len(data) <= LONGEST:
             shown[token] = data
     prefixes = {data[:end] for data in shown.values() for end in range(len(data))}
     prefixes.add(b"")
