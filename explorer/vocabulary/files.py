@@ -66,7 +66,7 @@ def read_path(path: Path, decoder: Component | None = None) -> tuple[Reading, Be
         What the tokenizer's own files say, and what the configuration files beside them say.
 
     Raises:
-        VocabularyError: Nothing is there, or nothing in a known format.
+        VocabularyError: There is no file at the path, or its format is not known.
         DamagedFile: A file breaks off or contradicts its format.
         UnsupportedTokenizer: The bytes of its tokens cannot be known exactly.
     """

@@ -223,7 +223,8 @@ class Vocabulary:
                 declares none.
 
         Raises:
-            VocabularyError: Nothing is there, in no known format, or no end of text is known.
+            VocabularyError: There is no file at the path, its format is not known, or no end of
+                text is known.
             DamagedFile: A file breaks off or contradicts its format; the place is named.
             UnsupportedTokenizer: The bytes of its tokens cannot be known exactly, or the proof
                 fails.
