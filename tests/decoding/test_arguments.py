@@ -46,7 +46,7 @@ def test_further_arguments_are_checked() -> None:
             explorer.generate(lm, [PROMPT], CAPITALS, streams=streams)  # type: ignore[arg-type]
     with pytest.raises(ExplorerError, match="seed"):
         explorer.Session(lm, CAPITALS, PROMPT).fork(seed=-1)
-    with pytest.raises(ExplorerError, match="no sampler"):
+    with pytest.raises(ExplorerError, match="not a Sampler"):
         explorer.ConstraintLogitsProcessor(lm.vocabulary, CAPITALS, "greedy")  # type: ignore[arg-type]
     with pytest.raises(ExplorerError, match="temperature"):
         explorer.Sampler(temperature="a")  # type: ignore[arg-type]

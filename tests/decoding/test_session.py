@@ -257,7 +257,7 @@ def test_wrong_arguments_are_refused() -> None:
         Session(hash_model(), "(foo)+d")  # type: ignore[arg-type]
     with pytest.raises(ConstraintError, match="not a constraint"):
         Session(hash_model(), 7)  # type: ignore[arg-type]
-    with pytest.raises(ExplorerError, match="no language model"):
+    with pytest.raises(ExplorerError, match="not a language model"):
         Session("tiny", PATTERN)  # type: ignore[arg-type]
     with pytest.raises(ExplorerError, match="top_k"):
         Session(hash_model(), PATTERN, top_k=0)

@@ -47,7 +47,7 @@ class ConstrainedBatch:
         budget: Limits for compiling the constraints.
 
     Raises:
-        ExplorerError: The budget is too small for a constraint, or a constraint is none.
+        ExplorerError: The budget is too small for a constraint, or a constraint is something else.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ def checked_streams(streams: object) -> list[int] | None:
     """The streams of random numbers of some rows; ``None`` for those of their numbers.
 
     Raises:
-        ExplorerError: They are no streams.
+        ExplorerError: They are not numbers of streams.
     """
     if streams is None:
         return None

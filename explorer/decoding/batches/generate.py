@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.arguments import flag, whole_number
+from explorer.arguments import flag, whole_number, wrong
 from explorer.budget import Budget
 from explorer.decoding.batches.constrained_batch import (
     AnyConstraint,
@@ -35,6 +35,7 @@ from explorer.decoding.batches.constrained_batch import (
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     MOST_TOKENS,
+    asked,
     checked_model,
     checked_sampler,
     prompt_ids,
@@ -165,7 +166,8 @@ def generate(
         if len(taken) == max_tokens or ended.all(batch.rows.states):
             break
         # A frozen row must give the model some id; what comes of it is not used.
-        logits = reading.step(tokens.clamp(min=0))
+        following = tokens.clamp(min=0)
+        logits = asked(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
     columns = torch.stack(taken, dim=1)
     batch.masks.check()
     return [Generation.of(ints(row), model.vocabulary) for row in columns.cpu()]
@@ -198,9 +200,6 @@ class _Ended:
 
 def _prompts(prompts: object) -> list[Prompt]:
     if isinstance(prompts, str) or not isinstance(prompts, Sequence):
-        raise ExplorerError(
-            f"`prompts` is {prompts!r}, not a list of prompts.",
-            remedy="Give a list, also for one prompt.",
-            evidence={"prompts": prompts},
-        )
+        remedy = "Give a list, also for one prompt."
+        raise wrong("prompts", prompts, "a list of prompts", remedy=remedy)
     return list(prompts)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeGuard, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeGuard, TypeVar, cast
 
 from torch import Tensor
 
@@ -12,6 +12,8 @@ from explorer.decoding.models.model import LanguageModel, Message, Prompt, Readi
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
+
+T = TypeVar("T")
 
 LAST_SEED: Final = 2**64 - 1
 LAST_STREAM: Final = 2**63 - 1
@@ -32,8 +34,13 @@ def checked_model(lm: object) -> LanguageModel:
         ExplorerError: It is something else, such as the name of one, or its name or its
             vocabulary is not one.
     """
-    if not isinstance(lm, LanguageModel):
-        raise ExplorerError(f"{lm!r} is no language model.", remedy=_NO_MODEL, evidence={"lm": lm})
+    try:
+        fits = isinstance(lm, LanguageModel)
+    except Exception:  # A property of somebody's own may raise anything.
+        fits = False
+    if not fits:
+        raise wrong("lm", lm, "a language model", remedy=_NO_MODEL)
+    lm = cast("LanguageModel", lm)
     whole_text("The model's name", lm.name, remedy="Give the model a `name` that is a str.")
     remedy = "Give the model a `vocabulary`, such as Vocabulary.from_tokenizer(...)."
     instance("The model's vocabulary", lm.vocabulary, Vocabulary, "a Vocabulary", remedy=remedy)
@@ -46,13 +53,33 @@ def checked_sampler(sampler: object) -> Sampler:
     Raises:
         ExplorerError: It is something else.
     """
-    if not isinstance(sampler, Sampler):
+    remedy = "Give one, such as Sampler(temperature=0.0) for greedy decoding."
+    return instance("sampler", sampler, Sampler, "a Sampler", remedy=remedy)
+
+
+def asked(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
+    """What a model answers; what it raises becomes one of our errors, with its own as the cause.
+
+    Args:
+        lm: The model.
+        method: What is asked of it, for the message.
+        ask: Asks it.
+
+    Raises:
+        ExplorerError: The model raised.
+    """
+    try:
+        return ask()
+    except ExplorerError:
+        raise
+    except Exception as error:  # The model is somebody else's and may raise anything.
+        reason = str(error).strip().partition("\n")[0].rstrip(" .:")
         raise ExplorerError(
-            f"{sampler!r} is no sampler.",
-            remedy="Give one, such as Sampler(temperature=0.0) for greedy decoding.",
-            evidence={"sampler": sampler},
-        )
-    return sampler
+            f"`{method}` of the model {lm.name!r} raised {type(error).__name__}"
+            f"{f': {reason}' if reason else ''}.",
+            remedy="Its own traceback stands above this one.",
+            evidence={"model": lm.name, "error": type(error).__name__},
+        ) from error
 
 
 def checked_prompt(prompt: object) -> Prompt:
@@ -98,9 +125,10 @@ def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
         prompt: As a user gives it.
 
     Raises:
-        ExplorerError: It is no prompt, or the model makes no ids of it.
+        ExplorerError: It is not a prompt, or the model makes no ids of it.
     """
-    given: object = lm.encode_prompt(checked_prompt(prompt))
+    checked = checked_prompt(prompt)
+    given: object = asked(lm, "encode_prompt", lambda: lm.encode_prompt(checked))
     name = f"What the model {lm.name!r} gives for the prompt"
     try:
         return tuple(
@@ -112,41 +140,59 @@ def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
         raise wrong(name, given, "a list of token ids", remedy=remedy) from error
 
 
-def logits_of(lm: LanguageModel, reading: object) -> Tensor:
-    """The logits of a reading, float[W].
+def reading_of(lm: LanguageModel, ids: Sequence[int]) -> Reading:
+    """What a model reads after some ids, checked.
 
     Args:
-        lm: The model that gave it.
-        reading: What it gave.
+        lm: The model.
+        ids: The prompt's ids and all since.
+
+    Returns:
+        Its reading; the logits are one row of floating-point numbers, as wide as the text of the
+        vocabulary at least. NaN and infinity are told where they are drawn from.
 
     Raises:
-        ExplorerError: It is no reading, or its logits are no row of logits.
+        ExplorerError: The model raised, or gave something else.
     """
     remedy = "Return Reading(logits) from `read`, with the next-token logits, float[W]."
     name = f"What the model {lm.name!r} reads"
-    given: object = instance(name, reading, Reading, "a Reading", remedy=remedy).logits
-    found = instance(f"{name}, its logits,", given, Tensor, "a tensor", remedy=remedy)
-    if found.dim() != 1 or not found.is_floating_point() or not len(found):
+    given: object = asked(lm, "read", lambda: lm.read(ids))
+    reading = instance(name, given, Reading, "a Reading", remedy=remedy)
+    values: object = reading.logits
+    logits = instance(f"{name}, its logits,", values, Tensor, "a tensor", remedy=remedy)
+    if logits.dim() != 1 or not logits.is_floating_point() or not len(logits):
         raise ExplorerError(
-            f"The model {lm.name!r} gives logits of shape {list(found.shape)} and "
-            f"{found.dtype}, not one row of floating-point numbers.",
+            f"The model {lm.name!r} gives logits of shape {list(logits.shape)} and "
+            f"{logits.dtype}, not one row of floating-point numbers.",
             remedy="Give the next-token logits, float[W], from `read`.",
-            evidence={"shape": list(found.shape), "dtype": str(found.dtype)},
+            evidence={"shape": list(logits.shape), "dtype": str(logits.dtype)},
         )
-    return found
+    width, vocabulary = len(logits), lm.vocabulary
+    # Ids past the logits that are neither text nor an end cannot be written anyway.
+    if width < len(vocabulary) and (
+        any(data is not None for data in vocabulary.tokens[width:])
+        or any(end >= width for end in vocabulary.eos_ids)
+    ):
+        raise ExplorerError(
+            f"The model {lm.name!r} gives {width:,} logits, but its vocabulary has "
+            f"{len(vocabulary):,} tokens.",
+            remedy="Check that the tokenizer is the model's, or give vocabulary.with_width(W).",
+            evidence={"width": width, "tokens": len(vocabulary)},
+        )
+    return reading
 
 
 def checked_log_probs(logprobs: object, count: int) -> list[float | None]:
     """One natural log-probability for each of some ids, where it is known.
 
     Raises:
-        ExplorerError: There are not so many, or one is above 0 or no number.
+        ExplorerError: There are not so many, or one is above 0 or not a number.
     """
     found: list[float | None] = []
     for k, value in enumerate(listed("logprobs", logprobs, "a list of log-probabilities")):
         try:
             known = None if value is None else float(cast("float", value))
-        except (TypeError, ValueError):
+        except Exception:  # A number of somebody's own may raise anything.
             raise wrong(f"logprobs[{k}]", value, "a log-probability, or None") from None
         found.append(known)
     remedy = "Give one natural log-probability, 0 or less, for each id."

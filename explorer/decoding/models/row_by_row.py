@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from explorer.decoding.models.arguments import logits_of
+from explorer.decoding.models.arguments import asked, reading_of
 from explorer.decoding.models.model import Batch, BatchedLanguageModel, LanguageModel
+from explorer.errors import ExplorerError
 
 
 class RowByRow:
@@ -37,8 +38,15 @@ class RowByRow:
         return self._logits
 
     def _read(self) -> Tensor:
-        readings = [logits_of(self._model, self._model.read(row)) for row in self._rows]
-        return torch.stack([logits.to(torch.float32) for logits in readings])
+        rows = [reading_of(self._model, tuple(row)).logits for row in self._rows]
+        if len({len(row) for row in rows}) > 1:
+            raise ExplorerError(
+                f"The model {self._model.name!r} gives rows of {sorted({len(r) for r in rows})} "
+                "logits: it is one model, so they are equally wide.",
+                remedy="Give as many logits after any ids.",
+                evidence={"widths": [len(row) for row in rows]},
+            )
+        return torch.stack([logits.to(torch.float32) for logits in rows])
 
 
 def open_batch(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
@@ -49,5 +57,6 @@ def open_batch(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
         prompts: Ids of each row, at least one row.
     """
     if isinstance(model, BatchedLanguageModel):
-        return model.batch(prompts)
+        batched = model
+        return asked(model, "batch", lambda: batched.batch(prompts))
     return RowByRow(model, prompts)

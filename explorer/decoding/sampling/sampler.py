@@ -149,7 +149,7 @@ class Sampler:
 
     def _scaled(self, logits: Tensor) -> Tensor:
         """Logits over temperature, the highest at 0; a greedy sampler leaves the choice alone."""
-        checked_tensor("logits", logits, "a tensor, float[..., W]")
+        _checked_scores("logits", logits)
         scores = logits if logits.dtype == torch.float64 else logits.to(torch.float32)
         highest = scores.amax(-1, keepdim=True)
         # Shifting first keeps a small temperature from overflowing. A row with nothing allowed
@@ -162,6 +162,12 @@ class Sampler:
         return torch.where(choice | scores.isnan(), scores, -math.inf)
 
 
+def _checked_scores(name: str, scores: object) -> None:
+    wanted = "a tensor, float[..., W]"
+    if not checked_tensor(name, scores, wanted).dim():
+        raise wrong(name, scores, wanted)
+
+
 def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
     """`Sampler.draw`: the draw does not depend on how the probabilities were filtered.
 
@@ -170,8 +176,14 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
         >>> draw(rows, torch.tensor([0.5, 0.5])).tolist()
         [2, -1]
     """
-    checked_tensor("log_probs", log_probs, "a tensor, float[..., W]")
+    _checked_scores("log_probs", log_probs)
     checked_tensor("uniform", uniform, "a tensor, float[...], in [0, 1)")
+    if uniform.device.type != log_probs.device.type:
+        raise ExplorerError(
+            f"uniform is on {uniform.device}, log_probs on {log_probs.device}.",
+            remedy="Put both on one device.",
+            evidence={"uniform": str(uniform.device), "log_probs": str(log_probs.device)},
+        )
     width = log_probs.shape[-1]
     weights = log_probs.to(torch.float64).exp()
     cumulative = weights.cumsum(-1)

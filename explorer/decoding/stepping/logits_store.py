@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from explorer.decoding.models.arguments import logits_of
+from explorer.decoding.models.arguments import reading_of
 from explorer.decoding.models.model import LanguageModel, Reading
 
 
@@ -59,8 +59,8 @@ class LogitsStore:
         if kept is not None:
             self._kept.move_to_end(key)
             return Reading(kept)
-        reading = self._model.read(path)
-        logits = logits_of(self._model, reading)
+        reading = reading_of(self._model, path)
+        logits = reading.logits
         self._kept[key] = logits
         self._bytes += _size(logits)
         while self._bytes > self._max_bytes and len(self._kept) > 1:
