@@ -246,7 +246,7 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("text is None", lambda g: g.explain_text(g.c, None)),
     # Batches.
     ("lm is 'tiny' (str), not a language model", lambda g: g.generate("tiny", ["a"], g.c)),
-    ("`prompts` is 'abc'", lambda g: g.generate(g.lm, "abc", g.c)),
+    ("prompts is 'abc' (str)", lambda g: g.generate(g.lm, "abc", g.c)),
     ("prompt is 3.5 (float)", lambda g: g.generate(g.lm, [3.5], g.c)),
     ("constraint is 'abc'", lambda g: g.generate(g.lm, ["a"], "abc")),
     ("constraint is 3 (int)", lambda g: g.generate(g.lm, ["a"], [3])),
