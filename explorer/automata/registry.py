@@ -15,7 +15,7 @@ constraint, and a file that holds it is read where it is registered.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError, DamagedFile
@@ -38,7 +38,7 @@ def register(name: str) -> Callable[[Kind], Kind]:
     """
 
     def known(made: Kind) -> Kind:
-        kind: type[Source] = made
+        kind = cast("type[Source]", made)
         other = _KINDS.get(kind.kind)
         if other is not None and other.__qualname__ != kind.__qualname__:
             raise ConstraintError(

@@ -117,7 +117,7 @@ def _close(
                 stamp[target] = now
                 members[count] = target
                 count += 1
-    return count, followed
+    return count, followed  # pyright: ignore[reportReturnType] - A scalar of numpy is an int here.
 
 
 @jit

@@ -160,7 +160,7 @@ def test_an_acceptor_announces_its_arcs() -> None:
     acceptor.set_final(299)
     for source in range(300):
         for target in range(300):
-            acceptor.add_arc(source, pynini.Arc(0, 0, 0, target))
+            acceptor.add_arc(source, pynini.Arc(0, 0, 0, target))  # pyright: ignore
     assert explorer.Constraint.from_fst(acceptor).accepts("")
     with pytest.raises(BudgetExceeded, match="Reading the acceptor") as caught:
         explorer.Constraint.from_fst(acceptor, budget=Budget(arcs=80_000))
