@@ -196,7 +196,10 @@ class BudgetExceeded(ExplorerError):
         self.reached = reached
         self.stage = stage
         self.ahead = ahead
-        shown_limit, shown_reached = (f"{value:,.6g}" for value in (limit, reached))
+        shown_limit, shown_reached = (
+            f"{value:,}" if float(value).is_integer() else f"{value:,.6g}"
+            for value in (int(v) if float(v).is_integer() else v for v in (limit, reached))
+        )
         super().__init__(
             f"{stage} {'was about to reach' if ahead else 'reached'} {shown_reached} {resource}; "
             f"the limit is {shown_limit}.",

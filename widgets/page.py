@@ -31,14 +31,11 @@ from widgets.cursor import whole_trace
 from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.drawing.layout import lay_out
-from widgets.figures.machines.detokenizing_figure import (
-    LONGEST,
-    detokenizing_figure,
-    relevant_tokens,
-)
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_at, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
-from widgets.figures.machines.stages import stage_figures
+from widgets.figures.machines.shown_tokens import composed_tokens, masked_tokens, shown_tokens
+from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.walk import walk_packet
 from widgets.figures.packets import (
     class_packet,
@@ -58,20 +55,11 @@ from widgets.toy import ToyModel
 MOST_BOXES: Final = 8_192
 """Of how many steps the token's box is kept."""
 
-FST_BYTES: Final = 72
-"""How many bytes the tokens of the detokenizing FST may have together, which goes out per step."""
-
-FST_TOKENS: Final = 3
-"""So many it shows however long they are."""
-
 MOST_INNER: Final = 64
 """How many drawings of the detokenizing FST are kept."""
 
 MOST_FOUND: Final = 12
 """How many tokens a search lists."""
-
-ALL_TOKENS: Final = 16
-"""Up to so many tokens a vocabulary's detokenizing FST is shown whole."""
 
 Packet = dict[str, object]
 
@@ -89,7 +77,9 @@ class PageData:
         self.vocabulary = session.vocabulary
         self._lock = threading.Lock()  # Layouts are made on threads.
         self._machine: Packet | None = None
-        self._inner: dict[tuple[int, ...], tuple[MachineFigure, Layout]] = {}
+        self._inner: dict[
+            tuple[tuple[int, ...], tuple[int, ...]], tuple[MachineFigure, Layout]
+        ] = {}
         self._prompt: tuple[tuple[int, ...], Packet] | None = None
         self._boxes: dict[int, tuple[Step, Packet]] = {}
         self._past: tuple[Trace | None, dict[str, list[object]]] = (None, {})
@@ -160,28 +150,32 @@ class PageData:
             k: A position.
             also: Tokens that the user wants to see.
         """
-        tokens = self._shown(trace, k, also)
-        inner, place = self._detokenizing(tuple(tokens))
+        tokens = shown_tokens(trace, k, self.machine, also)
+        masked = () if self.machine is None else masked_tokens(trace, k, tokens)
+        inner, place = self._detokenizing(tokens, masked)
         figures, layouts = {"detokenizing_fst": inner}, {"detokenizing_fst": place}
         if self.machine is not None and not self.whole:
             near = draw_at(self.machine, trace, k)
             figures |= near.figures
             layouts |= near.layouts
         return {
-            "key": f"{k if len(figures) > 1 else ''}:{','.join(map(str, tokens))}",
+            "key": f"{k if len(figures) > 1 else ''}:{sorted(tokens)}{sorted(masked)}",
             "machines": {name: _lean(found.to_dict()) for name, found in figures.items()},
             "layouts": {name: found.to_dict() for name, found in layouts.items()},
         }
 
-    def _detokenizing(self, tokens: tuple[int, ...]) -> tuple[MachineFigure, Layout]:
+    def _detokenizing(
+        self, tokens: tuple[int, ...], masked: tuple[int, ...]
+    ) -> tuple[MachineFigure, Layout]:
         """T_V of some tokens, laid out; the last ones are kept, for a run comes back to them."""
         with self._lock:
-            known = self._inner.get(tokens)
+            known = self._inner.get((tokens, masked))
             if known is None:
                 if len(self._inner) >= MOST_INNER:
                     del self._inner[next(iter(self._inner))]
-                figure = detokenizing_figure(self.vocabulary, tokens)
-                known = self._inner[tokens] = (figure, lay_out({"inner": figure})["inner"])
+                figure = detokenizing_figure(self.vocabulary, tokens, masked)
+                known = (figure, lay_out({"inner": figure})["inner"])
+                self._inner[tokens, masked] = known
             return known
 
     def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:
@@ -195,29 +189,13 @@ class PageData:
         if self.machine is None:
             return []
         found: list[Packet] = []
-        for figure in stage_figures(self.machine, self._shown(trace, k, also)):
-            layout = lay_out({"stage": figure})["stage"]
-            found.append({"figure": figure.to_dict(), "layout": layout.to_dict()})
+        drawn = draw_at(self.machine, trace, k).figures["token_dfa"]
+        shown = shown_tokens(trace, k, self.machine, also)
+        tokens = composed_tokens(self.machine, trace.positions[k].state, drawn, shown)
+        for made in stages_made(self.machine, tokens):
+            layout = lay_out({"stage": made.figure})["stage"]
+            found.append({**made.to_dict(), "layout": layout.to_dict()})
         return found
-
-    def _shown(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Sequence[int]:
-        """The tokens of the detokenizing FST: all of a small vocabulary, else those that matter."""
-        if len(self.vocabulary) <= ALL_TOKENS:
-            texts = enumerate(self.vocabulary.tokens)
-            return [token for token, data in texts if data and len(data) <= LONGEST]
-        asked = tuple(also)
-        found = relevant_tokens(trace, k, asked)
-        # The first matter most. A byte is a state of the drawing, and some tokens are long.
-        room = FST_BYTES
-        shown: list[int] = []
-        for token in found:
-            size = len(self.vocabulary.tokens[token] or b"")
-            if size > LONGEST:
-                continue
-            room -= size
-            if room >= 0 or token in asked or len(shown) < FST_TOKENS:
-                shown.append(token)
-        return shown
 
     @property
     def whole(self) -> bool:

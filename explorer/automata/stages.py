@@ -43,6 +43,7 @@ class Stage:
         accepting: The accepting states.
         characters: The character state that each state holds; `NO_ARC` where it holds none.
         between: The states between two tokens; the others are within one.
+        prefixes: What each state holds of a token that is not over, in bytes; empty between two.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Stage:
     accepting: frozenset[int]
     characters: tuple[int, ...] = ()
     between: frozenset[int] = frozenset()
+    prefixes: tuple[bytes, ...] = ()
 
     @property
     def num_epsilons(self) -> int:
@@ -112,29 +114,33 @@ def composition_stages(
     )
 
 
-def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[bool, int]]:
-    """For each state of T_V ∘ A whether T_V is at its root there, and the state of A."""
+def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[bytes, int]]:
+    """For each state of T_V ∘ A what T_V has written of a token there, and the state of A."""
     if composed.start() < 0:
         return {}
     _, root, inner, _ = openfst.read(transducer.write_to_string())
     leads = {(s, token, byte): t for s, token, byte, t in inner.tolist()}
+    written = {root: b""}
+    for source, _, byte, target in _in_order(transducer):
+        if target not in written:
+            written[target] = written[source] + bytes([label_byte(byte)])
     found = {composed.start(): (root, machine.start)}
     for source, token, byte, target in _in_order(composed):
         prefix, state = found[source]
         if byte != EPSILON:
             state = _after(machine, state, bytes([label_byte(byte)]))
         found.setdefault(target, (leads[prefix, token, byte], state))
-    return {number: (prefix == root, state) for number, (prefix, state) in found.items()}
+    return {number: (written[prefix], state) for number, (prefix, state) in found.items()}
 
 
-def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, tuple[bool, int]]:
+def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, tuple[bytes, int]]:
     """For each state of a deterministic machine over tokens what their text leads to in A."""
     if fst.start() < 0:
         return {}
-    found = {fst.start(): (True, machine.start)}
+    found = {fst.start(): (b"", machine.start)}
     for source, token, _, target in _in_order(fst):
         data = vocabulary.tokens[label_token(token)] or b""
-        found.setdefault(target, (True, _after(machine, found[source][1], data)))
+        found.setdefault(target, (b"", _after(machine, found[source][1], data)))
     return found
 
 
@@ -153,7 +159,7 @@ def _in_order(fst: Any) -> Iterator[tuple[int, int, int, int]]:
                 waiting.append(arc[3])
 
 
-def _stage(name: str, fst: Any, held: Mapping[int, tuple[bool, int]]) -> Stage:
+def _stage(name: str, fst: Any, held: Mapping[int, tuple[bytes, int]]) -> Stage:
     if fst.start() < 0:
         return Stage(name, 0, -1, (), frozenset())
     states, start, arcs, accepting = openfst.read(fst.write_to_string())
@@ -167,8 +173,9 @@ def _stage(name: str, fst: Any, held: Mapping[int, tuple[bool, int]]) -> Stage:
         start,
         found,
         frozenset(accepting.nonzero()[0].tolist()),
-        tuple(held.get(state, (False, NO_ARC))[1] for state in range(states)),
-        frozenset(state for state in range(states) if held.get(state, (False,))[0]),
+        tuple(held.get(state, (b"", NO_ARC))[1] for state in range(states)),
+        frozenset(state for state in range(states) if state in held and not held[state][0]),
+        tuple(held.get(state, (b"", NO_ARC))[0] for state in range(states)),
     )
 
 

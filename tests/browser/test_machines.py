@@ -95,12 +95,23 @@ def test_the_construction(notebook: Notebook, lab: Lab) -> None:
     for number, (name, states) in enumerate(sizes.items(), 1):
         tokens.get_by_label("construction").select_option(str(number))
         tokens.locator("header span", has_text=f"{name}: {states} states").wait_for()
-        assert tokens.locator("svg .n").count() == states
+        assert tokens.locator("svg .n").count() == states + 1  # The end of the text.
         assert root.evaluate(OVERLAPS) == []
         # Where we are has the name that it has in the token DFA, so it is lit in each stage.
         tokens.locator('.n.now[data-node="q3"]', has_text="3").wait_for(state="attached")
         if number > 1:
             tokens.locator('.a.past[data-arc="q0-q3"]').wait_for(state="attached")
+    # Pair by pair: the new arc, and the two that it is made of.
+    tokens.get_by_label("construction").select_option("1")
+    tokens.get_by_role("button", name="pair by pair").click()
+    assert tokens.locator("svg .a:not(.later)").count() == 0
+    for number in (1, 2, 3):
+        tokens.get_by_role("button", name="the next arc").click()
+        tokens.get_by_text(f"arc {number} of 10").wait_for()
+        assert tokens.locator("svg .a:not(.later)").count() == number
+        for name in ("character_fsa", "detokenizing_fst", "token_dfa"):
+            assert machine(root, name).locator(".a.go").count() == 1
+    assert tokens.locator("li.now").count() == 1
     tokens.get_by_label("construction").select_option("0")
     tokens.locator("header span", has_text="same states").wait_for()
     quiet(notebook)
@@ -135,8 +146,9 @@ def test_an_added_token_stays_until_it_is_taken_out(notebook: Notebook, lab: Lab
     assert root.evaluate(OVERLAPS) == []
     root.locator(".lmx-find").fill("Athens")
     root.locator(".lmx-row .lmx-tok", has_text=re.compile("^Athens$")).first.click()
-    inner.get_by_role("button", name=re.compile("^show .*Athens.* here$")).click()
+    # What is clicked is drawn, and kept if one says so.
     inner.locator("header span", has_text="11 of 3,995").wait_for()
+    inner.get_by_role("button", name=re.compile("^keep .*Athens.* here$")).click()
     inner.locator("text[data-arc]", has_text="Athens : s").wait_for()
     press(root, STEP)
     at(root, 1)
@@ -194,4 +206,74 @@ def test_a_machine_as_a_table_by_keyboard(notebook: Notebook, lab: Lab) -> None:
     notebook.page.keyboard.press("Enter")
     tokens.locator(".lmx-arc", has_text="1 token").wait_for()
     at(root, 1)  # The keys were the table's.
+    quiet(notebook)
+
+
+def test_on_a_real_model_what_is_allowed_is_drawn_told_apart_and_added(
+    notebook: Notebook, lab: Lab
+) -> None:
+    root = real(notebook, lab, "allowed", "caf(é|e)s?")
+    inner, tokens = machine(root, "detokenizing_fst"), machine(root, "token_dfa")
+    allowed = root.locator(".lmx-row:not(.masked) .lmx-tok").first
+    inner.locator(".a.no").first.wait_for(state="attached")
+    # Pointing at an allowed token lights all three machines.
+    allowed.hover()
+    for name in ("character_fsa", "detokenizing_fst", "token_dfa"):
+        machine(root, name).locator(".a.go").first.wait_for(state="attached")
+    assert inner.locator(".a.go.no").count() == 0
+    # One can be chosen by typing.
+    field = inner.get_by_label("add a token")
+    field.fill("Athens")
+    field.press("Enter")
+    inner.locator("text[data-arc]", has_text="Athens : s").wait_for()
+    # The construction is not empty: it has the tokens of the drawing.
+    tokens.get_by_label("construction").select_option("4")
+    tokens.locator("svg .n").nth(2).wait_for(state="attached")
+    quiet(notebook)
+
+
+def test_all_in_view_keeps_words_and_no_two_of_them_collide(notebook: Notebook, lab: Lab) -> None:
+    root = real(notebook, lab, "fit", "(red|green|blue)-[0-9]{3}(x|y)?")
+    characters = machine(root, "character_fsa")
+    assert characters.locator(".n").count() >= 14
+    characters.get_by_label("fit, all of it in view").click()
+    rest(root)
+    shown = characters.locator(".words text").evaluate_all(
+        "(all) => all.filter((one) => getComputedStyle(one).display !== 'none').length"
+    )
+    assert shown >= characters.locator(".words text").count() / 2
+    assert root.evaluate(OVERLAPS) == []
+    quiet(notebook)
+
+
+def test_at_the_size_of_a_projector_beside_the_files_all_machines_are_there(
+    notebook: Notebook, lab: Lab
+) -> None:
+    notebook.page.set_viewport_size({"width": 1400, "height": 900})
+    notebook.open(lab.code("projector.ipynb", TOY))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    press(root, "larger, for a projector")
+    rest(root)
+    for name in ("character_fsa", "detokenizing_fst", "token_dfa"):
+        assert machine(root, name).locator(".lmx-graph svg").is_visible()
+
+
+def test_wide_digits_are_said_and_can_be_made_narrow(notebook: Notebook, lab: Lab) -> None:
+    root = real(notebook, lab, "digits", r"\d{2}x")
+    note = machine(root, "character_fsa").locator("[data-narrower]")
+    note.wait_for()
+    note.get_by_role("button", name="use [0-9]{2}x").click()
+    note.wait_for(state="detached")
+    editor = root.locator(".lmx-edit textarea").nth(1)
+    assert editor.input_value() == "[0-9]{2}x"
+    quiet(notebook)
+
+
+def test_a_lit_arc_names_the_token_that_was_taken(notebook: Notebook, lab: Lab) -> None:
+    root = real(notebook, lab, "taken", "[0-9]{4}-(0[1-9]|1[0-2])")
+    press(root, STEP)
+    at(root, 1)
+    taken = root.locator(".lmx-strip .lmx-tok[data-token]").last.text_content() or ""
+    machine(root, "token_dfa").locator(".words text.lit tspan", has_text=taken).first.wait_for()
     quiet(notebook)

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from widgets.figures.drawing.layout import lay_out
 from widgets.figures.machines.character_fsa import character_figure
-from widgets.figures.machines.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.machine_figure import MachineFigure
+from widgets.figures.machines.shown_tokens import shown_tokens
 from widgets.figures.machines.token_dfa import token_figure
 from widgets.figures.machines.walk import walk_packet
 from widgets.figures.packets import machine_packet, trace_packet, vocabulary_packet
@@ -30,7 +31,7 @@ __all__ = [
     "lay_out",
     "machine_packet",
     "position_packet",
-    "relevant_tokens",
+    "shown_tokens",
     "strip_packet",
     "token_figure",
     "trace_packet",

@@ -13,19 +13,27 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 
+from explorer.automata.regex.source import Regex
+from explorer.automata.regex.unicode_sets import category
+from explorer.automata.tree.charset import char_set
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text
+from widgets.figures.machines.character_view import character_view
 from widgets.figures.machines.drawn import Drawn, draw_whole, drawn_states, drawn_whole
 from widgets.figures.panels.strip import strip_packet
 from widgets.figures.position import position_packet
+
+DIGIT: Final = re.compile(r"(?<!\\)(?:\\\\)*\\d")
+"""``\\d`` in a pattern, not the end of an escaped backslash."""
 
 
 def compress(value: object) -> str:
@@ -127,6 +135,46 @@ def machine_packet(machine: TokenMachine, key: str = "") -> dict[str, object]:
             "whole": whole,
             "known": table_of(machine) is not None,
         },
+        "narrower": narrower(machine),
+    }
+
+
+def narrower(machine: TokenMachine) -> dict[str, object] | None:
+    """What to say of a pattern whose ``\\d`` is wider than one thinks, and what to write instead.
+
+    In Python ``\\d`` is every decimal digit of Unicode, hundreds of them, most in several bytes,
+    which a drawing of a machine over bytes shows.
+
+    Args:
+        machine: The token machine.
+
+    Returns:
+        ``said`` and ``patterns`` that mean the ten digits; ``None`` where nothing is to be said.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"1"], eos_ids=[1])
+        >>> dfa = explorer.compile(explorer.regex(r"\\d{2}"), vocab)
+        >>> narrower(dfa)["patterns"]
+        ['(?a)\\\\d{2}', '[0-9]{2}']
+    """
+    source = None if machine.constraint is None else machine.constraint.source
+    if not isinstance(source, Regex) or not DIGIT.search(source.pattern):
+        return None
+    digits = category("d", 0)
+    arcs = character_view(machine).arcs.values() if drawn_whole(machine) else ()
+    if not any(
+        char_set((low, high) for low, high, target in pieces if target == goal) == digits
+        for pieces in arcs
+        for goal in {target for _, _, target in pieces}
+    ):
+        return None
+    patterns = [f"(?a){source.pattern}"]
+    if "[" not in source.pattern:  # Inside brackets it would be written without its own.
+        patterns.append(DIGIT.sub("[0-9]", source.pattern))
+    return {
+        "said": f"\\d means {digits.size()} digits here, those of all scripts, not only 0-9.",
+        "patterns": patterns,
     }
 
 

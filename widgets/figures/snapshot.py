@@ -19,9 +19,10 @@ from widgets.figures.drawing.labels import shorten
 from widgets.figures.drawing.layout import lay_out
 from widgets.figures.drawing.palette import LINE, NOW, PANEL, PAPER, SOFT
 from widgets.figures.drawing.svg import MONO_WIDTH, box, chip, document, line, text, window
-from widgets.figures.machines.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_at
 from widgets.figures.machines.lit import lit, lit_path
+from widgets.figures.machines.shown_tokens import masked_tokens, shown_tokens
 from widgets.figures.packets import pattern_of
 from widgets.figures.panels.distribution import bars, table_text
 from widgets.figures.panels.mask import summary
@@ -33,12 +34,6 @@ TALLEST: Final = 270.0
 """The tallest drawing of one machine."""
 
 BARS: Final = 10
-BRANCHES: Final = 7
-"""How many tokens the detokenizing FST shows."""
-
-ALL_TOKENS: Final = 24
-"""Up to so many tokens of a vocabulary are all shown."""
-
 LAST_TOKENS: Final = 12
 """How many tokens of the text are shown, the last ones."""
 
@@ -149,10 +144,9 @@ def _machines(
 ) -> float:
     """The three drawings under each other."""
     vocabulary = machine.vocabulary
-    shown = relevant_tokens(trace, k, tokens, BRANCHES)
-    if len(vocabulary) <= ALL_TOKENS:
-        shown = tuple(t for t, data in enumerate(vocabulary.tokens) if data is not None)
-    inner = {"detokenizing_fst": detokenizing_figure(vocabulary, shown)}
+    shown = shown_tokens(trace, k, machine, tokens)
+    masked = masked_tokens(trace, k, shown)
+    inner = {"detokenizing_fst": detokenizing_figure(vocabulary, shown, masked)}
     drawn = draw_at(machine, trace, k)
     figures = {**drawn.figures, **inner}
     layouts = {**drawn.layouts, **lay_out(inner)}

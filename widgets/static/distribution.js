@@ -90,7 +90,10 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       all.forEach((one) => (one.hidden = false));
       more.hidden = true;
       panel.el.style.maxHeight = "";
-      const over = panel.el.getBoundingClientRect().bottom + 8 - visibleBottom(el);
+      // Rows that give way where the machines beside them reach further down leave empty space.
+      const beside = el.closest(".lmx-parts")?.querySelector(".lmx-part-machines")?.getBoundingClientRect();
+      const below = !beside ? 0 : beside.right <= el.getBoundingClientRect().left + 4 ? beside.bottom : Infinity;
+      const over = panel.el.getBoundingClientRect().bottom + 8 - Math.max(visibleBottom(el), below);
       const size = all.length ? all[0].getBoundingClientRect().height : 1;
       const drop = over > 0 ? Math.ceil((over + size) / Math.max(size, 1)) : 0;
       // While the panel waits for what is searched for, it may only grow.

@@ -39,6 +39,12 @@ function drawMachine(figure, layout, form) {
       text.append(s("title", {}, edge.title || edge.label));
       lines.append(g);
       labels.append(text);
+      // A token that is masked here is struck, and an arc of such tokens alone is drawn as they are.
+      const masked = new Set(edge.masked || []);
+      if (masked.size) {
+        text.querySelectorAll("tspan").forEach((word, i) => word.classList.toggle("no", masked.has(edge.tokens[i])));
+        g.classList.toggle("no", edge.tokens.every((id) => masked.has(id)));
+      }
       arcs.set(edge.id, { ...edge, g, text, line, words: [...text.querySelectorAll("tspan")], other: null, state: "" });
       between.set(edge.source + ">" + edge.target, edge);
     }
@@ -97,6 +103,23 @@ function relabel(arc, words) {
 }
 
 const clipped = (text) => (text.length > 12 ? text.slice(0, 11) + "…" : text);
+
+/** Which labels there is room for where letters are larger than the drawing is meant for: those of lit
+ * arcs first, then the shortest; one that would stand on another or on a state is left out. Their
+ * width is reckoned, because to measure hundreds would lay out the page. */
+function thinLabels(graph, size, smaller) {
+  const taken = smaller ? Object.values(graph.layout.nodes).map(({ x, y, r }) => [x - r, y - r, x + r, y + r]) : [];
+  const arcs = [...graph.arcs.values()].filter(({ label }) => label);
+  if (smaller) arcs.sort((a, b) => b.text.classList.contains("lit") - a.text.classList.contains("lit") || a.label.length - b.label.length);
+  for (const { text, label } of arcs) {
+    const [x, y] = ["x", "y"].map((name) => Number(text.getAttribute(name)));
+    const half = [...label].length * size * 0.305;
+    const box = [x - half, y - size * 0.8, x + half, y + size * 0.2];
+    const crowded = smaller && taken.some(([left, top, right, bottom]) => box[0] < right && left < box[2] && box[1] < bottom && top < box[3]);
+    text.classList.toggle("crowded", crowded);
+    if (!crowded) taken.push(box);
+  }
+}
 
 /** A strip that shows all of a wide machine and which part of it is in view. A picture of the scroll
  * bar, so nothing is lost without it. */

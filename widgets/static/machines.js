@@ -10,7 +10,7 @@ const MACHINES = [
   ["token_dfa", "Token DFA = FSA ∘ FST", "same states, tokens on the arcs", "Token DFA"],
 ];
 const LEAST_LABEL = 11; // On the screen, however small the drawing is.
-const READABLE = LEAST_LABEL / LABEL; // Smaller than this there is no room for words: an overview.
+const READABLE = LEAST_LABEL / LABEL; // Smaller than this not all words have room.
 const MOST_FIT = 1.2; // A small machine fills a wide column up to this size.
 const LEAST_FIT = 0.25; // Smaller than this nothing could be told apart: the strip shows all of it.
 const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
@@ -28,7 +28,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   let whole = false;
   let drawing = null; // What was drawn because it was asked for: {key, machines, layouts} or {key, said}.
   let present = ""; // Where the added arcs belong.
-  let stages = { number: 0, key: "", figure: null };
+  let stages = { number: 0, key: "", figure: null, made: null, at: null }; // at: so many arcs of the composition are drawn; null: all.
   const tabs = h("div.lmx-tabs", { role: "tablist" });
   const holder = h("div.lmx-machines", {}, tabs);
   el.append(holder);
@@ -60,8 +60,8 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       graph.scale = scale;
       graph.svg.setAttribute("width", graph.layout.width * scale);
       graph.svg.style.setProperty("--lmx-label", size + "px");
-      graph.svg.classList.toggle("far", scale < READABLE - 0.001);
-      graph.svg.classList.toggle("mute", scale < 0.5);
+      thinLabels(graph, size, scale < READABLE - 0.001);
+      graph.svg.classList.toggle("mute", scale < 0.3);
       // A long name is made narrower rather than smaller than one can read.
       for (const text of graph.svg.querySelectorAll("text[data-room]")) {
         const wide = Number(text.getAttribute("data-room"));
@@ -108,6 +108,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     const table = h("div.lmx-table", { hidden: true });
     const over = h("div.lmx-over", { hidden: true });
     const offer = h("div.lmx-offer", { hidden: true, role: "status" });
+    const lesson = h("div.lmx-lesson", { hidden: true });
     const asTable = h("button.quiet", { title: "as a table", "aria-label": title + ": as a table", "aria-pressed": "false", onclick: () => {
       const open = asTable.getAttribute("aria-pressed") !== "true";
       asTable.setAttribute("aria-pressed", open);
@@ -122,8 +123,8 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       h("button.quiet", { title: "smaller", "aria-label": title + ": − smaller", onclick: () => setZoom(factor(name) / 1.25) }, "−"), fit,
       h("button.quiet", { title: "larger", "aria-label": title + ": + larger", onclick: () => setZoom(factor(name) * 1.25) }, "+"), asTable);
     const box = h("section.lmx-machine", { "data-machine": name, "aria-label": title },
-      h("header", {}, h("h4", {}, title), caption, tools), offer, over, body, table, panel);
-    boxes[name] = { box, body, caption, about, panel, table, over, offer, fit, open: null };
+      h("header", {}, h("h4", {}, title), caption, tools), offer, over, body, lesson, table, panel);
+    boxes[name] = { box, body, caption, about, panel, table, over, offer, lesson, fit, open: null };
     if (name === "character_fsa") {
       const inBytes = h("button.quiet", { title: "arcs by byte, with every state in the middle of a character", "aria-pressed": "false", onclick: () => {
         form = form === "bytes" ? "characters" : "bytes";
@@ -132,9 +133,18 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
       } }, "bytes");
       if (!replay) tools.prepend(inBytes);
     }
+    if (name === "detokenizing_fst" && !replay) {
+      const add = h("input.lmx-add", { type: "search", placeholder: "add a token", title: "draw a token: its text, its id, or its bytes as 0x66", "aria-label": title + ": add a token", onchange: async () => {
+        const answer = add.value && (await ui.ask("search", { query: add.value, k: ui.position.k }));
+        const found = answer && answer.ok && answer.rows.find((row) => ui.isText(row.id));
+        if (found && !ui.also.includes(found.id)) ui.show(found.id, true);
+        add.value = "";
+      } });
+      tools.prepend(add);
+    }
     if (name === "token_dfa" && !replay) {
       const stage = h("select", { title: "how it is made, over the tokens shown above", "aria-label": title + ": construction", onchange: () => {
-        stages = { number: Number(stage.value), key: "", figure: null };
+        stages = { number: Number(stage.value), key: "", figure: null, made: null, at: null };
         update();
       } }, ["token DFA", "1 composed, with ε", "2 ε-free", "3 determinized", "4 trimmed"].map((label, i) => h("option", { value: i }, label)));
       tools.prepend(stage);
@@ -217,20 +227,21 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
 
   /** The construction of the token DFA over the tokens that are shown. */
   const construct = async () => {
-    const key = pathKey(ui, ui.position.k) + "|" + ui.also.join(",");
+    const key = pathKey(ui, ui.position.k) + "|" + ui.asked().join(",");
     if (stages.key === key) return;
     stages.key = key;
     const mine = stages;
-    const answer = await ui.ask("stages", { k: ui.position.k, also: ui.also }, { doing: "working out the construction" });
+    const answer = await ui.ask("stages", { k: ui.position.k, also: ui.asked() }, { doing: "working out the construction" });
     if (stages !== mine || mine.key !== key) return;
     if (answer.stale) mine.key = "";
     if (answer.cancelled) {
-      stages = { number: 0, key: "", figure: null };
+      stages = { number: 0, key: "", figure: null, made: null, at: null };
       boxes.token_dfa.box.querySelector("header select").value = 0;
       return update();
     }
     if (!answer.ok) return;
-    mine.figure = answer.stages[mine.number - 1] || null;
+    mine.made = mine.figure = answer.stages[mine.number - 1] || null;
+    mine.at = null;
     update();
   };
 
@@ -387,18 +398,58 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         h("td", {}, label.get(edge.source) ?? edge.source), h("td", {}, edge.title || edge.label), h("td", {}, label.get(edge.target) ?? edge.target))))));
   };
 
+  let told = "";
+  /** The construction as a lesson: the steps of the algorithms with the one that is shown, and the
+   * composition pair by pair, with the two arcs lit that the new one is made of. */
+  const lesson = (sets) => {
+    const box = boxes.token_dfa.lesson;
+    const made = stages.number ? stages.made : null;
+    box.hidden = !made;
+    const graph = graphs.token_dfa;
+    const sources = made && stages.number === 1 ? made.sources : [];
+    const at = sources.length ? stages.at : null;
+    if (made && graph && graph.figure === made.figure) {
+      const order = new Map(sources.map(([arc], i) => [arc, i]));
+      const reached = new Set(sources.slice(0, at ?? sources.length).flatMap(([arc]) => [graph.arcs.get(arc).source, graph.arcs.get(arc).target]));
+      for (const [id, arc] of graph.arcs) for (const one of [arc.g, arc.text]) one.classList.toggle("later", at !== null && (order.get(id) ?? Infinity) >= at);
+      for (const [id, node] of graph.nodes) node.g.classList.toggle("later", at !== null && !reached.has(id) && !graph.figure.nodes.find((one) => one.id === id).start);
+      if (at) {
+        const [arc, inner, outer] = sources[at - 1];
+        for (const [name, lit] of [["token_dfa", arc], ["detokenizing_fst", inner], ["character_fsa", outer]]) Object.assign(sets[name], { go: new Set(lit ? [lit] : []), open: new Set(), koArcs: new Set() });
+      }
+    }
+    const what = made ? [stages.key, stages.number, at].join("|") : "";
+    if (what === told) return;
+    told = what;
+    if (!made) return;
+    const go = (to) => () => {
+      stages.at = to;
+      update();
+    };
+    const steps = (list, now) => h("ol", {}, list.map((step, i) => h("li" + (i === now ? ".now" : ""), { "aria-current": i === now ? "step" : null }, step)));
+    const step = at === null ? made.step : at === 0 ? 0 : made.step;
+    put(box, !sources.length ? null : h("div.row", {},
+      at === null ? h("button.quiet", { onclick: go(0) }, "pair by pair") : [
+        h("button", { "aria-label": "the arc before", disabled: at === 0, onclick: go(at - 1) }, "◀"), h("button.p", { "aria-label": "the next arc", disabled: at === sources.length, onclick: go(at + 1) }, "▶"),
+        h("span.dim", { role: "status" }, `arc ${at} of ${sources.length}`), h("button.quiet", { onclick: go(null) }, "all")]),
+      h("p.dim", {}, "Algorithm 2: the token DFA"), steps(made.algorithm, step),
+      h("details", {}, h("summary", {}, "Algorithm 1: the detokenizing FST"), steps(made.first, -1)));
+  };
+
   let offered = "";
   /** What is offered under a header: the whole of a large machine, a token for T_V. */
   const offers = () => {
     const { offer } = boxes.character_fsa;
     const states = (ui.machine && ui.machine.states) || {};
     const large = !replay && ui.machine && !states.whole;
-    offer.hidden = !(large || (drawing && (drawing.said || drawing.waiting)));
-    const what = [large, states.characters, drawing && drawing.waiting, drawing && drawing.said, !!drawing, form].join("|");
+    const wide = !replay && ui.machine && ui.machine.narrower;
+    offer.hidden = !(wide || large || (drawing && (drawing.said || drawing.waiting)));
+    const what = [wide && ui.machine.key, large, states.characters, drawing && drawing.waiting, drawing && drawing.said, !!drawing, form].join("|");
     if (!offer.hidden && what !== offered) {
       offered = what;
       const size = count(states.characters || 0);
-      put(offer, drawing && drawing.waiting ? h("span.dim", {}, "drawing the whole machine…") : null,
+      put(offer, wide ? h("span", { "data-narrower": "" }, wide.said + " ", wide.patterns.map((pattern) => h("button.quiet", { title: "put it into the editor and compile it", onclick: () => ui.ask("edit", { kind: "regex", text: pattern, prompt: (model.get("editor") || {}).prompt || "" }, { shown: true }) }, h("code", {}, "use " + (pattern.length > 40 ? pattern.slice(0, 39) + "…" : pattern)))), " ") : null,
+        drawing && drawing.waiting ? h("span.dim", {}, "drawing the whole machine…") : null,
         drawing && drawing.said ? h("span", {}, drawing.said) : null,
         large && !drawing ? h("button.quiet", { onclick: () => {
           whole = true;
@@ -414,11 +465,11 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     const token = ui.selected;
     const shown = new Set(graph ? graph.figure.edges.flatMap((edge) => (edge.target === "t" ? edge.tokens || [] : [])) : []);
     const can = !replay && graph && !graph.figure.complete;
-    const more = can && token !== null && ui.isText(token) && !shown.has(token) && !ui.also.includes(token);
+    const more = can && token !== null && ui.isText(token) && shown.has(token) && !ui.also.includes(token);
     fst.hidden = !can || !(more || ui.also.length);
     if (fst.hidden) return;
     put(fst, ui.also.map((id) => h("span", {}, ui.token(id), h("button.quiet", { title: "take it out of the drawing", "aria-label": `take ${ui.text(id)} out`, onclick: () => ui.show(id, false) }, "×"))),
-      more ? h("button.quiet", { "data-show": token, onclick: () => ui.show(token, true) }, "show ", ui.token(token), " here") : null);
+      more ? h("button.quiet", { "data-show": token, onclick: () => ui.show(token, true) }, "keep ", ui.token(token), " here") : null);
   };
 
   /** Scroll as far as needed to see where we are and what comes next. */
@@ -443,12 +494,19 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   };
 
   let followed = "";
+  let asked = "";
   const update = () => {
+    // A token that is clicked is drawn, wherever it was clicked.
+    if (asked !== ui.asked().join()) {
+      asked = ui.asked().join();
+      if (!replay) ui.lookAround();
+    }
     if (stages.number && ui.position) construct();
     draw();
     if (ui.position && ui.machine) complete();
     offers();
     const sets = lit(ui, graphs);
+    lesson(sets);
     for (const [name, title] of MACHINES) {
       const { box, table } = boxes[name];
       box.classList.toggle("active", name === active);

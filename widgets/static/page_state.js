@@ -114,15 +114,19 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   ui.also = []; // Tokens that the user added to T_V.
   ui.show = (token, on) => {
     ui.also = on ? [...ui.also, token] : ui.also.filter((one) => one !== token);
+    if (!on && ui.selected === token) ui.selected = null;
     readAround();
     ui.changed();
   };
+  /** The tokens that T_V shows because a person wants to see them: those added, and the one clicked. */
+  ui.asked = () => (ui.selected === null || ui.also.includes(ui.selected) || !ui.isText(ui.selected) ? ui.also : [...ui.also, ui.selected]);
   const readAround = async () => {
     if (!wants.includes("around") || !ui.position || !(model.get("machine") || {}).key) return;
-    const key = pathKey(ui, ui.position.k) + "|" + ui.also.join(",");
+    const also = ui.asked();
+    const key = pathKey(ui, ui.position.k) + "|" + also.join(",");
     if (ui.around && ui.around.path === key) return;
     ui.around = { ...ui.around, path: key };
-    const answer = await ui.ask("around", { k: ui.position.k, also: ui.also });
+    const answer = await ui.ask("around", { k: ui.position.k, also });
     if (answer.stale && ui.around.path === key) {
       ui.around.path = "";
       return aroundLater();
@@ -136,6 +140,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     ui.changed();
   };
   const aroundLater = eased(ui, AROUND_AFTER, AROUND_LATEST, readAround);
+  ui.lookAround = aroundLater;
   ui.changed = () => {
     if (frame) return;
     frame = requestAnimationFrame(() => {

@@ -110,18 +110,28 @@ function whyPanel(ui, closed) {
     if (more.after && more.after.length && !told.allowed) {
       out.push(h("p.after", {}, act(["take ", more.after.slice(0, 8).map((id) => ui.token(id)), more.after.length > 8 ? ` and ${more.after.length - 8} more` : "", " first"],
         "go on beside this line, and take them there", () => follow(more.after, token)), " → then ", ui.token(token), " is allowed"));
-    } else if (more.nowhere) out.push(h("p.dim", {}, "Nothing makes ", ui.token(token), " allowed from here."));
+    } else if (more.nowhere) out.push(h("p.dim", {}, "Whatever is taken first, ", ui.token(token), " stays masked under this constraint."));
     if (more.earlier) {
       out.push(h("p.earlier", {}, `Allowed at position ${more.earlier.position}, where `, ...(more.earlier.chosen === token ? ["it was taken "] : [ui.token(more.earlier.chosen), " was taken instead "]),
         h("button.lmx-act", { title: "jump to that position", onclick: () => goTo(more.earlier.position, token) }, "→ go there")));
     }
     if (more.nearest && more.nearest.length) out.push(h("p.dim.nearest", {}, "Nearest allowed: ", more.nearest.map(chip)));
     if (widening) {
-      out.push(h("p.dim.widening", {}, "It would be allowed if ", h("code", {}, widening.from), " were ", h("code", {}, widening.to), ": ", h("code", {}, widening.changed), " ",
+      out.push(h("p.dim.widening", {}, "Under another constraint it would be allowed: if ", h("code", {}, widening.from), " were ", h("code", {}, widening.to), ": ", h("code", {}, widening.changed), " ",
         widening.whole ? act("use this constraint", "put it into the editor and compile it", () => use(widening.kind, widening.changed)) : null));
     }
     return out;
   };
+
+  let kept = null; // {key, token, told}: a reason that stays beside the next one.
+  /** The reason that was kept, in short. */
+  const beside = (token) => kept && kept.key === pathKey(ui, ui.position.k) && kept.token !== token
+    ? h("div.kept", {}, h("h4", {}, ui.token(kept.token), kept.told.allowed ? " is allowed" : " is masked", h("div.sp"), h("button.quiet", { "aria-label": "drop the kept reason", title: "drop it", onclick: () => {
+      kept = null;
+      shown = "";
+      ui.changed();
+    } }, "✕")), h("p.said", {}, kept.told.sentence || kept.told.message || ""), boxes(kept.told))
+    : null;
 
   let shown = "";
   const update = () => {
@@ -146,7 +156,12 @@ function whyPanel(ui, closed) {
     if (!told) return put(el, h("h4", {}, "Why is ", ui.token(token), "…", h("div.sp"), cross));
     const here = p.k === (ui.line.index ?? p.k);
     const take = told.allowed && here ? h("button.p.take", { disabled: !live(), title: "take this token", onclick: () => ui.take(token) }, "take it") : null;
-    put(el, h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?", h("div.sp"), take, cross),
+    const keep = h("button.quiet.keep", { title: "keep this reason here, to compare it with another token's", "aria-label": "keep this reason to compare", onclick: () => {
+      kept = { key: pathKey(ui, p.k), token, told };
+      keep.disabled = true;
+      ui.announce("kept; choose another token");
+    } }, "compare");
+    put(el, beside(token), h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?", h("div.sp"), keep, take, cross),
       h("p.said", {}, told.sentence || told.message || ""), boxes(told), expected(told),
       (told.notes || []).map((note) => h("p.dim", {}, note)), known ? found(token, told, known) : null);
     if (focused) el.querySelector(".close").focus({ preventScroll: true });

@@ -17,11 +17,11 @@ from widgets.figures.drawing.layout import lay_out
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.machine_figure import MachineFigure
-from widgets.figures.machines.stages import stage_figures
+from widgets.figures.machines.stages import stages_made
 
-MOST_TUCKED = 4
-"""Labels of all presets' drawings together that are shown only while their arc is lit: of 316 + 4
-of the JSON record's token DFA."""
+MOST_TUCKED = 5
+"""Labels of all presets' drawings together that are shown only while their arc is lit: four of the
+JSON record's token DFA, and one of the API call's detokenizing FST, where the end has an arc."""
 
 
 @cache
@@ -36,7 +36,10 @@ def drawings(preset: str) -> dict[str, tuple[MachineFigure, Layout]]:
         drawn = draw_whole(dfa, form)
         found |= {f"{n} {form}": (f, drawn.layouts[n]) for n, f in drawn.figures.items()}
     figures = {"detokenizing_fst": detokenizing_figure(vocabulary, tokens)}
-    figures |= {f"stage {k}": one for k, one in enumerate(stage_figures(dfa, tokens))}
+    figures |= {
+        f"stage {k}": one
+        for k, one in enumerate([made.figure for made in stages_made(dfa, tokens)])
+    }
     layouts = lay_out(figures)
     return found | {name: (figure, layouts[name]) for name, figure in figures.items()}
 

@@ -22,7 +22,7 @@ from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
-from widgets.figures.machines.stages import stage_figures
+from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.token_dfa import token_figure
 
 PATTERNS = [
@@ -208,7 +208,8 @@ def test_a_layout_that_takes_too_long_is_given_up() -> None:
 
 def test_stages_can_be_laid_out() -> None:
     figures: dict[str, MachineFigure] = {
-        f"stage {k}": figure for k, figure in enumerate(stage_figures(toy_dfa(), range(5)))
+        f"stage {k}": figure
+        for k, figure in enumerate([made.figure for made in stages_made(toy_dfa(), range(5))])
     }
     for layout in lay_out(figures).values():
         assert overlaps(layout) == []

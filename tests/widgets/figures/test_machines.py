@@ -21,7 +21,7 @@ from widgets.figures.machines.character_view import character_view
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole, drawn_whole
 from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node, check_size
-from widgets.figures.machines.stages import stage_figures
+from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.token_dfa import token_figure
 
 BYTES = [bytes([b]) for b in range(256)]
@@ -47,7 +47,7 @@ def test_the_toy_character_fsa_is_the_design_s() -> None:
 
 def test_the_toy_detokenizing_fst_is_the_design_s() -> None:
     figure = detokenizing_figure(toy_vocabulary(), range(6))
-    assert [node.label for node in figure.nodes] == ["r", "f", "fo", "foo", "o"]
+    assert [node.label for node in figure.nodes] == ["r", "f", "fo", "foo", "o", ""]
     assert arcs(figure) == {
         ("t", "f : f", "t"),
         ("t", "ε : f", "t66"),
@@ -57,6 +57,7 @@ def test_the_toy_detokenizing_fst_is_the_design_s() -> None:
         ("t6f", "oo : o", "t"),
         ("t666f", "foo : o   for : r", "t"),
         ("t666f6f", "food : d", "t"),
+        ("t", "EOS : ε", "tend"),
     }
     assert figure.caption == "all 5 tokens shown"
 
@@ -192,8 +193,8 @@ def test_the_stages_lead_to_the_token_dfa() -> None:
 def test_trimming_takes_out_dead_ends() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
     dfa = explorer.compile(explorer.regex("a*d|b"), vocabulary)
-    before, after = stage_figures(dfa, [0, 1])[2:]
-    assert len(before.nodes) > len(after.nodes) == 2
+    before, after = [made.figure for made in stages_made(dfa, [0, 1])][2:]
+    assert len(before.nodes) > len(after.nodes) == 2 + 1  # The end of the text.
 
 
 @pytest.mark.parametrize("pattern", ["(foo)+d", "(foo)+|d*for", "f(oo|oofood)*"])
@@ -203,29 +204,32 @@ def test_the_stages_have_the_token_dfa_s_names(pattern: str) -> None:
     whole = token_figure(dfa)
     states = {node.id: node.label for node in whole.nodes if node.id != "done" and node.label}
     wanted = {edge.id: edge.tokens for edge in whole.edges if edge.target != "done"}
-    *inner, single, trimmed = stage_figures(dfa, range(5))
+    *inner, single, trimmed = [made.figure for made in stages_made(dfa, range(5))]
     ends = {node.id for node in whole.nodes if node.accepting}
     for figure in (*inner, single, trimmed):
         named = {node.id: node for node in figure.nodes if node.id.startswith("q")}
         drawn = {edge.source for edge in whole.edges} | {edge.target for edge in whole.edges}
         assert set(named) == set(states) & drawn
-        assert all(named[name].label == states[name] for name in named)
+        assert all(named[name].label.split(",")[0] == states[name] for name in named)
         assert {name for name in named if named[name].accepting} == ends & set(named)
         assert [node.id for node in figure.nodes if node.start] == ["q0"]
-        assert figure.caption.endswith("EOS comes after")
+        ends_here = {edge.source for edge in figure.edges if edge.target == "done"}
+        assert ends_here == {node.id for node in figure.nodes if node.accepting}
     for figure in (inner[1], trimmed):
         arcs_found = {edge.id: edge.tokens for edge in figure.edges if edge.id in wanted}
         assert {name: sorted(t or ()) for name, t in arcs_found.items()} == {
             name: sorted(t or ()) for name, t in wanted.items()
         }
-    assert {edge.id for edge in trimmed.edges} == set(wanted)
+    assert {edge.id for edge in trimmed.edges if edge.target != "done"} == set(wanted)
 
 
 def test_a_dead_end_of_a_stage_is_said_to_be_one() -> None:
     vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
     dfa = explorer.compile(explorer.regex("a*d|b"), vocabulary)
-    *_, single, trimmed = stage_figures(dfa, [0, 1])
-    (dead,) = [node for node in single.nodes if not node.id.startswith("q")]
+    *_, single, trimmed = [made.figure for made in stages_made(dfa, [0, 1])]
+    (dead,) = [node for node in single.nodes if node.id[0] not in "qd"]
+    assert dead.kind == "ghost" and single.caption.startswith("determinized")
+    assert "1 dead ends and 2 arcs went" in trimmed.caption
     assert (dead.label, "dead end" in dead.title) == ("1", True)
     assert dead.id not in {node.id for node in trimmed.nodes}
 
@@ -268,3 +272,51 @@ def test_where_not_all_arcs_are_drawn_those_asked_for_are() -> None:
     assert not {edge.id for edge in arcs_of(dfa).edges([last])} <= {
         edge.id for edge in token_figure(dfa).edges
     }
+
+
+def test_the_composition_is_made_pair_by_pair_of_arcs_that_are_drawn() -> None:
+    dfa = toy_dfa()
+    composed, *others = stages_made(dfa, range(5))
+    assert all(made.sources == () for made in others)
+    inner = {edge.id: edge for edge in detokenizing_figure(toy_vocabulary(), range(5)).edges}
+    outer = {edge.id: edge for edge in character_figure(dfa).edges}
+    drawn = {edge.id: edge for edge in composed.figure.edges if edge.target != "done"}
+    assert [name for name, _, _ in composed.sources] == list(
+        dict.fromkeys(n for n, _, _ in composed.sources)
+    )
+    assert {name for name, _, _ in composed.sources} == set(drawn)
+    reached = {"q0"}
+    labels = {node.id: node.label for node in composed.figure.nodes}
+    for name, fst, fsa in composed.sources:
+        assert drawn[name].source in reached  # One can draw it: where it begins is there.
+        reached.add(drawn[name].target)
+        assert fsa is not None
+        one, other = outer[fsa], inner[fst]
+        # (q, r) goes to (q', r') by an arc from q to q' and one from r to r' over the same byte.
+        before, after = (labels[drawn[name].source], labels[drawn[name].target])
+        assert [label.split(",")[0] for label in (before, after)] == [
+            one.source[1:],
+            one.target[1:],
+        ]
+        prefixes = [bytes.fromhex(end[1:]).decode() or "r" for end in (other.source, other.target)]
+        assert [label.split(",")[1] for label in (before, after)] == prefixes
+        assert one.label in other.label
+
+
+def test_stages_say_what_they_change_and_that_they_change_nothing() -> None:
+    captions = [made.figure.caption for made in stages_made(toy_dfa(), range(5))]
+    assert "5 ε arcs went" in captions[1] and "4 states within tokens went" in captions[2]
+    assert captions[3].endswith("nothing to do, each state can reach an end")
+    # Tokens of one byte need no ε; no step has anything to do.
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+    dfa = explorer.compile(explorer.regex("a*b"), vocabulary)
+    for made in stages_made(dfa, [0, 1])[1:]:
+        assert "nothing to do" in made.figure.caption
+    for made in stages_made(toy_dfa(), range(5)):
+        steps = made.to_dict()
+        assert len(steps["algorithm"]) > made.step >= 1  # type: ignore[arg-type]
+
+
+def test_a_count_in_a_refusal_is_written_out() -> None:
+    found = explorer.errors.BudgetExceeded("states", limit=10_000, reached=1_002_560, stage="X")
+    assert "1,002,560 states" in str(found) and "10,000" in str(found)

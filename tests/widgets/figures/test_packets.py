@@ -19,7 +19,7 @@ from widgets.figures.drawing.labels import markup, ranges_label
 from widgets.figures.drawing.layout import lay_out
 from widgets.figures.drawing.svg import document, machine
 from widgets.figures.machines.character_fsa import character_figure
-from widgets.figures.machines.detokenizing_figure import detokenizing_figure, relevant_tokens
+from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.lit import lit_path
 from widgets.figures.machines.token_dfa import token_figure
 from widgets.figures.machines.walk import Walk, walk, walk_packet
@@ -269,12 +269,6 @@ def test_a_run_stores_each_row_once_and_names_the_same_masks() -> None:
     for k, position in enumerate(packet["positions"]):
         row = unpack_bits(packet["rows"][position["row"]], packet["num_classes"])
         assert row[session.trace.token_class].tolist() == session.trace.allowed(k).tolist()
-
-
-def test_relevant_tokens_hold_the_taken_one_and_those_asked_for() -> None:
-    trace = toy_session().trace
-    assert relevant_tokens(trace, 1, [1], most=2) == (1, 4, 2)
-    assert 5 not in relevant_tokens(trace, 1)
 
 
 def test_a_machine_packet_is_json_and_complete() -> None:

@@ -39,8 +39,14 @@ def tree(figure: MachineFigure) -> Layout:
     height: dict[str, int] = {}
     for node in reversed(figure.nodes):  # Prefixes are in order, so what is below comes later.
         height[node.id] = 1 + max((height[child] for child in below[node.id]), default=-1)
+    # What may come next stands first.
+    able = {edge.source for edge in figure.edges if set(edge.tokens or ()) - set(edge.masked)}
+    for node in reversed(figure.nodes):
+        if able & set(below[node.id]):
+            able.add(node.id)
+    masked = any(edge.masked for edge in figure.edges)
     for children in below.values():
-        children.sort(key=lambda name: (-height[name], name))
+        children.sort(key=lambda name: (masked and name not in able, -height[name], name))
     back = [name for name in last if name != "t"]
     loops = len(back) <= FEW_RETURNS and len(below["t"]) <= 3
     deepest = height.get("t", 0)

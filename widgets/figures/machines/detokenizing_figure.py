@@ -1,54 +1,31 @@
 """The detokenizing FST T_V as a figure: token ids in, bytes out, restricted to a few tokens.
 
 Nobody can look at 310,695 arcs. The figure holds the tokens that matter at a step and those that
-the user adds, and says how many of how many; the composition always uses all. A state is a proper
+the user adds (`widgets.figures.machines.shown_tokens`), and says how many of how many; the
+composition always uses all. A state is a proper
 prefix of a token (Koo, Liu & He 2024, Algorithm 1, with prefixes shared); an arc inside writes a
 byte and reads nothing, the last arc of a token reads its id and goes back to the root.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import lru_cache
 from typing import Final
 
-from explorer.decoding.trace.trace import Trace
+from explorer.automata.detokenizing import readable
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import byte_text, shorten, token_text
 from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node
 
-TOKENS_SHOWN: Final = 10
-"""How many tokens a step shows, the user's own not counted."""
+END: Final = "tend"
+"""The node that EOS leads to."""
 
+NAMED: Final = 2
+"""How many tokens an arc names."""
 
 LONGEST: Final = 200
 """A token of more bytes is not drawn: each byte is a state."""
-
-
-def relevant_tokens(
-    trace: Trace, k: int, also: Iterable[int] = (), most: int = TOKENS_SHOWN
-) -> tuple[int, ...]:
-    """The tokens that matter at a position: what was taken, then the likeliest allowed and masked.
-
-    Args:
-        trace: The record.
-        k: A position.
-        also: Ids that the user asked for; always in it.
-        most: How many others at most.
-
-    Returns:
-        Ids of text tokens, each once.
-    """
-    position = trace.positions[k]
-    taken = [trace.steps[k].token] if k < len(trace.steps) else []
-    found = position.distribution
-    likely = [] if found is None else [entry.token for entry in found.candidates]
-    listed = list(dict.fromkeys(taken + likely))[:most]
-    return tuple(
-        token
-        for token in dict.fromkeys([*also, *listed])
-        if trace.tokens.data.get(token) or token in also
-    )
 
 
 def prefix_node(data: bytes) -> str:
@@ -61,6 +38,16 @@ def prefix_node(data: bytes) -> str:
     return f"t{data.hex()}"
 
 
+def prefix_text(data: bytes) -> str:
+    """A prefix in words, short; what has no ink or is half a character is written out.
+
+    Example:
+        >>> prefix_text(b"fo"), prefix_text(b" t"), prefix_text(b"")
+        ('fo', '␣t', '')
+    """
+    return shorten(readable(data), 8)
+
+
 def _prefix_label(data: bytes) -> str:
     text = data.decode(errors="replace")
     if len(text) > 3 or "\ufffd" in text or not text.isprintable():
@@ -68,12 +55,15 @@ def _prefix_label(data: bytes) -> str:
     return text.replace(" ", "␣")
 
 
-def detokenizing_figure(vocabulary: Vocabulary, tokens: Iterable[int]) -> MachineFigure:
+def detokenizing_figure(
+    vocabulary: Vocabulary, tokens: Iterable[int], masked: Iterable[int] = ()
+) -> MachineFigure:
     """T_V over some tokens.
 
     Args:
         vocabulary: All tokens.
         tokens: The ids to show; those that are not text, or longer than `LONGEST`, are left out.
+        masked: Those of them that are masked where we are, to be told apart.
 
     Returns:
         Nodes ``t`` and ``t<prefix in hexadecimal>``. Edges back to the root carry their tokens.
@@ -89,6 +79,7 @@ def detokenizing_figure(vocabulary: Vocabulary, tokens: Iterable[int]) -> Machin
         data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
         if data is not None and len(data) <= LONGEST:
             shown[token] = data
+    told = frozenset(masked)
     prefixes = {data[:end] for data in shown.values() for end in range(len(data))}
     prefixes.add(b"")
     order = sorted(prefixes)
@@ -119,11 +110,16 @@ def detokenizing_figure(vocabulary: Vocabulary, tokens: Iterable[int]) -> Machin
                 )
             )
         if ends:
-            edges.append(_last(vocabulary, prefix, ends))
+            edges.append(_last(vocabulary, prefix, ends, told))
+    if vocabulary.eos_ids:
+        nodes.append(Node(END, "", "prefix", accepting=True, title="the text has ended"))
+        end = "reads EOS, writes nothing"
+        edges.append(Edge(prefix_node(b""), END, "EOS : ε", end, len(vocabulary.eos_ids)))
     total = _texts(vocabulary)
     complete = len(shown) == total
+    cut = any(edge.count > NAMED for edge in edges if edge.target == "t")
     caption = (
-        f"all {total:,} tokens shown"
+        f"all {total:,} tokens" + (", some of them behind +" if cut else " shown")
         if complete
         else f"{len(shown):,} of {total:,} tokens; the composition uses all"
     )
@@ -136,14 +132,18 @@ def _texts(vocabulary: Vocabulary) -> int:
     return sum(data is not None for data in vocabulary.tokens)
 
 
-def _last(vocabulary: Vocabulary, prefix: bytes, ends: list[int]) -> Edge:
-    """The arc that reads the ids of tokens with one prefix and writes their last bytes."""
+def _last(vocabulary: Vocabulary, prefix: bytes, ends: list[int], masked: Set[int]) -> Edge:
+    """The arc that reads the ids of tokens with one prefix and writes their last bytes.
+
+    Allowed ones come first.
+    """
+    ends = sorted(ends, key=lambda token: token in masked)
     words = [
         f"{shorten(token_text(vocabulary, token), 14)} : {byte_text(data[-1])}"
         for token in ends
         if (data := vocabulary.tokens[token]) is not None
     ]
-    label = "   ".join(words[:2]) + (f"   +{len(words) - 2}" if len(words) > 2 else "")
+    label = "   ".join(words[:NAMED]) + (f"   +{len(words) - NAMED}" if len(words) > NAMED else "")
     read = ", ".join(token_text(vocabulary, token) for token in ends)
     return Edge(
         prefix_node(prefix),
@@ -153,4 +153,5 @@ def _last(vocabulary: Vocabulary, prefix: bytes, ends: list[int]) -> Edge:
         len(ends),
         None,
         tuple(ends),
+        masked=tuple(token for token in ends if token in masked),
     )

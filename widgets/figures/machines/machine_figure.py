@@ -105,6 +105,7 @@ class Edge:
         tokens: Ids that are shown of it.
         groups: Its token classes, the largest first; cut after some, see ``num_groups``.
         num_groups: How many token classes it has.
+        masked: Those of ``tokens`` that are masked where we are.
     """
 
     source: str
@@ -116,6 +117,7 @@ class Edge:
     tokens: tuple[int, ...] | None = None
     groups: tuple[TokenGroup, ...] = ()
     num_groups: int = 0
+    masked: tuple[int, ...] = ()
 
     @property
     def id(self) -> str:
@@ -144,6 +146,8 @@ class Edge:
             "tokens": None if self.tokens is None else list(self.tokens),
             "class": self.token_class,
         }
+        if self.masked:
+            found["masked"] = list(self.masked)
         if self.num_groups > 1:
             found["num_groups"] = self.num_groups
             if groups:

@@ -19,7 +19,7 @@ from widgets.figures.machines.character_view import (
     character_view,
     states_along,
 )
-from widgets.figures.machines.detokenizing_figure import prefix_node
+from widgets.figures.machines.detokenizing_figure import END, prefix_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,8 @@ def walk(machine: TokenMachine, state: int, token: int, form: Form = "characters
             if (arc := arcs[k]) is not None:
                 edges.append(arc)
         steps.append(ByteStep(tuple(edges), tuple(nodes)))
+    if token in vocabulary.eos_ids:
+        steps.append(ByteStep((f"t-{END}",), (END,)))
     target = machine.step(state, token)
     name = None if target is None or state < 0 else node_of(machine, target, form)
     return Walk(

@@ -22,7 +22,8 @@ from explorer.analysis.verdict.verdict import Verdict, judge
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, character_text, shorten
 
-MOST: Final = 24
+MOST: Final = 36
+"""The longest short reason, in characters; the page wraps it."""
 
 
 def short_reason(machine: TokenMachine, state: int, token: int, prefix: bytes) -> str | None:
