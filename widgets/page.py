@@ -102,7 +102,7 @@ class PageData:
         if table_of(self.machine) is None:
             return f"{report.character_states:,} states, token states as they are visited"
         return (
-            f"{report.character_states:,} → {report.token_states:,} states, "
+            f"{report.character_states:,} character states → {report.token_states:,} token states, "
             f"{report.token_classes:,} token classes, {report.total_milliseconds:.1f} ms"
         )
 

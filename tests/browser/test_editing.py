@@ -96,11 +96,11 @@ def test_a_preset_brings_its_vocabulary_and_the_toy_comes_back(
     assert field.input_value() == preset.text
     prompt.fill("At ")
     field.fill("[0-9]{2}")
-    report.filter(has_text=re.compile("^3 → 3 states")).wait_for()
+    report.filter(has_text=re.compile("^3 character states → 3 token states")).wait_for()
     assert prompt.input_value() == "At "
     root.get_by_label("presets").select_option(label=TOY)
     about.filter(has_text="toy preset").wait_for()
-    report.filter(has_text=re.compile("^5 → 4 states")).wait_for()
+    report.filter(has_text=re.compile("^5 character states → 4 token states")).wait_for()
     assert (field.input_value(), prompt.input_value()) == (PATTERN, "")
     assert prompt.is_disabled()
     at(root, 0)

@@ -264,7 +264,7 @@ def test_wide_digits_are_said_and_can_be_made_narrow(notebook: Notebook, lab: La
     note = machine(root, "character_fsa").locator("[data-narrower]")
     note.wait_for()
     note.get_by_role("button", name="use [0-9]{2}x").click()
-    note.wait_for(state="detached")
+    note.wait_for(state="hidden")
     editor = root.locator(".lmx-edit textarea").nth(1)
     assert editor.input_value() == "[0-9]{2}x"
     quiet(notebook)

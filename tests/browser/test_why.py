@@ -360,3 +360,13 @@ def test_reasons_beside_the_bars_are_whole_and_two_can_be_compared(
     assert panel(root).locator(".kept .said").text_content() == first
     assert panel(root).locator(".said").count() == 2
     quiet(notebook)
+
+
+def test_words_and_signs_are_explained_on_demand_and_as_tooltips(toy: Locator) -> None:
+    meanings = toy.locator(".lmx-meanings")
+    meanings.locator("summary").click()
+    words = meanings.locator("dt").all_text_contents()
+    for word in ("=", "≠", "✓", "Δ", "KL", "feasible mass", "token class", "constr."):
+        assert word in words
+    assert "probability" in (toy.locator(".lmx-facts .z").get_attribute("title") or "")
+    assert "bits" in (toy.locator(".lmx-facts div", has_text="KL").get_attribute("title") or "")

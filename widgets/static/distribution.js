@@ -15,7 +15,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const found = h("div.lmx-rows");
   const filtered = h("p.lmx-filter", { role: "status" });
   const panel = whyPanel(ui, () => (rows.querySelector("[tabindex]") || el).focus({ preventScroll: true }));
-  el.append(facts, filtered, rows, search, found, h("div.lmx-room", {}, panel.el));
+  el.append(facts, filtered, rows, search, found, h("div.lmx-room", {}, panel.el), legend());
 
   // What is searched for is looked up again at each place that one comes to, once it is quiet there.
   let results = null;
@@ -155,13 +155,13 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   ];
   const draw = (p, only) => {
     const size = p.width || (ui.vocabulary && ui.vocabulary.size);
-    const fact = (value, label, more = "") => h("div" + more, {}, h("b", {}, value), h("span", {}, label));
+    const fact = (value, label, more, name) => h("div" + more, { title: name ? meaning(name) : null }, h("b", {}, value), h("span", {}, label));
     put(facts,
-      p.finished ? fact("0", "allowed: the text has ended", ".allowed") : fact(count(p.allowed), size ? `allowed of ${count(size)}` : "allowed", ".allowed"),
-      p.z === null || p.z === undefined ? null : fact(mass(p.z), "feasible mass", p.z < 0.01 ? ".z.tiny" : ".z"),
-      p.entropy_before === null || p.entropy_before === undefined ? null : fact(`${bits(p.entropy_before)} → ${bits(p.entropy_after)}`, "entropy, bits"),
-      p.kl === null || p.kl === undefined ? null : fact(bits(p.kl), "KL, bits"),
-      p.over_budget ? fact(count(p.over_budget), "over the token budget") : null);
+      p.finished ? fact("0", "allowed: the text has ended", ".allowed", "allowed") : fact(count(p.allowed), size ? `allowed of ${count(size)}` : "allowed", ".allowed", "allowed"),
+      p.z === null || p.z === undefined ? null : fact(mass(p.z), "feasible mass", p.z < 0.01 ? ".z.tiny" : ".z", "mass"),
+      p.entropy_before === null || p.entropy_before === undefined ? null : fact(`${bits(p.entropy_before)} → ${bits(p.entropy_after)}`, "entropy, bits", "", "entropy"),
+      p.kl === null || p.kl === undefined ? null : fact(bits(p.kl), "KL, bits", "", "kl"),
+      p.over_budget ? fact(count(p.over_budget), "over the token budget", "") : null);
     filtered.hidden = !only;
     if (only) {
       put(filtered, h("span", {}, "only: ", h("b", {}, only.reason), only.count > only.rows.length ? `, the likeliest ${only.rows.length} of ${count(only.count)}` : `, ${count(only.count)}`), h("button.quiet", { "aria-label": "show all tokens again", onclick: () => {
@@ -173,7 +173,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const largest = Math.max(1e-9, ...(p.top || []).map((entry) => Math.max(entry.model || 0, entry.constrained || 0)));
     let number = 0;
     const head = h("div.lmx-row.head", { role: "row" }, ["token", "", "model", "filtered", "constr.", ""].map((name, i) =>
-      h("span" + (i > 1 && i < 5 ? ".num" : "") + (i === 4 ? ".c" : ""), { role: "columnheader", title: ["", "", "the model's own probability, %", "after temperature and filters, %", "under the constraint, %", ""][i] }, name)));
+      h("span" + (i > 1 && i < 5 ? ".num" : "") + (i === 4 ? ".c" : ""), { role: "columnheader", title: ["", "", meaning("model"), meaning("filtered"), meaning("constrained"), ""][i] }, name)));
     // The names get the room that the longest of them asks for, up to a share of the row.
     const wide = (text) => [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? 13 : 7.6), 13);
     const listed = [...top, ...(results ? results.rows : [])].map((entry) => wide(ui.text(entry.id)));

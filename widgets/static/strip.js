@@ -13,10 +13,10 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   (el.closest(".lmx-bar") || el).append(traps.panel);
 
   const MARKS = {
-    forced: ["=", "forced: the only token allowed"],
-    user: ["✓", "chosen by hand"],
-    intervention: ["≠", "the model's first choice was masked"],
-    parted: ["Δ", "here the two lines part"],
+    forced: MEANINGS.forced,
+    user: MEANINGS.user,
+    intervention: MEANINGS.intervention,
+    parted: MEANINGS.parted,
   };
   const marks = (token) => {
     const out = [];

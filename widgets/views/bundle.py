@@ -46,9 +46,9 @@ EVERY: Final[tuple[str, ...]] = ("elements", "words", "page_state", "frame")
 VIEWS: Final = {
     "machines": Part("renderMachines", ("machine", "words", "around"), needs=("lit", "drawing")),
     "stepper": Part("renderStepper", ("words",), keys=True),
-    "strip": Part("renderStrip", ("words",), needs=("traps",)),
+    "strip": Part("renderStrip", ("words",), needs=("legend", "traps")),
     "distribution": Part(
-        "renderDistribution", ("machine", "words"), keys=True, needs=("why", "traps")
+        "renderDistribution", ("machine", "words"), keys=True, needs=("legend", "why", "traps")
     ),
     "mask": Part("renderMask", ("machine", "words"), needs=("bitmap", "history")),
     "reasons": Part("renderReasons", ("words",), needs=("traps",)),

@@ -164,8 +164,8 @@ def test_the_bytes_form_draws_every_arc() -> None:
     vocabulary = explorer.Vocabulary.from_bytes(["ä".encode(), b"x"], eos_ids=[2])
     figure = character_figure(explorer.compile(explorer.regex("[äö]"), vocabulary), "bytes")
     assert {(e.label, e.bytes) for e in figure.edges} == {
-        ("C3", ((0xC3, 0xC3),)),
-        ("A4 B6", ((0xA4, 0xA4), (0xB6, 0xB6))),
+        ("<C3>", ((0xC3, 0xC3),)),
+        ("<A4> <B6>", ((0xA4, 0xA4), (0xB6, 0xB6))),
     }
 
 

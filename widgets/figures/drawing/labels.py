@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from explorer.analysis.characters.display import show_bytes
 from explorer.automata.detokenizing import readable
 from explorer.automata.tree.charset import CharSet, char_set, complement
 from explorer.vocabulary import Vocabulary
@@ -97,13 +98,13 @@ def character_text(code: int) -> str:
 
 
 def byte_text(byte: int) -> str:
-    """One byte: printable ASCII as itself, else in hexadecimal.
+    """One byte: printable ASCII as itself, else as explanations show half a character.
 
     Example:
         >>> byte_text(0x66), byte_text(0xC3)
-        ('f', 'C3')
+        ('f', '<C3>')
     """
-    return character_text(byte) if 0x20 <= byte < 0x7F else f"{byte:02X}"
+    return character_text(byte) if 0x20 <= byte < 0x7F else show_bytes(bytes([byte]))
 
 
 def ranges_label(ranges: Sequence[tuple[int, int]], *, in_bytes: bool = False) -> str:
@@ -115,7 +116,7 @@ def ranges_label(ranges: Sequence[tuple[int, int]], *, in_bytes: bool = False) -
 
     Example:
         >>> ranges_label([(48, 57), (97, 102)]), ranges_label([(0xC3, 0xC3)], in_bytes=True)
-        ('0-9 a-f', 'C3')
+        ('0-9 a-f', '<C3>')
         >>> ranges_label([(0, 33), (35, 91), (93, 0x10FFFF)])
         'all but " \\\\'
     """
