@@ -392,7 +392,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
   };
   const tabulate = (table, { figure, arcs }) => {
     const label = new Map(figure.nodes.map((node) => [node.id, node.label || (node.kind === "done" ? "end" : "·")]));
-    put(table, h("table", {}, h("caption", {}, figure.caption || ""),
+    put(table, h("table", { "aria-label": figure.caption || "" },
       h("thead", {}, h("tr", {}, ["from", "arc", "to"].map((c) => h("th", { scope: "col" }, c)))),
       h("tbody", {}, [...arcs.values()].map((edge, i) => h("tr", { "data-row": edge.id, tabindex: i ? -1 : 0 },
         h("td", {}, label.get(edge.source) ?? edge.source), h("td", {}, edge.title || edge.label), h("td", {}, label.get(edge.target) ?? edge.target))))));
@@ -428,7 +428,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
     };
     const steps = (list, now) => h("ol", {}, list.map((step, i) => h("li" + (i === now ? ".now" : ""), { "aria-current": i === now ? "step" : null }, step)));
     const step = at === null ? made.step : at === 0 ? 0 : made.step;
-    put(box, !sources.length ? null : h("div.row", {},
+    put(box, h("p", {}, made.figure.caption), !sources.length ? null : h("div.row", {},
       at === null ? h("button.quiet", { onclick: go(0) }, "pair by pair") : [
         h("button", { "aria-label": "the arc before", disabled: at === 0, onclick: go(at - 1) }, "◀"), h("button.p", { "aria-label": "the next arc", disabled: at === sources.length, onclick: go(at + 1) }, "▶"),
         h("span.dim", { role: "status" }, `arc ${at} of ${sources.length}`), h("button.quiet", { onclick: go(null) }, "all")]),

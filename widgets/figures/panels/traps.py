@@ -31,8 +31,8 @@ SHOWN: Final = 8
 
 _LABELS: Final[Mapping[str, str]] = {
     "log_prob": "its log-probability, nats",
-    "may_end": "the text may end there",
-    "only_whitespace": "only white space is allowed",
+    "may_end": "may the text end there?",
+    "only_whitespace": "is only white space allowed?",
     "share_of_mask": "share of the mask",
     "wished": "the model's first choice after it",
     "z": "feasible mass",
