@@ -144,7 +144,7 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
   });
 
   const update = () => {
-    figure.hidden = !!model.get("replay");
+    figure.hidden = !!model.get("replay") || !ui.line.length; // One position is not a run.
     figure.disabled = ui.gone;
     const n = (history().allowed || []).length;
     grid.hidden = !n;
