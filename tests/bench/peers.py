@@ -17,8 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import explorer
 from explorer import Vocabulary
-from tests.bench import alone, growth, languages, tables
+from explorer.tokens.compile import Method
+from tests.bench import alone, growth, languages, steps, tables
 from tests.bench.constraints import CASES, UNICODE_CASES
 from tests.bench.engines import MODULES, Engine, make
 from tests.bench.measure import interleaved, prepared
@@ -30,6 +32,9 @@ VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {
 }
 CLOSED_FORMS = ("explorer", "outlines-core")
 """Engines whose result is a table for every state, so that its size means something."""
+
+ALONE = tuple(name for name in MODULES if name != "explorer, lazy")
+"""Engines that are measured in a process of their own; the lazy machine is of ours."""
 
 LIBRARIES = (
     "outlines-core",
@@ -122,6 +127,10 @@ def measure(repeats: int) -> dict[str, Any]:
             {name: from_pattern_to_mask(engine, case.pattern) for name, engine in engines.items()},
             repeats=repeats,
         )
+    say("steps")
+    results["steps"] = steps.step_rows(engines, repeats)
+    results["apply"] = steps.apply_rows(engines, repeats)
+    results["textbook"] = textbook()
     results["tables"] = sizes(engines)
 
     with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +138,7 @@ def measure(repeats: int) -> dict[str, Any]:
         alone.write_tokens(plain(tekken_131k()), path)
         results["cold"] = {}
         results["held"] = {}
-        for name in MODULES:
+        for name in ALONE:
             say(f"alone: {name}")
             alone.run(name, path)  # Once for the disk caches of the system.
             runs = [alone.run(name, path) for _ in range(3)]
@@ -151,6 +160,28 @@ def measure(repeats: int) -> dict[str, Any]:
         "states": growth.state_rows(fewer),
     }
     return results
+
+
+def textbook() -> dict[str, dict[str, float]]:
+    """Our composition, and the textbook's by pynini: seconds of one run each, 131k."""
+    vocabulary = tekken_131k()
+    rows: dict[str, dict[str, float]] = {}
+    for case in CASES:
+        say(f"pynini: {case.name}")
+        constraint = explorer.regex(case.pattern)
+        methods: dict[str, Method] = {"explorer": "functions", "pynini": "pynini"}
+        for method in methods.values():  # Once before: T_V is built on first use.
+            explorer.compile(explorer.regex("a"), vocabulary, method=method)
+        timed = interleaved(
+            {
+                name: lambda m=method, c=constraint: explorer.compile(c, vocabulary, method=m)
+                for name, method in methods.items()
+            },
+            repeats=1,
+            warm_up=0,
+        )
+        rows[case.name] = {name: spent["median"] for name, spent in timed.items()}
+    return rows
 
 
 def sizes(engines: dict[str, Engine]) -> dict[str, int]:

@@ -14,6 +14,8 @@ README: Final = ROOT / "README.md"
 BEGIN: Final = "<!-- figures: written by `make bench` -->"
 END: Final = "<!-- end of figures -->"
 
+OURS: Final = ("explorer", "explorer, lazy")
+STEPPED: Final = (*OURS, "outlines-core")
 PEERS: Final = ("outlines-core", "xgrammar", "llguidance")
 
 
@@ -100,22 +102,30 @@ def page(results: dict[str, Any]) -> str:
         "masks in xgrammar; a lazy matcher in llguidance, which works as masks are asked for.",
         "## Where the languages were compared",
         table(
-            ["vocabulary, case", "texts", "masks", "ids allowed at the start", "narrowed"],
+            [
+                "vocabulary, case",
+                "texts",
+                "masks",
+                "ids allowed at the start",
+                "narrowed",
+                "set aside",
+            ],
             [
                 [
                     f"{vocabulary}, {case}",
                     *(
                         f"{counts[key]:,}"
-                        for key in ("texts", "masks", "allowed_at_start", "narrowed")
+                        for key in ("texts", "masks", "allowed_at_start", "narrowed", "aside")
                     ),
                 ]
                 for vocabulary, cases in results["languages"].items()
                 for case, counts in cases.items()
             ],
         ),
-        "All engines accepted and rejected the same texts, and every mask was the same in all four "
-        "but for the *narrowed* ones: there one text only can follow, and llguidance allows one "
-        "way to write it in tokens and masks the others.",
+        "All engines accepted and rejected the same texts, and every mask was the same in all "
+        "of them but for the *narrowed* ones, where one text only can follow and llguidance allows "
+        "one way to write it in tokens and masks the others, and for tokens *set aside*, which "
+        "write white space beyond the ASCII one: `\\s` holds it for some engines only.",
         "## Unicode classes",
         table(
             ["milliseconds, 131k", "explorer", *PEERS],
@@ -128,19 +138,52 @@ def page(results: dict[str, Any]) -> str:
         "editions of their own, and xgrammar reads both as ASCII.",
         "## Time to the first mask",
         table(
-            ["microseconds, 131k", "explorer", *PEERS],
+            ["microseconds, 131k", *OURS, *PEERS],
             [
-                [case, *(figure(1e3 * times[name]["median"]) for name in ("explorer", *PEERS))]
+                [case, *(figure(1e3 * times[name]["median"]) for name in (*OURS, *PEERS))]
                 for case, times in results["first_mask"].items()
             ],
         ),
-        "After the compile. outlines-core gives a list of ids, ours one byte per id, the other "
-        "two one bit per id. With the compile before it, from pattern to first mask:",
+        "After the compile, and the first that is asked for. outlines-core gives a list of ids, "
+        "the others one bit per id. With the compile before it, from pattern to first mask:",
         table(
-            ["milliseconds, 131k", "explorer", *PEERS],
+            ["milliseconds, 131k", *OURS, *PEERS],
             [
-                [case, *(figure(times[name]["median"]) for name in ("explorer", *PEERS))]
+                [case, *(figure(times[name]["median"]) for name in (*OURS, *PEERS))]
                 for case, times in results["to_first_mask"].items()
+            ],
+        ),
+        "## One step",
+        "As Koo et al. measure it (C.3): the valid tokens of the start state as a vector, then the "
+        "state after the first of them. The first time after a compile, and again.",
+        table(
+            ["microseconds, 131k", *OURS, "outlines-core", *(f"{n}, again" for n in STEPPED)],
+            [
+                [
+                    case,
+                    *(figure(1e3 * times["first"][name]["median"]) for name in STEPPED),
+                    *(figure(1e3 * times["again"][name]["median"]) for name in STEPPED),
+                ]
+                for case, times in results["steps"].items()
+            ],
+        ),
+        "A mask of a visited state, made and applied to 131,072 float32 logits on the CPU. The "
+        "words are of one layout, so xgrammar applies ours as they are:",
+        table(
+            ["microseconds, 131k", *next(iter(results["apply"].values()))],
+            [
+                [case, *(figure(1e3 * entry["median"]) for entry in times.values())]
+                for case, times in results["apply"].items()
+            ],
+        ),
+        "## The textbook's composition",
+        '`compile(..., method="pynini")`: compose, project, remove ε, determinize, by pynini from '
+        "end to end, then tabulated; the same machine. One run each, the character FSA at hand.",
+        table(
+            ["milliseconds, 131k", "explorer", "pynini"],
+            [
+                [case, figure(times["explorer"]), figure(times["pynini"])]
+                for case, times in results["textbook"].items()
             ],
         ),
         "## Cold start: a fresh process, the JSON object, 131k",
