@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,13 @@ from typing import Any, cast
 
 import pytest
 
+from explorer import Sampler, Session
 from tests.widgets.page import Page
 from widgets.dialogue import TABLE, table_for_page
 from widgets.later import Later
 from widgets.messages import AtPlace, read
 from widgets.page import PageData
+from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 from widgets.views.compare import Compare
 from widgets.views.explorer import Explorer
@@ -253,3 +256,47 @@ def test_nothing_that_a_page_sends_raises(page: Page) -> None:
 def test_an_answer_that_nobody_waits_for_has_no_number(page: Page) -> None:
     page.made._hear(None, {"type": "play", "on": True}, None)
     assert page.made.cursor.playing
+
+
+@pytest.mark.parametrize("move", ["step", "back", "jump", "edit"])
+def test_an_interrupt_inside_a_move_leaves_no_stale_record(move: str) -> None:
+    """Ctrl-C at every line of a move: what the session says next is of one place."""
+    moves: dict[str, Any] = {
+        "step": lambda session: session.step(),
+        "back": lambda session: session.back(),
+        "jump": lambda session: session.jump(0),
+        "edit": lambda session: session.edit(sampler=Sampler(1.0)),
+    }
+    places = ("_advance", "_move", "edit")
+    line = 0
+    while True:
+        session = Session(ToyModel(), toy_constraint())
+        session.step()
+        _ = session.trace
+        left = line
+
+        def interrupt(frame: Any, event: str, _: object) -> Any:
+            nonlocal left
+            if not frame.f_code.co_filename.endswith("stepping/session.py"):
+                return None
+            if event == "line" and frame.f_code.co_name in places:
+                if left == 0:
+                    raise KeyboardInterrupt
+                left -= 1
+            return interrupt
+
+        before = sys.gettrace()
+        sys.settrace(interrupt)
+        try:
+            moves[move](session)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        assert session.trace.text == session.text
+        assert len(session.trace) == session.index
+        assert session.trace.sampler == session.sampler
+        if left > 0:  # It went through.
+            break
+        line += 1
+    assert line > 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
 
-from explorer import Budget, regex
+from explorer import Budget, load_model, regex
+from explorer.decoding.models.model import LanguageModel
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
 from widgets.kinds import PRESETS, TOY
@@ -176,3 +178,51 @@ def test_a_preset_that_fails_after_the_toy_leaves_the_toy(dated: Page) -> None:
     assert shown(dated) == PATTERN
     to_a_preset(dated, "IPv4")
     assert dated.made.session.prompt == "The date is "
+
+
+ACTIONS = ("preset", "toy", "other preset", "typed", "cancel", "step", "reset", "fork", "again")
+
+
+def act(page: Page, action: str) -> int:
+    presets = {preset.name: preset for preset in PRESETS}
+    if action in ("preset", "other preset"):
+        preset = presets["IPv4" if action == "preset" else "choices"]
+        return page.edit(preset.text, kind=preset.kind, preset=preset.name)
+    if action == "toy":
+        return page.edit(PATTERN, preset=TOY)
+    if action == "typed":
+        return page.edit("foo|food")
+    return page.tell(action)
+
+
+@pytest.mark.parametrize("second", ACTIONS)
+@pytest.mark.parametrize("first", ["preset", "other preset", "typed"])
+def test_whatever_is_done_while_a_model_loads_the_last_question_counts(
+    page: Page, monkeypatch: pytest.MonkeyPatch, first: str, second: str
+) -> None:
+    """Each action in the midst of a load or a compilation, and then a preset once more."""
+    loading, goes_on = threading.Event(), threading.Event()
+
+    def slow(name: str) -> LanguageModel:
+        loading.set()
+        assert goes_on.wait(60)
+        return load_model(name)
+
+    monkeypatch.setattr("widgets.editing.load_model", slow)
+    asked = act(page, first)
+    if first != "typed":  # That one needs no other model.
+        assert loading.wait(60)
+    later = act(page, second)
+    goes_on.set()
+    answers = [page.answer(asked), page.answer(later)]
+    assert all(answer["ok"] or answer.get("cancelled") for answer in answers), answers
+    edits = second not in ("step", "reset", "fork", "again")
+    assert answers[0]["ok"] or edits, answers  # Only a newer edit or a cancel calls it off.
+    presets = {preset.name: preset.text for preset in PRESETS}
+    texts = {"preset": presets["IPv4"], "other preset": presets["choices"], "typed": "foo|food"}
+    texts |= {"toy": PATTERN, "cancel": texts[first] if answers[0]["ok"] else PATTERN}
+    assert shown(page) == texts[second if edits else first]
+    # Nothing is left behind: the next one loads and compiles as if nothing had been.
+    assert page.answer(act(page, "preset"))["ok"]
+    assert shown(page) == presets["IPv4"]
+    assert page.ask("step")["ok"]
