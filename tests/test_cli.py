@@ -239,3 +239,54 @@ def test_a_trace_that_is_not_there_has_a_remedy(
         assert error["message"].startswith(path) and error["remedy"]
     else:
         assert said.err.startswith(f"explorer: {path}: ") and "Give the path" in said.err
+
+
+def test_a_lazy_machine_says_the_same(tokenizer: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--regex", "(foo)+d", "--tokenizer", str(tokenizer), "--eos", eos(tokenizer), "--json"]
+    answers: list[dict[str, object]] = []
+    for lazy in ([], ["--lazy"]):
+        assert cli.main(["compile", *given, *lazy]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    assert [answer["report"]["kind"] for answer in answers] == ["table", "lazy"]  # pyright: ignore
+    for name in ("allowed_at_start", "fewest_tokens", "tokens"):
+        assert answers[0][name] == answers[1][name]
+    words: list[str] = []
+    for lazy in ([], ["--lazy"]):
+        asked = ["why", *given[:-1], "--prefix", "foo", "--token", "x", "--all", *lazy]
+        assert cli.main(asked) == 1
+        words.append(capsys.readouterr().out)
+    assert words[0] == words[1] and "expects" in words[0]
+
+
+def test_a_lazy_machine_is_reported_and_not_saved(
+    tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["compile", "--regex", "a", "--tokenizer", str(tokenizer), "--eos", eos(tokenizer)]
+    assert cli.main([*given, "--lazy"]) == 0
+    assert "no table is made" in capsys.readouterr().out
+    assert cli.main([*given, "--lazy", "--save", str(tmp_path / "x.dfa")]) == 2
+    assert "has no table" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_ends_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run", interrupted)
+    assert cli.main(["demo"]) == cli.INTERRUPTED == 130
+    assert capsys.readouterr().err == "\n"
+
+
+def test_a_reader_that_has_had_enough_is_no_error(tokenizer: Path) -> None:
+    """As ``| head -1`` does: the reading end is closed before the output is written."""
+    words = ["why", "--regex", "(foo)+d", "--tokenizer", str(tokenizer), "--eos", eos(tokenizer)]
+    command = [sys.executable, "-m", "explorer.cli", *words, "--token", "x", "--all"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert said == b"" and process.returncode == cli.UNREAD == 141

@@ -11,8 +11,17 @@ from explorer.automata.constraint import regex
 from explorer.budget import Budget
 from explorer.cli.answers import print_json
 from explorer.cli.machine_lines import report_lines, show_allowed
-from explorer.cli.options import Commands, add_command, add_eos, add_json, add_regex
-from explorer.tokens.compile import compile
+from explorer.cli.options import (
+    Commands,
+    add_command,
+    add_eos,
+    add_json,
+    add_lazy,
+    add_regex,
+    compiled,
+)
+from explorer.errors import ExplorerError
+from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
 
@@ -34,6 +43,7 @@ def add_parser(commands: Commands) -> None:
     command.add_argument(
         "--seconds", type=positive, default=60.0, help="the most time to spend (default 60)"
     )
+    add_lazy(command)
     command.add_argument("--save", metavar="PATH", help="write the token DFA to a file")
     add_json(command)
 
@@ -50,17 +60,23 @@ def run(arguments: argparse.Namespace) -> None:
     eos: list[int] | None = arguments.eos
     vocabulary = Vocabulary.from_file(Path(arguments.tokenizer), eos_ids=eos)
     constraint = regex(arguments.regex)
-    dfa = compile(constraint, vocabulary, budget=Budget(seconds=arguments.seconds))
+    machine = compiled(arguments, constraint, vocabulary, Budget(seconds=arguments.seconds))
     if arguments.save:
-        dfa.save(arguments.save)
+        if not isinstance(machine, TokenDFA):
+            raise ExplorerError(
+                "Only a token DFA can be saved; this machine has no table.",
+                remedy="Leave out --lazy, or --save.",
+            )
+        machine.save(arguments.save)
+    fewest = machine.distance_to_end(machine.start)
     if arguments.json:
-        start = np.flatnonzero(dfa.allowed(dfa.start)).tolist()
+        start = np.flatnonzero(machine.allowed(machine.start)).tolist()
         answer = {
             "pattern": arguments.regex,
             "tokens": len(vocabulary),
             "notes": [str(note) for note in vocabulary.notes],
-            "report": dfa.report.to_dict(),
-            "fewest_tokens": int(dfa.distance[dfa.start]),
+            "report": machine.report.to_dict(),
+            "fewest_tokens": fewest,
             "allowed_at_start": start,
         }
         print_json(answer)
@@ -68,16 +84,15 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{arguments.regex}  over {len(vocabulary):,} ids")
     for note in vocabulary.notes:
         print(f"  note: {note}")
-    for line in report_lines(dfa):
+    for line in report_lines(machine):
         print(line)
-    print(f"  allowed at the start {show_allowed(dfa, dfa.start)}")
-    print(
-        f"  the shortest way to the end takes {int(dfa.distance[dfa.start]):,} tokens, EOS included"
-    )
+    print(f"  allowed at the start {show_allowed(machine, machine.start)}")
+    if fewest is not None:
+        print(f"  the shortest way to the end takes {fewest:,} tokens, EOS included")
 
 
 def positive(word: str) -> float:
-    """A number of seconds that is more than none."""
+    """A number of seconds above 0."""
     value = float(word)
     if not value > 0:
         raise argparse.ArgumentTypeError(f"{word} is not more than 0")

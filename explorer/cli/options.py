@@ -11,6 +11,10 @@ from typing import TypeAlias
 
 from explorer.automata.constraint import Constraint, choice, regex
 from explorer.automata.registry import offered, read
+from explorer.budget import Budget
+from explorer.tokens.compile import compile
+from explorer.tokens.machine import TokenMachine
+from explorer.vocabulary import Vocabulary
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
 """What `ArgumentParser.add_subparsers` gives."""
@@ -72,6 +76,33 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
     if arguments.constraint is not None:
         return Constraint(read(*arguments.constraint))
     return None if arguments.choice is None else choice(arguments.choice)
+
+
+def add_lazy(command: argparse.ArgumentParser) -> None:
+    """``--lazy``, for `compiled`."""
+    command.add_argument(
+        "--lazy", action="store_true", help="work states out as they are visited, without a table"
+    )
+
+
+def compiled(
+    arguments: argparse.Namespace,
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+) -> TokenMachine:
+    """The token machine that the options ask for.
+
+    Args:
+        arguments: The parsed options, with that of `add_lazy`.
+        constraint, vocabulary, budget: As `explorer.compile` has them.
+
+    Raises:
+        ExplorerError: As `explorer.compile` has it.
+    """
+    if arguments.lazy:
+        return compile(constraint, vocabulary, budget, lazy=True)
+    return compile(constraint, vocabulary, budget)
 
 
 def add_eos(command: argparse.ArgumentParser) -> None:

@@ -11,7 +11,14 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from explorer.cli.options import Commands, add_command, add_constraint, constraint_of
+from explorer.cli.options import (
+    Commands,
+    add_command,
+    add_constraint,
+    add_lazy,
+    compiled,
+    constraint_of,
+)
 from explorer.errors import ExplorerError
 
 if TYPE_CHECKING:
@@ -59,8 +66,9 @@ def add_parser(commands: Commands) -> None:
     command.add_argument(
         "--no-masking-budget",
         action="store_true",
-        help="cut the text off at N tokens instead of ending it in time",
+        help="cut the text off at N tokens instead of ending it in time; --lazy always does",
     )
+    add_lazy(command)
     command.add_argument("--device", default="auto", help='"auto", "cpu", "cuda:0", ...')
     command.add_argument("--dtype", default="auto", help='"auto", "float32", "bfloat16", "float16"')
     command.add_argument("--json", metavar="OUT", help="save the trace to a file; - for the output")
@@ -95,12 +103,13 @@ def run(arguments: argparse.Namespace) -> int:
     prompt: str = arguments.prompt
     session = Session(
         model,
-        constraint,
+        None if constraint is None else compiled(arguments, constraint, model.vocabulary),
         [{"role": "user", "content": prompt}] if arguments.chat else prompt,
         sampler=Sampler(arguments.temperature, arguments.top_k, arguments.top_p, arguments.min_p),
         seed=arguments.seed,
         max_tokens=arguments.max_tokens,
-        masking_budget=not arguments.no_masking_budget,
+        # Only a table knows how many tokens each text still takes.
+        masking_budget=not (arguments.no_masking_budget or arguments.lazy),
     )
     # The steps go where they do not mix with a document.
     to_stdout = arguments.json == "-"

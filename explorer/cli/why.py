@@ -31,11 +31,12 @@ from explorer.cli.options import (
     add_constraint,
     add_eos,
     add_json,
+    add_lazy,
+    compiled,
     constraint_of,
 )
 from explorer.errors import ExplorerError
-from explorer.tokens.compile import compile
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
 ALLOWED = 0
@@ -71,6 +72,7 @@ def add_parser(commands: Commands) -> None:
     asked.add_argument("--token", metavar="TEXT", help="text; its first masked token is explained")
     asked.add_argument("--token-id", type=int, metavar="N", help="a token id")
     add_eos(command)
+    add_lazy(command)
     command.add_argument(
         "--all", action="store_true", help="also the groups of reasons of the whole mask"
     )
@@ -112,10 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
             "A tokenizer and a constraint are needed to say why.",
             remedy="Give --tokenizer or --model, and --regex or --choice; or a saved trace.",
         )
-    dfa = compile(constraint, vocabulary)
-    state, text, history = _place(dfa, arguments)
-    found = None if token is None else explain(dfa, state, token, text=text, history=history)
-    return _print(arguments, found, dfa, state, text)
+    machine = compiled(arguments, constraint, vocabulary)
+    state, text, history = _place(machine, arguments)
+    found = None if token is None else explain(machine, state, token, text=text, history=history)
+    return _print(arguments, found, machine, state, text)
 
 
 UNWEIGHTED = (
@@ -160,23 +162,26 @@ def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
         ) from error
 
 
-def _place(dfa: TokenDFA, arguments: argparse.Namespace) -> tuple[int, bytes, History | None]:
+def _place(
+    machine: TokenMachine, arguments: argparse.Namespace
+) -> tuple[int, bytes, History | None]:
     """The state that the prefix leads to, its bytes, and the path where its ids were given."""
     ids: Sequence[int]
     if arguments.prefix_ids is not None:
         ids = _ids(arguments.prefix_ids)
     elif arguments.prefix:
         text: str = arguments.prefix
-        _check_prefix(dfa.constraint, text.encode(errors="surrogateescape"))
-        ids = _written(dfa, text)
+        if machine.constraint is not None:
+            _check_prefix(machine.constraint, text.encode(errors="surrogateescape"))
+        ids = _written(machine, text)
     else:
         ids = ()
-    state, data = dfa.start, b""
+    state, data = machine.start, b""
     states = [state]
     for token in ids:
-        following = dfa.step(state, token)
+        following = machine.step(state, token)
         if following is None:
-            why = explain(dfa, state, token, text=data)
+            why = explain(machine, state, token, text=data)
             raise ExplorerError(
                 f"The prefix cannot be written. {why.message}",
                 remedy="Ask about that token, or give a prefix that the constraint allows.",
@@ -187,28 +192,31 @@ def _place(dfa: TokenDFA, arguments: argparse.Namespace) -> tuple[int, bytes, Hi
                     "offset": why.byte_offset,
                 },
             )
-        data += dfa.vocabulary.tokens[token] or b""
+        data += machine.vocabulary.tokens[token] or b""
         state = following
         states.append(state)
     given = arguments.prefix_ids is not None
     return state, data, History(tuple(states), tuple(ids)) if given else None
 
 
-def _written(dfa: TokenDFA, text: str) -> Sequence[int]:
+def _written(machine: TokenMachine, text: str) -> Sequence[int]:
     """The prefix as tokens: the tokenizer's own if they are allowed, else any that lead there."""
-    ids, _ = ids_of_text(dfa, text)
+    ids, _ = ids_of_text(machine, text)
     data = text.encode()
-    if len(dfa.walk(ids)) == len(ids) + 1:
+    here: int | None = machine.start
+    for token in ids:
+        here = None if here is None else machine.step(here, token)
+    if here is not None:
         return ids
     # The state after a text does not depend on how it is cut into tokens, so any way serves.
     best: dict[int, tuple[int, ...]] = {0: ()}
-    states = {0: dfa.start}
+    states = {0: machine.start}
     for begin in range(len(data)):
         if begin not in best:
             continue
         for end in range(begin + 1, len(data) + 1):
-            for token in dfa.vocabulary.ids_of(data[begin:end])[:1]:
-                following = dfa.step(states[begin], token)
+            for token in machine.vocabulary.ids_of(data[begin:end])[:1]:
+                following = machine.step(states[begin], token)
                 if following is not None and end not in best:
                     best[end] = (*best[begin], token)
                     states[end] = following
@@ -230,13 +238,17 @@ def _ids(words: str) -> list[int]:
         return [int(word) for word in words.replace(",", " ").split()]
     except ValueError as error:
         raise ExplorerError(
-            f"--prefix-ids {words!r} is no list of ids.", remedy="Write it as 1,2,3."
+            f"--prefix-ids {words!r} is not a list of ids.", remedy="Write it as 1,2,3."
         ) from error
 
 
 def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
     try:
-        from explorer.analysis.explaining.step import explain_recorded, explain_trace
+        from explorer.analysis.explaining.step import (
+            explain_recorded,
+            explain_trace,
+            states_along,
+        )
         from explorer.decoding.trace.trace import Trace
     except ImportError as error:
         raise ExplorerError(
@@ -260,10 +272,12 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
             remedy="Position k is after k tokens.",
         )
     if vocabulary is not None and constraint is not None:
-        dfa = compile(constraint, vocabulary)
-        place = trace.positions[step]
-        found = None if token is None else explain_trace(dfa, trace, token, step)
-        return _print(arguments, found, dfa, place.state, place.data, UNWEIGHTED)
+        machine = compiled(arguments, constraint, vocabulary)
+        # Another machine may number its states in another way than that of the trace.
+        state = states_along(machine, trace.ids[:step])[-1]
+        found = None if token is None else explain_trace(machine, trace, token, step)
+        data = trace.positions[step].data
+        return _print(arguments, found, machine, state, data, UNWEIGHTED)
     if token is None:
         raise ExplorerError(
             "The trace does not hold the whole vocabulary.", remedy="Give --tokenizer or --model."
@@ -283,16 +297,16 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
 def _print(
     arguments: argparse.Namespace,
     found: Explanation | TextExplanation | None,
-    dfa: TokenDFA | None,
+    machine: TokenMachine | None,
     state: int,
     text: bytes,
     note: str = "",
 ) -> int:
     reasons = None
-    if arguments.all and dfa is None:
+    if arguments.all and machine is None:
         note = "The groups of the whole mask need the vocabulary: give --tokenizer or --model."
-    if arguments.all and dfa is not None:
-        reasons = explain_all(dfa, state, text=text)
+    if arguments.all and machine is not None:
+        reasons = explain_all(machine, state, text=text)
     if arguments.json:
         answer: dict[str, object] = {} if found is None else found.to_dict()
         if reasons is not None:

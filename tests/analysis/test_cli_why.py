@@ -61,7 +61,7 @@ def test_a_choice_and_groups_in_words(capsys: pytest.CaptureFixture[str]) -> Non
     ("words", "message"),
     [
         ((*DIGITS, "--prefix", "1x", "--token", "1"), "The constraint rejects the prefix"),
-        ((*DIGITS, "--prefix-ids", "1,nine", "--token", "1"), "is no list of ids"),
+        ((*DIGITS, "--prefix-ids", "1,nine", "--token", "1"), "is not a list of ids"),
         ((*DIGITS, "--prefix-ids", "0", "--token", "1"), "The prefix cannot be written"),
         (DIGITS, "No token is asked about"),
         ((*DIGITS, "--step", "3", "--token", "1"), "--step asks about a saved trace"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import explorer
+from explorer import cli
 from explorer.cli import trace as command
 from explorer.decoding.trace.reading import from_json
 from explorer.decoding.trace.trace import Trace
@@ -96,3 +97,26 @@ def test_the_options_load_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_a_lazy_run_writes_the_same_and_is_explained(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--model", folder, "--regex", "(yes|no), the [a-z]{1,9}", "--prompt", "is it",
+             "--seed", "3", "--temperature", "1", "--no-masking-budget", "--json"]  # fmt: skip
+    kinds = {"table": list[str](), "lazy": ["--lazy"]}
+    runs = {kind: tmp_path / f"{kind}.json" for kind in kinds}
+    for kind, more in kinds.items():
+        trace(*words, str(runs[kind]), *more)
+    table, lazy = Trace.load(runs["table"]), Trace.load(runs["lazy"])
+    assert table.ids == lazy.ids and table.text == lazy.text
+    for k in range(len(table.positions)):
+        assert (table.allowed(k) == lazy.allowed(k)).all()
+    # Asked again, the states of the saved run have other numbers; the answer is the same.
+    capsys.readouterr()
+    said: list[str] = []
+    for kind, more in kinds.items():
+        asked = ["why", str(runs[kind]), "--model", folder, "--step", "1", "--token", "x", "--all"]
+        assert cli.main([*asked, *more]) == 1
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and "expects" in said[0]
