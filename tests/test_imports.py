@@ -165,7 +165,7 @@ def test_every_part_of_the_engine_has_a_layer() -> None:
         ("explorer.tokens.compile", "def f():\n    import pynini"),
         ("explorer.tokens.compile", "import importlib\nimportlib.import_module('transformers')"),
         ("explorer.analysis.explain", "from IPython.display import display"),
-        ("explorer.decoding.stepping.session", "from widgets.cursor import Cursor"),
+        ("explorer.decoding.stepping.walk", "from widgets.cursor import Cursor"),
         ("explorer.vocabulary.adapter", "import transformers"),
         ("widgets.figures.panels.mask", "import anywidget"),
         ("widgets.figures.panels.mask", "from widgets.cursor import Cursor"),

@@ -12,15 +12,16 @@ from explorer.analysis.explaining.groups import Reasons
 from explorer.analysis.explaining.step import explain_step, reasons_at
 from explorer.analysis.traps import Trap, machine_traps, session_traps
 from explorer.budget import Budget
-from explorer.decoding.stepping.session import Session as Stepping
+from explorer.decoding.stepping.walk import Walk
 from explorer.errors import ExplorerError
 
 
-class Session(Stepping):
+class Session(Walk):
     """Constrained decoding one step at a time, forwards, backwards and sideways, with reasons.
 
     Everything about stepping, its arguments included, is said in
-    `explorer.decoding.stepping.session.Session`; this adds the questions.
+    `explorer.decoding.stepping.walk.Walk`; this adds the questions. Forks, copies and what `edit`
+    returns are sessions too.
 
     Example:
         >>> import explorer

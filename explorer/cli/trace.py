@@ -88,9 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
     """
     constraint = constraint_of(arguments)
     try:
+        from explorer.analysis.session import Session
         from explorer.decoding.models.load import load_model
         from explorer.decoding.sampling.sampler import Sampler
-        from explorer.decoding.stepping.session import Session
         from explorer.decoding.trace.text import HEADER, ending, step_line
         from explorer.decoding.trace.trace import MentionedTokens
         from explorer.decoding.trace.writing import to_json

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.tokens.free import Free
 from tests.decoding.models import HashModel, hash_model, language_model

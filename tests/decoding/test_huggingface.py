@@ -13,12 +13,12 @@ from tokenizers import Tokenizer, processors
 from transformers import PreTrainedTokenizerFast
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.key_values import ENTRIES
 from explorer.decoding.models.model import BatchedLanguageModel, LanguageModel
 from explorer.decoding.models.row_by_row import RowByRow, open_batch
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import config, hash_model, language_model, tokenizer

@@ -14,10 +14,10 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.load import TINY, load_model
 from explorer.decoding.models.tiny import FOLDER
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
 from tests.decoding.models import SMALL, config, language_model, tokenizer
 

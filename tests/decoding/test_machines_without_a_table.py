@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.classes import SeenClasses, first_of_classes
-from explorer.decoding.stepping.session import Session
 from explorer.decoding.trace.masks import unpack_row
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError

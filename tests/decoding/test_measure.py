@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.sampling.measure import measure
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from tests.decoding.models import hash_model, language_model
 
 EXACT = 1e-9

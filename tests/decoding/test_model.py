@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import torch
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.models.model import LanguageModel, Prompt, Reading
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.decoding.trace.reading import from_json
 from explorer.decoding.trace.writing import to_json
 from explorer.vocabulary import Vocabulary

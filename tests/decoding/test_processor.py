@@ -14,10 +14,10 @@ import torch
 import transformers
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import Generation, generate
 from explorer.decoding.batches.processor import ConstraintLogitsProcessor
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ConstraintError, ExplorerError
 from explorer.tokens.states import DONE
 from tests.decoding.models import language_model

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import LONGEST_RUN, Session
+from explorer.decoding.stepping import walk
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Rejection, Trace
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
@@ -289,12 +290,15 @@ class Endless(HashModel):
         return Reading(logits)
 
 
-def test_a_run_is_bounded_and_until_stops_it() -> None:
+def test_a_run_is_bounded_and_until_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Endless(hash_model().vocabulary)
     assert len(Session(model, None).run(7)) == 7
     stopped = Session(model, None, sampler=LOOSE).run(until=lambda step: step.index == 3)
     assert len(stopped) == 4
-    assert LONGEST_RUN == 1024
+    monkeypatch.setattr(walk, "LONGEST_RUN", 5)
+    assert len(Session(model, None).run()) == 5
+    # A session's own budget says how long a run is, also where it is longer.
+    assert len(Session(model, None, max_tokens=9, masking_budget=False).run()) == 9
 
 
 def test_broken_logits_are_named() -> None:
@@ -425,7 +429,7 @@ def test_the_first_rejected_id_is_a_finding() -> None:
     assert made.rejection == Rejection(2, 7, made.state)
     assert made.trace.rejection == made.rejection and made.trace.unread == (1, 23)
     assert "rejected: token 2 is 7 'yes'" in made.trace.summary()
-    for wrong in (-1, 10**30, len(vocabulary)):
+    for wrong in (-1, 2**63 - 1, len(vocabulary)):
         assert Session.from_ids(vocabulary, PATTERN, [2, wrong]).rejection is not None
     # One may go on by hand from there, and then nothing is rejected any more.
     made.step(token="oo")
@@ -566,3 +570,23 @@ def test_logits_beyond_the_memory_budget_are_read_again() -> None:
         assert torch.equal(small.logits(k), large.logits(k))
     model: Any = small.lm
     assert model.reads > large.lm.reads  # type: ignore[union-attr]
+
+
+def test_everything_hands_out_the_public_session() -> None:
+    made = session()
+    made.run(3)
+    before = made.edit(constraint=explorer.regex("(foo)+d|no"))
+    elsewhere = Session.from_ids(hash_model().vocabulary, PATTERN, [0, 1])
+    for one in (made.fork(), made.copy(), before, elsewhere, elsewhere.copy(), *made.forks):
+        assert type(one) is explorer.Session
+        assert one.explain(0).stage in ("allowed", "constraint", "end_of_text")
+        assert repr(one).startswith("Session(")
+
+
+def test_forks_with_other_seeds_keep_their_own_numbers() -> None:
+    """Two forks may draw the same token with different numbers; each trace has its own."""
+    made = session()
+    for seed in range(1, 20):
+        fork = made.fork(seed)
+        for step in fork.run(2).steps:
+            assert step.uniform == uniform(seed, 0, step.index)

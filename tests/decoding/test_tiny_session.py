@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.batches.processor import ConstraintLogitsProcessor
 from explorer.decoding.models.huggingface import HuggingFaceModel
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.tiny import FOLDER
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 
 pytestmark = pytest.mark.skipif(
     not (FOLDER / "model.safetensors").is_file(), reason="the tiny model is not trained here"

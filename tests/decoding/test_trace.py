@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.session import Session
 from explorer.decoding.trace.reading import from_json
 from explorer.decoding.trace.trace import Trace
 from explorer.decoding.trace.writing import checksum, to_json

@@ -1,7 +1,7 @@
 """A trace of a generation that somebody else drives, such as `model.generate` of transformers.
 
 The recorder is told, at every step, the logits that were there and the tokens that were taken, and
-takes the same steps in one `Session` per row. So the trace is made by the same code as any other,
+takes the same steps in one `Walk` per row. So the trace is made by the same code as any other,
 and it is also a check: the session draws by itself, from the same numbers.
 
 Cost: that of a session step per row, and the logits on the host.
@@ -17,7 +17,7 @@ from torch import Tensor
 from explorer.decoding.models.model import Prompt, Reading
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.rule import Rule
-from explorer.decoding.stepping.session import Session
+from explorer.decoding.stepping.walk import Walk
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
@@ -47,7 +47,7 @@ class _Heard:
 
 
 class Recorder:
-    """Sessions that follow a batch.
+    """Walks that follow a batch.
 
     Args:
         name: What to call the model in the traces.
@@ -69,14 +69,14 @@ class Recorder:
         masking_budget: bool,
     ) -> None:
         self._models: list[_Heard] = []
-        self._sessions: list[Session] = []
+        self._walks: list[Walk] = []
         for rule, ids, stream in zip(rules, prompt_ids, streams, strict=True):
             known = [token for token in ids if token < len(rule.vocabulary)]
             data = b"".join(rule.vocabulary.tokens[token] or b"" for token in known)
             model = _Heard(name, rule.vocabulary, ids)
             self._models.append(model)
-            self._sessions.append(
-                Session(
+            self._walks.append(
+                Walk(
                     model,
                     None if rule.machine.constraint is None else rule.machine,
                     data.decode("utf-8", errors="replace"),
@@ -96,7 +96,7 @@ class Recorder:
             tokens: The token of each row; rows that have ended are left alone.
         """
         for model, session, row, token in zip(
-            self._models, self._sessions, logits, tokens, strict=True
+            self._models, self._walks, logits, tokens, strict=True
         ):
             if session.finished:
                 continue
@@ -112,7 +112,7 @@ class Recorder:
         A text that was cut off is recorded without its last token: what the model would have said
         after it was never asked.
         """
-        for session in self._sessions:
+        for session in self._walks:
             if not session.finished and session.index:
                 session.back()
-        return [session.trace for session in self._sessions if session.index or session.finished]
+        return [session.trace for session in self._walks if session.index or session.finished]

@@ -28,7 +28,7 @@ compressor does: the logit of a token is how many bits it costs, negated, after 
     >>> int(model.read(model.encode_prompt("abababababab")).logits[:3].argmax())
     0
 
-It does not sample and knows no constraint; see `explorer.decoding.stepping.session`.
+It does not sample and knows no constraint; see `explorer.decoding.stepping.walk`.
 """
 
 from __future__ import annotations

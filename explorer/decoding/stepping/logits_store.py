@@ -51,7 +51,7 @@ class LogitsStore:
             tokens: The prompt's ids and all since.
 
         Raises:
-            ExplorerError: The model gives something that is no row of logits.
+            ExplorerError: The model gives something that is not a row of logits.
         """
         path = tuple(tokens)
         key = hashlib.blake2b(array("q", path).tobytes(), digest_size=16).digest()

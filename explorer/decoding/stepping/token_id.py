@@ -35,7 +35,7 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
     """
     ids: Sequence[int] = ()
     encoded: Sequence[int] | None = None
-    # Half a surrogate pair is no text at all, so no token writes it.
+    # Half a surrogate pair is not text, so no token writes it.
     with suppress(UnicodeEncodeError):
         ids = vocabulary.ids_of(text.encode())
         encoded = vocabulary.encode(text)
@@ -67,7 +67,7 @@ def token_id(token: object) -> int:
         return whole_number("token", token, -_LARGEST, _LARGEST)
     except ExplorerError:
         raise ExplorerError(
-            f"{shown(token)} is no token id.",
+            f"{shown(token)} is not a token id.",
             remedy="Give a whole number, or the text of one token as a str.",
             evidence={"token": token},
         ) from None

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.models.model import Prompt, Reading
-from explorer.decoding.stepping.session import Session
 
 TOY = [b"f", b"oo", b"foo", b"for", b"food"]
 TOY_PROBABILITIES = [0.08, 0.06, 0.34, 0.20, 0.22, 0.10]

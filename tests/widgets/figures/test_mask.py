@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import explorer
-from explorer.decoding.stepping.session import Session
+from explorer.analysis.session import Session
 from tests.widgets.figures.cases import hash_session, toy_session
 from widgets.figures.packets import trace_packet
 from widgets.figures.panels.mask import (

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.automata.machine import NO_ARC
-from explorer.decoding.stepping.session import Session
 from explorer.tokens.states import DONE
 from tests.widgets.figures.cases import TOY_PROBABILITIES, Table, toy_dfa, toy_vocabulary
 from widgets.figures.machines.arcs import STEPPED, arcs_of, state_names

@@ -140,7 +140,7 @@ def lit(trace: Trace, k: int, machine: TokenMachine, token: int | None = None) -
 
     Example:
         >>> from widgets.toy import ToyModel, toy_constraint
-        >>> from explorer.decoding.stepping.session import Session
+        >>> from explorer.analysis.session import Session
         >>> session = Session(ToyModel(), toy_constraint())
         >>> _ = session.step(2)
         >>> found = lit(session.trace, 1, session.dfa, 4)

@@ -44,7 +44,7 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
     ``intervention`` and ``eos`` are there where they are true, ``by`` where it is not the sampler.
 
     Example:
-        >>> from explorer.decoding.stepping.session import Session
+        >>> from explorer.analysis.session import Session
         >>> from widgets.toy import ToyModel, toy_constraint
         >>> session = Session(ToyModel(), toy_constraint())
         >>> step = session.step(4)
@@ -81,7 +81,7 @@ def rejected_token(trace: Trace, machine: TokenMachine | None = None) -> dict[st
         ``unread``, how many ids came after it; ``None`` if all was allowed.
 
     Example:
-        >>> from explorer.decoding.stepping.session import Session
+        >>> from explorer.analysis.session import Session
         >>> from widgets.toy import ToyModel, toy_constraint
         >>> run = Session.from_ids(ToyModel().vocabulary, toy_constraint(), [2, 3, 0, 0])
         >>> rejected_token(run.trace, run.dfa)

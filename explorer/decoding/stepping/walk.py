@@ -1,17 +1,18 @@
 """Step through constrained decoding: forwards, backwards, sideways.
 
-A session is a cursor in a tree of immutable steps (`explorer.decoding.stepping.tree`). Going back
+A walk is a cursor in a tree of immutable steps (`explorer.decoding.stepping.tree`). Going back
 forgets nothing, a fork shares what is behind it, and the trace is the path from the start to the
-cursor.
+cursor. `explorer.Session` is a walk that can also say why; it is what users, widgets and the
+command line hold.
 
 The random number of a step is a function of (seed, stream, position), not of what was drawn
 before. So every way through back, fork and jump gives the same tokens, and a token that the user
 chooses uses up no number. A position that was visited replays what was drawn there.
 
-Only the session changes; everything it hands out is a value. One lock per session and its forks
+Only the walk changes; everything it hands out is a value. One lock per walk and its forks
 makes that safe from any thread. A caller that works from what it has *seen*, as a page does, names
-the `generation` that it saw, and its request is dropped if the session has moved on since
-(`Session.request`).
+the `generation` that it saw, and its request is dropped if the walk has moved on since
+(`Walk.request`).
 
 Cost of a step, besides the model's: 0.5 ms at 4,000 tokens and 6 ms at 131,072 on one CPU core,
 nearly all of it for what is recorded. Text without a record is written by
@@ -62,7 +63,7 @@ from explorer.vocabulary import Vocabulary
 _REPORT: Final = "This is a fault of the toolkit; please report it with the constraint."
 
 LONGEST_RUN: Final = 1024
-"""How many tokens `Session.run` adds at most where nothing else says when to stop."""
+"""How many tokens `Walk.run` adds at most where nothing else says when to stop."""
 
 
 class _Unchanged(Enum):
@@ -75,11 +76,11 @@ class _Unchanged(Enum):
 
 
 UNCHANGED: Final = _Unchanged.UNCHANGED
-"""The default of `Session.edit`: leave this as it was."""
+"""The default of `Walk.edit`: leave this as it was."""
 
 
-class Session:
-    """Constrained decoding, one token at a time.
+class Walk:
+    """Constrained decoding, one token at a time; users hold an `explorer.Session`.
 
     Args:
         lm: The language model; see `load_model`.
@@ -117,7 +118,7 @@ class Session:
         ...         return ()
         ...     def read(self, tokens):
         ...         return Reading(torch.zeros(6))
-        >>> session = Session(Uniform(), regex("(foo)+d"), sampler=Sampler(1.0), seed=1)
+        >>> session = Walk(Uniform(), regex("(foo)+d"), sampler=Sampler(1.0), seed=1)
         >>> session.run().text
         'food'
         >>> session.back(2)
@@ -173,7 +174,7 @@ class Session:
         self._line: list[Node] = [tree.root]
         self._at = 0
         self._generation = 0
-        self._forks: tuple[Session, ...] = ()
+        self._forks: tuple[Self, ...] = ()
         self._unread: tuple[int, ...] = ()
         self._unread_log_probs: tuple[float | None, ...] = ()
         self._trace: tuple[int, Trace] | None = None
@@ -211,7 +212,7 @@ class Session:
         Example:
             >>> from explorer import regex
             >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"d", b"x"], eos_ids=[4])
-            >>> session = Session.from_ids(vocab, regex("(foo)+d"), [0, 1, 3, 2, 4])
+            >>> session = Walk.from_ids(vocab, regex("(foo)+d"), [0, 1, 3, 2, 4])
             >>> session.text, session.rejection
             ('foo', Rejection(index=2, token=3, state=2))
         """
@@ -254,7 +255,7 @@ class Session:
 
     @property
     def dfa(self) -> TokenDFA | None:
-        """The machine, where it is a token DFA; ``None`` without a constraint."""
+        """The machine where it is a token DFA, else ``None``; `machine` is any kind of machine."""
         return self._tree.setting.rule.dfa
 
     @property
@@ -293,8 +294,8 @@ class Session:
         return self._generation
 
     @property
-    def forks(self) -> tuple[Session, ...]:
-        """The sessions that were forked off this one, by `fork` and by `edit`."""
+    def forks(self) -> tuple[Self, ...]:
+        """The walks that were forked off this one, by `fork` and by `edit`."""
         return self._forks
 
     @property
@@ -465,7 +466,7 @@ class Session:
 
         Example:
             >>> vocab = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
-            >>> session = Session.from_ids(vocab, None, [0, 1, 0])
+            >>> session = Walk.from_ids(vocab, None, [0, 1, 0])
             >>> session.jump(1)
             >>> ahead = session.copy()
             >>> ahead.jump(ahead.length)
@@ -493,7 +494,10 @@ class Session:
         Returns:
             The trace up to the cursor.
         """
-        limit = LONGEST_RUN if max_tokens is None else whole_number("max_tokens", max_tokens)
+        own = self._tree.setting.max_tokens
+        limit = LONGEST_RUN if own is None else own
+        if max_tokens is not None:
+            limit = whole_number("max_tokens", max_tokens)
         if until is not None and not callable(until):
             raise wrong("until", until, "a function of a step")
         seen = self._generation
@@ -519,7 +523,7 @@ class Session:
 
         Example:
             >>> vocab = Vocabulary.from_bytes([b"a"], eos_ids=[1])
-            >>> session = Session.from_ids(vocab, None, [])
+            >>> session = Walk.from_ids(vocab, None, [])
             >>> seen = session.generation
             >>> for click in range(2):  # Two clicks on one sight of the session: one step.
             ...     with session.request(seen) as fresh:
@@ -594,7 +598,8 @@ class Session:
             ahead = self.length - self._at
             more = f", {ahead} ahead" if ahead else ""
             constraint = self.constraint if self.constraint is not None else "free"
-            return f"Session({model!r}, {constraint}, {self._at} tokens{more}: {self.text!r})"
+            name = type(self).__name__
+            return f"{name}({model!r}, {constraint}, {self._at} tokens{more}: {self.text!r})"
 
     # --- inside the lock ----------------------------------------------------------------------
 
@@ -673,7 +678,7 @@ class Session:
         data = self.vocabulary.tokens[found] if known else None
         why = "is not allowed"
         if not known:
-            why = f"is no id of the vocabulary, which has {len(self.vocabulary):,}"
+            why = f"is not an id of the vocabulary, which has {len(self.vocabulary):,}"
         elif self._tree.setting.rule.step(node.state, found) is not None:
             why = "would not leave enough of max_tokens to end the text"
         raise ExplorerError(
