@@ -190,7 +190,7 @@ def test_a_text_is_a_token_only_if_it_is_one() -> None:
         made.step(token="xyz")
     with pytest.raises(ExplorerError, match=r"in state .* ids are allowed"):
         made.step(token="yes")
-    with pytest.raises(ExplorerError, match="no id of the vocabulary"):
+    with pytest.raises(ExplorerError, match="not an id of the vocabulary"):
         made.step(token=999)
     with pytest.raises(ExplorerError, match="no token id"):
         made.step(token=1.5)  # type: ignore[arg-type]

@@ -2,6 +2,6 @@
 
 Read in this order: `token_id` (what a user means by a token), `rule` (what the constraint says at
 one place), `tree` and `logits_store` (everything a run has been through), `walk` (the cursor in
-that tree), `classes` (the tokens that masks tell apart), `trace_of` (the record of a run). A run that
-somebody else drives is recorded by `explorer.decoding.batches.recorder`.
+that tree), `classes` (the tokens that masks tell apart), `trace_of` (the record of a run). A run
+that somebody else drives is recorded by `explorer.decoding.batches.recorder`.
 """
