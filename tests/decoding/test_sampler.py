@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import generate
 from explorer.decoding.sampling.sampler import Sampler, draw, sampled_out
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
 from tests.decoding.models import hash_model
 
