@@ -192,7 +192,7 @@ def test_a_text_is_a_token_only_if_it_is_one() -> None:
         made.step(token="yes")
     with pytest.raises(ExplorerError, match="not an id of the vocabulary"):
         made.step(token=999)
-    with pytest.raises(ExplorerError, match="no token id"):
+    with pytest.raises(ExplorerError, match="not a token id"):
         made.step(token=1.5)  # type: ignore[arg-type]
     assert made.ids == (2,)
 
@@ -457,7 +457,7 @@ def test_ids_must_be_ids() -> None:
     vocabulary = hash_model().vocabulary
     ids = torch.tensor([8, 23])
     assert Session.from_ids(vocabulary, PATTERN, ids).finished  # type: ignore[arg-type]
-    with pytest.raises(ExplorerError, match="no token id"):
+    with pytest.raises(ExplorerError, match="not a token id"):
         Session.from_ids(vocabulary, PATTERN, ["no"])  # type: ignore[list-item]
     for wrong in ([-1.0], [0.5, -1.0]):
         with pytest.raises(ExplorerError, match="log-probabilit"):
