@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.batches.generate import generate
 from explorer.decoding.models.model import Reading
-from explorer.decoding.stepping.session import Session
 from explorer.errors import ExplorerError
 from tests.decoding.models import HashModel, hash_model
 
