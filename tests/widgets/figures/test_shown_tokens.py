@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 import explorer
+from explorer.analysis.session import Session
 from explorer.decoding.models.load import load_model
-from explorer.decoding.stepping.session import Session
 from tests.widgets.figures.cases import toy_session
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure

@@ -52,7 +52,7 @@ def shown_tokens(
         Ids of text tokens, each once: those asked for, then allowed ones, then masked ones.
 
     Example:
-        >>> from explorer.decoding.stepping.session import Session
+        >>> from explorer.analysis.session import Session
         >>> from widgets.toy import ToyModel, toy_constraint
         >>> session = Session(ToyModel(), toy_constraint())
         >>> shown_tokens(session.trace, 0, session.dfa)
