@@ -19,6 +19,7 @@ from explorer.errors import ExplorerError
 T = TypeVar("T")
 
 _SHOWN = 60
+_LARGEST = 10**1000  # Python writes no number of 5,000 digits, and no message could show it.
 
 
 def wrong(
@@ -113,7 +114,12 @@ def whole_number(
         number = None if isinstance(value, bool) else index(cast("int", value))
     except Exception:  # Not only TypeError: an `__index__` of somebody's own may raise anything.
         number = None
-    if number is None or (low is not None and number < low) or (high is not None and number > high):
+    if (
+        number is None
+        or abs(number) > _LARGEST
+        or (low is not None and number < low)
+        or (high is not None and number > high)
+    ):
         bounds = "" if low is None else f" from {low}"
         bounds += "" if high is None else f" to {high:,}"
         raise wrong(name, value, f"a whole number{bounds}", error=error)
@@ -181,4 +187,4 @@ def file_path(name: str, value: object) -> Path:
     if isinstance(value, os.PathLike):
         with suppress(Exception):  # A path of somebody's own may raise anything.
             given = os.fspath(cast("os.PathLike[str]", value))
-    return Path(instance(name, given, str, "a path, or a str"))
+    return Path(whole_text(name, instance(name, given, str, "a path, or a str")))

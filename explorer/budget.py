@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from explorer.arguments import wrong
+from explorer.arguments import shown, wrong
 from explorer.errors import BudgetExceeded, ExplorerError
 
 
@@ -43,7 +43,8 @@ class Budget:
             limit: object = getattr(self, name)
             if not isinstance(limit, int | float) or isinstance(limit, bool) or not limit > 0:
                 raise ExplorerError(
-                    f"Budget({name}={limit!r}) allows nothing.", remedy="Give a positive number."
+                    f"Budget({name}={shown(limit)}) allows nothing.",
+                    remedy="Give a positive number.",
                 )
 
 

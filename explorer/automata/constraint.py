@@ -7,6 +7,7 @@ can be compared as languages.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NoReturn
@@ -225,7 +226,9 @@ class Constraint:
         """
         return [
             word.decode(errors="backslashreplace")
-            for word in islice(words(self.dfa), max(whole_number("n", n, None), 0))
+            for word in islice(
+                words(self.dfa), min(max(whole_number("n", n, None), 0), sys.maxsize)
+            )
         ]
 
     def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, token_label
-from explorer.arguments import instance, listed, whole_number
+from explorer.arguments import instance, listed, shown, whole_number
 from explorer.automata.pynini_bridge import fst_from_arrays
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
@@ -155,9 +155,9 @@ def detokenizing_fst(
         given = listed("only", only, "a list of token ids", error=VocabularyError)
         numbers = {whole_number("an id of only", t, None, error=VocabularyError) for t in given}
         ids = sorted(numbers)
-    if form not in ("compact", "original"):
+    if not isinstance(form, str) or form not in ("compact", "original"):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise VocabularyError(
-            f"form={form!r} is not known.", remedy='Write form="compact" or form="original".'
+            f"form={shown(form)} is not known.", remedy='Write form="compact" or form="original".'
         )
     chosen: list[tuple[bytes, int]] = []
     for token in ids:

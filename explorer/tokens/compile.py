@@ -16,7 +16,7 @@ from typing import Literal, overload
 
 import numpy as np
 
-from explorer.arguments import wrong
+from explorer.arguments import flag, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Dfa
 from explorer.automata.words import shortest_word
@@ -137,6 +137,8 @@ def compile(
     if method not in ("functions", "pynini"):
         remedy = 'Write method="functions" or method="pynini".'
         raise ExplorerError(f"method={method!r} is not known.", remedy=remedy)
+    if lazy is not None:
+        lazy = flag("lazy", lazy)
     if lazy and method != "functions":
         raise ExplorerError(
             f"A lazy machine is not composed as a whole, so method={method!r} does not apply.",

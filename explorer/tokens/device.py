@@ -300,7 +300,7 @@ class DeviceMasks:
         Raises:
             ExplorerError: A shape does not fit.
         """
-        batch = len(checked_tensor("states", states, "a tensor, int64[B]"))
+        batch = checked_tensor("states", states, "a tensor, int64[B]").numel()
         states = checked_rows("states", states, batch)
         tokens = checked_rows("tokens", tokens, batch)
         constraint = self._constraint_of_rows(constraint, batch)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.arguments import whole_number
+from explorer.arguments import shown, whole_number
 from explorer.errors import ExplorerError
 
 DEAD: Final = -1
@@ -45,7 +45,7 @@ def check_state(state: int, num_states: int) -> None:
         return
     known = f"states 0 to {num_states - 1}, " if num_states else ""
     raise ExplorerError(
-        f"There is no state {state}: the machine has {known}"
+        f"There is no state {shown(state)}: the machine has {known}"
         f"DEAD ({DEAD}), DONE ({DONE}) and FREE ({FREE}).",
         remedy="Take states from `start` and `step`.",
         evidence={"state": state, "num_states": num_states},

@@ -167,6 +167,7 @@ class TokenDFA:
             ExplorerError: There is no such state.
         """
         self._check_state(state)
+        state = int(state)
         words = self._masks.get(state)
         if words is None:
             if state == FREE:

@@ -17,10 +17,12 @@ anywhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import index
 from typing import Final, cast
 
+from explorer.arguments import shown
 from explorer.errors import VocabularyError
 from explorer.vocabulary.configs import Beside
 from explorer.vocabulary.proof import bank, prove
@@ -252,16 +254,17 @@ def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
     # A single id may stand for a list of one. A text or bytes are not lists of ids.
     listed: Sequence[object] = [ids]
     if isinstance(ids, Iterable) and not isinstance(ids, str | bytes | bytearray):
-        listed = list(ids)
+        with suppress(TypeError):  # An array without dimensions is a single id.
+            listed = list(ids)
     found: set[int] = set()
     for token in listed:
         try:
             number = -1 if isinstance(token, bool) else index(cast("int", token))
         except TypeError:
             number = -1
-        if number < 0:
+        if not 0 <= number < 2**31:
             raise VocabularyError(
-                f"The end of text {token!r} is not a token id.",
+                f"The end of text {shown(token)} is not a token id.",
                 remedy=_HOW,
                 evidence={"id": token},
             )

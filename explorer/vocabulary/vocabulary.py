@@ -28,7 +28,7 @@ from typing import Protocol, cast, runtime_checkable
 from tokenizers import Tokenizer
 from tokenizers.decoders import Decoder
 
-from explorer.arguments import file_path, instance, listed, whole_number, wrong
+from explorer.arguments import file_path, instance, listed, shown, whole_number, wrong
 from explorer.errors import VocabularyError
 from explorer.vocabulary.assemble import Parts, assemble, checked_ids, extend_to
 from explorer.vocabulary.configs import Beside, read_beside
@@ -104,7 +104,7 @@ class Vocabulary:
         for token, data in enumerate(self.tokens):
             if data is not None and (type(data) is not bytes or not data):
                 raise VocabularyError(
-                    f"The id {token} has {data!r}: an entry is some bytes, or None.",
+                    f"The id {token} has {shown(data)}: an entry is some bytes, or None.",
                     remedy="Use None for an id that writes no text.",
                     evidence={"id": token, "entry": data},
                 )
@@ -258,8 +258,10 @@ class Vocabulary:
         }
         for token in ends:
             texts_[token] = None
-        empty = frozenset(token for token, data in enumerate(texts_) if data == b"")
-        texts = tuple(data if data != b"" else None for data in texts_)
+        empty = frozenset(
+            token for token, data in enumerate(texts_) if isinstance(data, bytes) and not data
+        )
+        texts = tuple(None if token in empty else data for token, data in enumerate(texts_))
         return cls(texts, ends, special=special, empty_ids=empty)
 
     @classmethod

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
 
 from explorer.arguments import shown, whole_number
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
-
-_LARGEST: Final = 10**1000
-"""An id from elsewhere may be of any size, but Python writes no number of 5,000 digits."""
 
 
 def token_of_text(vocabulary: Vocabulary, text: str) -> int:
@@ -64,7 +60,7 @@ def token_id(token: object) -> int:
         7
     """
     try:
-        return whole_number("token", token, -_LARGEST, _LARGEST)
+        return whole_number("token", token, None)
     except ExplorerError:
         raise ExplorerError(
             f"{shown(token)} is not a token id.",

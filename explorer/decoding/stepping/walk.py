@@ -30,7 +30,7 @@ from typing import Final, Self
 
 from torch import Tensor
 
-from explorer.arguments import flag, instance, listed, whole_number, wrong
+from explorer.arguments import flag, instance, listed, shown, whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool
 from explorer.budget import Budget
@@ -100,8 +100,8 @@ class Walk:
 
     Raises:
         ConstraintError: The constraint is something else, such as a string.
-        ExplorerError: ``lm`` is no language model, the budget is too small for the constraint, or
-            the prompt cannot be encoded.
+        ExplorerError: ``lm`` is not a language model, the budget is too small for the constraint,
+            or the prompt cannot be encoded.
         EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As `explorer.compile` has it.
 
     Example:
@@ -641,8 +641,8 @@ class Walk:
     def _checked(self, k: int) -> int:
         if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= self.length:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ExplorerError(
-                f"There is no position {k!r}: this line has positions 0 to {self.length}, and the "
-                f"cursor is at {self._at}.",
+                f"There is no position {shown(k)}: this line has positions 0 to {self.length}, and "
+                f"the cursor is at {self._at}.",
                 remedy="Stay within the line, or add tokens with step().",
                 evidence={"position": k, "length": self.length, "index": self._at},
             )

@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from explorer.arguments import file_path, whole_number
+from explorer.arguments import file_path, flag, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.automata.serial import source_from_dict
@@ -226,7 +226,7 @@ class Trace:
         Returns:
             bool[num_classes]; empty without a constraint.
         """
-        k = self._checked(k)
+        k, with_budget = self._checked(k), flag("with_budget", with_budget)
         if self.masks is None:
             return np.empty(0, np.bool_)
         return self.masks.row(k, with_budget=with_budget)

@@ -1,0 +1,271 @@
+"""Every public callable with values of every kind: a success or an error of ours, nothing else.
+
+The rows of `test_wrong_arguments` say what a message must hold; here nothing is said but that no
+exception comes from inside. The callables are found by looking, so that a new one is tested at
+once; a parameter whose name is new needs a usable value in `USABLE`. What may come out besides our
+own errors: the system's errors about a file.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import explorer
+from explorer.budget import Meter
+from explorer.decoding.models.model import Reading
+from explorer.errors import ExplorerError
+from tests.decoding.models import hash_model
+
+
+class NoRepr:
+    def __repr__(self) -> str:
+        raise ZeroDivisionError("no repr")
+
+
+@cache
+def things() -> dict[str, Any]:
+    """Something usable of each kind."""
+    vocabulary = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"d", None], eos_ids=[4])
+    constraint = explorer.regex("(foo){1,3}d")
+    dfa = explorer.compile(constraint, vocabulary)
+    model = hash_model()
+    return {
+        "vocabulary": vocabulary,
+        "constraint": constraint,
+        "dfa": dfa,
+        "lm": model,
+        "masks": dfa.to("cpu"),
+        "sampler": explorer.Sampler(0.5),
+        "run": explorer.Session.from_ids(vocabulary, constraint, [0, 1, 3, 4]),
+        "trace": explorer.Session.from_ids(vocabulary, constraint, [0, 1, 3, 4]).trace,
+        "budget": explorer.Budget(seconds=5),
+        "processor": explorer.ConstraintLogitsProcessor(vocabulary, constraint),
+    }
+
+
+def session() -> explorer.Session:
+    made = explorer.Session(things()["lm"], things()["constraint"], sampler=explorer.Sampler(1.0))
+    made.run(2)
+    made.back()
+    return made
+
+
+# A usable value for each parameter of each public callable, by its name.
+USABLE: dict[str, Callable[[], Any]] = {
+    **{name: (lambda name=name: things()[name]) for name in ("vocabulary", "constraint", "dfa")},
+    **{name: (lambda name=name: things()[name]) for name in ("lm", "sampler", "budget")},
+    "constraints": lambda: [things()["dfa"]],
+    "machine": lambda: things()["dfa"],
+    "meter": Meter,
+    "model": lambda: things()["lm"],
+    "device": lambda: "cpu",
+    "width": lambda: None,
+    "pattern": lambda: "fo+",
+    "text": lambda: "food",
+    "texts": lambda: ["food", "foo"],
+    "other": lambda: things()["constraint"],
+    "source": lambda: things()["constraint"].source,
+    "n": lambda: 1,
+    "tokens": lambda: [0, 1],
+    "eos_ids": lambda: [4],
+    "empty_ids": lambda: (),
+    "special": lambda: {},
+    "notes": lambda: (),
+    "data": lambda: b"foo",
+    "state": lambda: 0,
+    "states": lambda: torch.zeros(1, dtype=torch.int64),
+    "token": lambda: 0,
+    "logits": lambda: torch.zeros(1, 5),
+    "remaining": lambda: None,
+    "path": lambda: "file",
+    "k": lambda: 0,
+    "start": lambda: 0,
+    "end": lambda: 1,
+    "log_probs": lambda: torch.zeros(1, 5),
+    "seed": lambda: 0,
+    "stream": lambda: 0,
+    "streams": lambda: None,
+    "max_tokens": lambda: 9,
+    "masking_budget": lambda: True,
+    "top_k": lambda: 3,
+    "top_p": lambda: 0.5,
+    "min_p": lambda: 0.1,
+    "temperature": lambda: 1.0,
+    "logits_bytes": lambda: 1000,
+    "ids": lambda: [0, 1],
+    "logprobs": lambda: None,
+    "prompt": lambda: "hi",
+    "prompts": lambda: ["hi"],
+    "until": lambda: None,
+    "uniform": lambda: torch.tensor([0.5], dtype=torch.float64),
+    "record": lambda: False,
+    "probabilities": lambda: None,
+    "history": lambda: (),
+    "seconds": lambda: 5.0,
+    "bytes": lambda: 10**9,
+    "arcs": lambda: 10**6,
+}
+
+
+def wrong() -> list[Any]:
+    """Values of every kind; each call makes them anew, as some can be used once."""
+    return [
+        None, True, -1, 0, 7, 2**31, 2**64, 10**30, 10**5000, 1.5, float("nan"), float("inf"), 1j,
+        "", "wrong", "\ud800", "a" * 10_000, b"", b"\xff\x00", bytearray(b"a"),
+        [], [None], [-1], [2**70], ["a"], [b"a"], [[1]], [1.5], (), {}, {"a": 1}, {0: b"a"}, {3},
+        object(), NoRepr(), [NoRepr()], int, len, Path("no"), iter([1, 2]), (x for x in "ab"),
+        range(3), slice(1), np.array(3), np.array("x"), np.array([1.5]), np.zeros((2, 2)),
+        np.array([None]), np.zeros(0), torch.tensor(3), torch.zeros(0), torch.zeros(2, 2),
+        torch.zeros(1, dtype=torch.int64), torch.tensor([99]), Reading(torch.zeros(2)),
+        *(things()[name] for name in ("vocabulary", "constraint", "dfa", "sampler", "trace")),
+    ]  # fmt: skip
+
+
+def owners() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Objects whose public methods are called, made anew where calls change them."""
+    for name in ("vocabulary", "constraint", "dfa", "masks", "sampler", "trace", "run", "budget"):
+        yield name, lambda name=name: things()[name]
+    yield "session", session
+    for name in ("Constraint", "Vocabulary", "Session", "Trace", "TokenDFA"):
+        yield name, lambda name=name: getattr(explorer, name)
+
+
+# What a caller's own function raises is the caller's.
+CALLED_BACK = {"until"}
+# Not called: those that read models and tokenizers, or machines of other libraries, and the
+# constructors of what only `compile` and `Session.trace` make; `mask_reference_` is for tests.
+LEFT_OUT = {
+    "load_model", "from_tokenizer", "from_file", "from_fsm", "from_fst", "TokenDFA", "Trace",
+    "request", "errors", "mask_reference_",
+}  # fmt: skip
+
+
+@cache
+def callables() -> dict[str, Callable[[], Any]]:
+    """Every public callable by its name: the façade's, and the methods of what it hands out."""
+    found: dict[str, Callable[[], Any]] = {}
+    for name in explorer.__all__:
+        if callable(getattr(explorer, name)) and name not in LEFT_OUT:
+            found[name] = lambda name=name: getattr(explorer, name)
+    for owner, make in owners():
+        one = make()
+        for name in dir(type(one) if not isinstance(one, type) else one):
+            static = inspect.getattr_static(one, name, None)
+            if name.startswith("_") or name in LEFT_OUT:
+                continue
+            bound = isinstance(static, classmethod | staticmethod) == isinstance(one, type)
+            is_method = inspect.isfunction(static) or isinstance(static, classmethod | staticmethod)
+            if is_method and bound:
+                found[f"{owner}.{name}"] = lambda make=make, name=name: getattr(make(), name)
+    return found
+
+
+def usable(name: str, parameter: inspect.Parameter) -> Any:
+    if name == "Budget":
+        return 10.0**6
+    if parameter.name in USABLE:
+        return USABLE[parameter.name]()
+    if parameter.default is not inspect.Parameter.empty:
+        return parameter.default
+    pytest.fail(f"{name}: give USABLE a value for {parameter.name!r}")
+
+
+def parameters(name: str) -> list[inspect.Parameter]:
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    signature = inspect.signature(callables()[name]())
+    return [
+        given
+        for given in signature.parameters.values()
+        if given.kind not in kinds and given.name not in CALLED_BACK
+    ]
+
+
+def call(name: str, odd: dict[str, Any]) -> None:
+    """Call something with some odd arguments, the others usable."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for parameter in parameters(name):
+        value = odd[parameter.name] if parameter.name in odd else usable(name, parameter)
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            positional.append(value)
+        else:
+            named[parameter.name] = value
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch and numpy warn about odd values of their own.
+            result = callables()[name]()(*positional, **named)
+            if inspect.isgenerator(result):
+                list(itertools.islice(result, 20))
+    except ExplorerError as error:
+        assert error.message and error.evidence is not None
+    except OSError as error:
+        assert any(parameter.name == "path" for parameter in parameters(name)), error
+    except Exception as error:
+        text = ", ".join(f"{key}={type(value).__name__}" for key, value in odd.items())
+        raise AssertionError(f"{name}({text}) raises {type(error).__name__}: {error}") from error
+
+
+def faults(chosen: list[tuple[str, dict[str, Any]]]) -> list[str]:
+    """What comes out of calls that is neither a result nor an error of ours."""
+    found: list[str] = []
+    for name, odd in chosen:
+        try:
+            call(name, odd)
+        except AssertionError as error:
+            found.append(str(error))
+    return found
+
+
+def all_calls() -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (name, {parameter.name: value})
+        for name in callables()
+        for parameter in parameters(name)
+        for value in wrong()
+    ]
+
+
+def test_the_callables_are_found() -> None:
+    assert {"regex", "Session", "session.step", "Session.from_ids", "dfa.allowed"} <= set(
+        callables()
+    )
+    for name in callables():
+        call(name, {})
+
+
+def test_any_value_anywhere_is_our_error_or_a_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(0)
+    assert not faults(draw.sample(all_calls(), 1_200))
+
+
+@pytest.mark.long
+def test_every_value_at_every_parameter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert not faults(all_calls())
+
+
+@pytest.mark.long
+def test_two_wrong_values_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random()
+    names = [name for name in callables() if len(parameters(name)) > 1]
+    chosen: list[tuple[str, dict[str, Any]]] = []
+    for _ in range(20_000):
+        name = draw.choice(names)
+        two = draw.sample(parameters(name), 2)
+        chosen.append((name, {parameter.name: draw.choice(wrong()) for parameter in two}))
+    assert not faults(chosen)
