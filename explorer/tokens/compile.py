@@ -16,7 +16,7 @@ from typing import Literal, overload
 
 import numpy as np
 
-from explorer.arguments import flag, wrong
+from explorer.arguments import flag, shown, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Dfa
 from explorer.automata.words import shortest_word
@@ -134,9 +134,9 @@ def compile(
     if not isinstance(vocabulary, Vocabulary):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = "Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...)."
         raise wrong("vocabulary", vocabulary, "a Vocabulary", remedy=remedy, error=VocabularyError)
-    if method not in ("functions", "pynini"):
+    if not isinstance(method, str) or method not in ("functions", "pynini"):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = 'Write method="functions" or method="pynini".'
-        raise ExplorerError(f"method={method!r} is not known.", remedy=remedy)
+        raise ExplorerError(f"method={shown(method)} is not known.", remedy=remedy)
     if lazy is not None:
         lazy = flag("lazy", lazy)
     if lazy and method != "functions":
