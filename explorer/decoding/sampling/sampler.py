@@ -163,8 +163,9 @@ class Sampler:
 
 
 def _checked_scores(name: str, scores: object) -> None:
-    wanted = "a tensor, float[..., W]"
-    if not checked_tensor(name, scores, wanted).dim():
+    wanted = "a tensor, float[..., W] with W of 1 or more"
+    tensor = checked_tensor(name, scores, wanted)
+    if not tensor.dim() or not tensor.shape[-1]:
         raise wrong(name, scores, wanted)
 
 
