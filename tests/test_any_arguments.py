@@ -236,7 +236,8 @@ def all_calls() -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def test_the_callables_are_found() -> None:
+def test_the_callables_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     assert {"regex", "Session", "session.step", "Session.from_ids", "dfa.allowed"} <= set(
         callables()
     )
