@@ -10,6 +10,7 @@ import pytest
 import explorer
 from explorer.analysis.session import Session
 from explorer.automata.machine import NO_ARC
+from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.states import DONE
 from tests.widgets.figures.cases import TOY_PROBABILITIES, Table, toy_dfa, toy_vocabulary
 from widgets.figures.machines.arcs import STEPPED, arcs_of, state_names
@@ -93,7 +94,7 @@ class Counting:
         return list(self.known)[state][0] if state >= 0 else NO_ARC
 
 
-def lazy(pattern: str, vocabulary: explorer.Vocabulary) -> explorer.tokens.lazy.LazyMachine:
+def lazy(pattern: str, vocabulary: explorer.Vocabulary) -> LazyMachine:
     return explorer.compile(explorer.regex(pattern), vocabulary, lazy=True)
 
 

@@ -1,8 +1,8 @@
 """The light colours of the explorer, for static pictures; a page takes them from its style sheet.
 
-Blue is allowed and past, amber is now, vermilion is masked, purple is surprisal and nothing else
-(after Okabe and Ito, darkened to a contrast of 4.5 : 1 for text on white). No meaning is in colour
-alone: masked is struck and hatched, accepting is a double ring, a ghost is dashed.
+Blue is allowed and past, amber is now, vermilion is masked (after Okabe and Ito, darkened to a
+contrast of 4.5 : 1 for text on white). No meaning is in colour alone: masked is struck,
+accepting is a double ring, a ghost is dashed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ NO: Final = "#b34a00"
 NO_PAPER: Final = "#fbe6d8"
 NOW: Final = "#d98c00"
 NOW_PAPER: Final = "#ffe3ad"
-SURPRISAL: Final = "#7a4fb5"
-SURPRISAL_PAPER: Final = "#e9e0f5"
 
 SANS: Final = "DejaVu Sans, Verdana, sans-serif"
 MONO: Final = "DejaVu Sans Mono, Menlo, Consolas, monospace"

@@ -127,21 +127,6 @@ def line(x1: float, y1: float, x2: float, y2: float, stroke: str, weight: float 
     )
 
 
-def hatched(x: float, y: float, width: float, height: float, stroke: str) -> str:
-    """A hatched rectangle: short slanted lines, because a pattern would need an id."""
-    parts: list[str] = []
-    at = -height
-    while at < width:
-        left, right = max(at, 0.0), min(at + height, width)
-        parts.append(
-            f"M{number(x + left)},{number(y + height - (left - at))} "
-            f"L{number(x + right)},{number(y + height - (right - at))}"
-        )
-        at += 5.0
-    path = " ".join(parts)
-    return f'<path d="{path}" stroke="{stroke}" stroke-width="2" fill="none"/>'
-
-
 def chip(
     x: float,
     y: float,

@@ -15,7 +15,6 @@ state at 131,072 tokens.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
@@ -153,9 +152,8 @@ def class_ids(table: TokenTable) -> tuple[NDArray[np.int64], ...]:
     known = _ids.get(table)
     if known is None:
         order = np.argsort(table.token_class, kind="stable")
-        count = table.table.shape[1] + 1
-        bounds: list[int] = np.searchsorted(table.token_class[order], np.arange(count)).tolist()
-        known = _ids[table] = tuple(order[first:last] for first, last in pairwise(bounds))
+        sizes = np.bincount(table.token_class, minlength=table.table.shape[1])
+        known = _ids[table] = tuple(np.split(order, np.cumsum(sizes)[:-1]))
     return known
 
 

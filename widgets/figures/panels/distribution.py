@@ -19,8 +19,6 @@ from widgets.figures.drawing.labels import token_text
 from widgets.figures.panels.reasons import short_reason
 
 BARS: Final = 14
-TINY_Z: Final = 0.01
-"""A feasible mass below this is a warning: the model and the constraint disagree."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,6 @@ from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.panels.distribution import reason_at, table_text
 
-FULL_SURPRISAL: Final = 8.0
-"""Bits at which the scale is full."""
-
 PROMPT_TOKENS: Final = 400
 """How many prompt tokens are shown, the last ones; the number of those left out is said."""
 
@@ -30,11 +27,6 @@ def surprisal(step: Step) -> float | None:
     if step.log_prob_model is None or not math.isfinite(step.log_prob_model):
         return None
     return max(0.0, -step.log_prob_model / math.log(2))
-
-
-def shade(bits: float | None) -> float:
-    """A surprisal as a place on the scale, 0 to 1."""
-    return 0.0 if bits is None else min(bits / FULL_SURPRISAL, 1.0)
 
 
 def strip_token(trace: Trace, k: int) -> dict[str, object]:
