@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from explorer import errors
-from explorer.automata.constraint import Constraint, choice, literal, regex
+from explorer.automata.constraint import Constraint, choice, json_schema, literal, regex
 from explorer.automata.detokenizing import detokenizing_fst
 from explorer.budget import Budget
 from explorer.tokens.compile import compile
@@ -50,6 +50,7 @@ __all__ = [
     "explain",
     "explain_text",
     "generate",
+    "json_schema",
     "literal",
     "load_model",
     "regex",

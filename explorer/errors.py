@@ -160,6 +160,24 @@ class ConstraintError(ExplorerError):
     """A constraint that is not usable as given: other labels, or text that is not UTF-8."""
 
 
+class UnsupportedSchema(ExplorerError):
+    """A keyword of a JSON Schema that cannot be followed exactly, or that is not well formed.
+
+    Attributes:
+        pointer: Where it stands in the schema, as a JSON Pointer.
+        keyword: The keyword.
+    """
+
+    def __init__(self, reason: str, *, pointer: str, keyword: str, remedy: str = "") -> None:
+        self.pointer = pointer
+        self.keyword = keyword
+        super().__init__(
+            f"{pointer or '/'}: {reason}",
+            remedy=remedy,
+            evidence={"pointer": pointer, "keyword": keyword},
+        )
+
+
 class EmptyConstraint(ExplorerError):
     """The constraint has no word at all, so nothing could ever be generated."""
 

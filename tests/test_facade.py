@@ -10,7 +10,7 @@ from pathlib import Path
 
 import explorer
 
-MOST_NAMES = 20
+MOST_NAMES = 24
 
 
 def explained_constants() -> set[str]:

@@ -9,7 +9,8 @@ import argparse
 from collections.abc import Callable
 from typing import TypeAlias
 
-from explorer.automata.constraint import Constraint, choice, regex
+from explorer.arguments import file_path
+from explorer.automata.constraint import Constraint, choice, json_schema, regex
 from explorer.automata.registry import offered, read
 from explorer.budget import Budget
 from explorer.tokens.compile import compile
@@ -50,7 +51,7 @@ def add_regex(command: argparse._ActionsContainer, *, required: bool = False) ->
 
 
 def add_constraint(command: argparse.ArgumentParser) -> None:
-    """``--regex PATTERN``, ``--choice TEXT`` or ``--constraint KIND TEXT``, for `constraint_of`."""
+    """``--regex PATTERN``, ``--choice TEXT``, ``--constraint KIND TEXT`` or ``--json-schema FILE``."""
     what = command.add_mutually_exclusive_group()
     add_regex(what)
     what.add_argument("--choice", action="append", metavar="TEXT", help="one text; repeatable")
@@ -60,6 +61,7 @@ def add_constraint(command: argparse.ArgumentParser) -> None:
         metavar=("KIND", "TEXT"),
         help=f"a text of any kind: {', '.join(offered())}",
     )
+    what.add_argument("--json-schema", metavar="FILE", help="a JSON value that the schema allows")
 
 
 def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
@@ -75,6 +77,9 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
         return regex(arguments.regex)
     if arguments.constraint is not None:
         return Constraint(read(*arguments.constraint))
+    if arguments.json_schema is not None:
+        path = file_path("--json-schema", arguments.json_schema)
+        return json_schema(path.read_text(encoding="utf-8"))
     return None if arguments.choice is None else choice(arguments.choice)
 
 

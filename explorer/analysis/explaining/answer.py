@@ -155,7 +155,8 @@ def verdict_dict(verdict: Verdict, found: Sequence[Part]) -> dict[str, object]:
                 "source": str(part.source),
                 "path": list(part.path),
                 "positions": [
-                    {"start": p.start, "end": p.end, "text": p.text} for p in part.positions
+                    {"start": p.start, "end": p.end, "text": p.text, "label": p.label}
+                    for p in part.positions
                 ],
                 "words": [show_text(word) for word in part.words],
                 "state": part.state,

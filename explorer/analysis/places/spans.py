@@ -37,6 +37,7 @@ from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
     Concat,
+    Deferred,
     Empty,
     Group,
     Intersect,
@@ -249,7 +250,7 @@ class _Asked:
         known = self.closed.get(id(node))
         if known is None:
             known = self.closed[id(node)] = isinstance(
-                node, Machine | Intersect | Subtract | Negate
+                node, Machine | Deferred | Intersect | Subtract | Negate
             ) or (not isinstance(node, Whole) and any(map(self.is_closed, children(node))))
         return known
 
@@ -276,7 +277,9 @@ class _Asked:
                     return self.excluded(node, here_at, inner.left, inner.right, question)
                 case Negate():
                     return self.excluded(node, here_at, None, inner.body, question)
-                case Machine():
+                case Deferred() if found := self.located(inner, here_at, question):
+                    return [Part("expects", here_at.source, here_at.path, found)]
+                case Machine() | Deferred():
                     return [Part("state", here_at.source, here_at.path, state=here)]
                 case Concat() | Repeat() if self.is_closed(inner):
                     return self.nested(inner, here_at, question)
@@ -284,6 +287,16 @@ class _Asked:
                     return self.places(node, at, machine, here, question)
         except BudgetExceeded:
             return [Part("too_large", here_at.source, here_at.path)]
+
+    def located(self, node: Deferred, at: _At, question: _Question) -> tuple[Place, ...]:
+        """The places that a ready machine's source names for what comes next."""
+        if node.locate is None:
+            return ()
+        text = at.source.text
+        return tuple(
+            Place(at.source, start, end, text[start:end], label)
+            for start, end, label in node.locate(question.text)
+        )
 
     def survives(self, node: Node, question: _Question) -> int:
         """Where a part is after the byte, or, without one, whether it may end; or `NO_ARC`."""

@@ -110,7 +110,10 @@ def _part(part: Part) -> str:
     match part.role:
         case "expects":
             if part.spans:
-                places = [f"{inline(p.text)} at {p.start}" for p in part.positions[:MOST_PLACES]]
+                places = [
+                    p.label or f"{inline(p.text)} at {p.start}"
+                    for p in part.positions[:MOST_PLACES]
+                ]
                 more = len(part.positions) - len(places)
                 shown = ", ".join(places) + (f" and {more} more" if more else "")
                 return f"Expected by {shown}"

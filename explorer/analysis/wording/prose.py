@@ -191,7 +191,9 @@ def _part(part: Part) -> str:
     match part.role:
         case "expects":
             if part.spans:
-                return ""  # The underlined pattern says it.
+                # The underlined pattern says it, and a label where to look in a long one.
+                labels = [place.label for place in part.positions if place.label]
+                return f"Expected by {', '.join(labels)}." if labels else ""
             shown = ", ".join(dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES]))
             return f"Still open: {shown}." if isinstance(part.source, Choice) else (
                 f"Expected by {shown}."

@@ -24,6 +24,7 @@ from explorer.analysis.characters.display import (
 from explorer.analysis.places.spans import Part
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.tree.charset import char_set
+from explorer.errors import caret
 
 LONGEST_PIECE = 48
 """How many characters of a piece of a pattern a sentence holds."""
@@ -236,10 +237,13 @@ def underlined(part: Part) -> str:
     """The pattern of a part with marks under its live positions; empty without spans.
 
     Returns:
-        Two lines.
+        Two lines; of a source of many lines, the line where the first of them begins.
     """
     if not part.spans:
         return ""
+    if "\n" in part.pattern:
+        start, end = part.spans[0]
+        return caret(part.pattern, start, end)
     pattern = "".join(c if c.isprintable() else "·" for c in part.pattern)
     marks = [" "] * len(pattern)
     for start, end in part.spans:

@@ -13,6 +13,7 @@ from explorer.automata.machine import Dfa
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
+    Deferred,
     Group,
     Intersect,
     Machine,
@@ -50,6 +51,8 @@ def build(node: Node, meter: Meter) -> Dfa:
     match node:
         case Machine():
             return node.dfa
+        case Deferred():
+            return node.make(meter)
         case Whole():
             return operations.minimal_dfa(resolve(node.body, meter), meter)
         case Intersect():

@@ -38,6 +38,7 @@ from explorer.automata.tree.nodes import (
     Class,
     Closed,
     Concat,
+    Deferred,
     Dot,
     Empty,
     Group,
@@ -256,7 +257,7 @@ class _Layout:
                     self.lay(node.body, source, target)
                 else:
                     self.closed(node, source, target)
-            case Machine() | Intersect() | Subtract() | Negate():
+            case Machine() | Deferred() | Intersect() | Subtract() | Negate():
                 self.closed(node, source, target)
             case Assertion():
                 if self.mark is None:

@@ -20,7 +20,7 @@ open (`explorer.automata.registry`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -28,6 +28,7 @@ from typing import ClassVar, Self
 
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.charset import CharSet
+from explorer.budget import Meter
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +207,25 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class Deferred:
+    """A machine that its source makes, within the limits of whoever needs it.
+
+    Args:
+        start, end: Its span.
+        make: From a meter to a minimal machine over valid UTF-8; raises `BudgetExceeded`.
+        locate: From a text, the beginning of a word, to the spans of the source that speak about
+            what comes next, each with its label; ``None`` where the source cannot say.
+    """
+
+    start: int
+    end: int
+    make: Callable[[Meter], Dfa] = field(repr=False)
+    locate: Callable[[bytes], tuple[tuple[int, int, str], ...]] | None = field(
+        default=None, repr=False
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Intersect:
     """Words of both nodes."""
 
@@ -271,10 +291,10 @@ class Written:
 
 Node = (
     Empty | Literal | Class | Dot | Concat | Branch | Repeat | Group | Assertion | Texts | Machine
-    | Intersect | Subtract | Negate | Whole | Written
+    | Deferred | Intersect | Subtract | Negate | Whole | Written
 )  # fmt: skip
 Leaf = Literal | Class | Dot
-Closed = Machine | Intersect | Subtract | Negate
+Closed = Machine | Deferred | Intersect | Subtract | Negate
 """Nodes that become a machine of their own before anything can be laid around them."""
 
 

@@ -1,0 +1,159 @@
+"""Arrays as machines: which item comes, how many matched, which were there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, cast
+
+from explorer.automata.machine import Dfa
+from explorer.automata.schema import strings
+from explorer.automata.schema.keywords import prefix
+from explorer.automata.schema.making import Depth, Making, Site
+from explorer.automata.schema.sketch import Sketch
+from explorer.automata.schema.subschemas import Schema, Subschema
+from explorer.automata.schema.values import Values
+from explorer.automata.words import is_finite, words
+
+MOST_UNIQUE: Final = 12
+"""The most different items that ``uniqueItems`` can tell apart."""
+
+
+class ArraySketch:
+    """Draws ``[``, items and ``]``: which item comes, how many matched, which were there."""
+
+    def __init__(
+        self, compiler: Making, subs: tuple[Subschema, ...], place: Site, depth: Depth | None,
+        contains: list[tuple[Subschema, int, int | None]], unique: bool, last: int,
+        maximum: int | None, minimum: int,
+    ) -> None:  # fmt: skip
+        self._compiler = compiler
+        self._subs = subs
+        self._place = place
+        self._depth = depth
+        self._contains = contains
+        self._unique = unique
+        self._last = last
+        self._maximum = maximum
+        self._minimum = minimum
+        self._kinds: dict[int, list[tuple[Dfa, tuple[bool, ...], int]]] = {}
+        self._numbers: dict[bytes, int] = {}
+
+    def _of_index(self, index: int) -> list[tuple[Dfa, tuple[bool, ...], int]]:
+        """The kinds of items at an index: their texts, what of `contains` they match, a number."""
+        longest = max((len(prefix(sub)) for sub in self._subs), default=0)
+        index = min(index, longest)
+        if index in self._kinds:
+            return self._kinds[index]
+        compiler, meter = self._compiler, self._compiler.meter
+        assert self._depth is not None
+        values = compiler.item_values(self._subs, index, self._place, self._depth)
+        split: list[tuple[Values, tuple[bool, ...]]] = [(values, ())]
+        for sub, _, _ in self._contains:
+            part = sub.below(cast("Schema", sub.keyword("contains")), "contains")
+            wanted = compiler.values((part,), self._place.item, self._depth)
+            following: list[tuple[Values, tuple[bool, ...]]] = []
+            for each, matched in split:
+                following.append((each.meet(wanted, meter), (*matched, True)))
+                following.append((each.minus(wanted, meter), (*matched, False)))
+            split = [item for item in following if not item[0].is_empty()]
+        kinds: list[tuple[Dfa, tuple[bool, ...], int]] = []
+        for each, matched in split:
+            if each.is_empty():
+                continue
+            if not self._unique:
+                kinds.append((compiler.text(each), matched, -1))
+                continue
+            kinds += [(text, matched, number) for text, number in self._single(each)]
+        self._kinds[index] = kinds
+        return kinds
+
+    def _single(self, values: Values) -> list[tuple[Dfa, int]]:
+        """Each value apart, with a number: equal values have equal numbers."""
+        compiler = self._compiler
+        parts = [strings.among([word], compiler.meter) for word in sorted(values.words)]
+        finite = all(is_finite(part) for part in (values.string, values.array, values.object))
+        if values.number.num_states or not finite:
+            sub = next(sub for sub in self._subs if sub.keyword("uniqueItems") is True)
+            compiler.refuse(
+                sub, "uniqueItems",
+                "Items can be told apart only where there are finitely many of them.",
+                "Give the items an enum, set maxItems to 1, or give strict=False to ignore the "
+                "keyword.",
+            )  # fmt: skip
+            self._unique = False
+            return [(compiler.text(values), -1)]
+        texts = compiler.text(replace(values, words=frozenset()))
+        for count, word in enumerate(words(texts), 1):
+            parts.append(strings.among([word.decode()], compiler.meter))
+            if count + len(values.words) > MOST_UNIQUE:
+                sub = next(sub for sub in self._subs if sub.keyword("uniqueItems") is True)
+                compiler.refuse(
+                    sub, "uniqueItems",
+                    f"There are more than {MOST_UNIQUE} different items, and the machine would "
+                    f"need a state for each set of them.",
+                    "Give fewer values, or strict=False to ignore the keyword.",
+                )  # fmt: skip
+                self._unique = False
+                return [(compiler.text(values), -1)]
+        result: list[tuple[Dfa, int]] = []
+        for part in parts:
+            word = next(words(part))
+            result.append((part, self._numbers.setdefault(word, len(self._numbers))))
+        return result
+
+    def dfa(self) -> Dfa:
+        """The texts."""
+        meter = self._compiler.meter
+        sketch = Sketch(meter)
+        begin, first, end = sketch.state(), sketch.state(), sketch.state()
+        sketch.byte(begin, ord("["), first)
+        caps = tuple(m if x is None else x for _, m, x in self._contains)
+        start: tuple[int, tuple[int, ...], int] = (0, tuple(0 for _ in caps), 0)
+        after: dict[tuple[int, tuple[int, ...], int], int] = {start: first}
+        before: dict[tuple[int, tuple[int, ...], int], int] = {}
+        entry: dict[tuple[int, int], int] = {}
+        todo: list[tuple[int, tuple[int, ...], int]] = [start]
+        while todo:
+            key = todo.pop()
+            index, counts, seen = key
+            here = after[key]
+            enough = all(
+                count >= low for count, (_, low, _) in zip(counts, self._contains, strict=True)
+            )
+            if index >= self._minimum and enough:
+                sketch.byte(here, ord("]"), end)
+            if self._depth is None or (self._maximum is not None and index >= self._maximum):
+                continue
+            if key == start:
+                item = here
+            else:
+                item = before[key] = sketch.state()
+                sketch.byte(here, ord(","), item)
+            for text, matched, number in self._of_index(index):
+                if number >= 0 and seen >> number & 1:
+                    continue
+                following: list[int] = []
+                for count, cap, hit, (_, _, most) in zip(
+                    counts, caps, matched, self._contains, strict=True
+                ):
+                    following.append(count + hit if most is not None else min(cap, count + hit))
+                if any(
+                    most is not None and count > most
+                    for count, (_, _, most) in zip(following, self._contains, strict=True)
+                ):
+                    continue
+                grown = seen | 1 << number if number >= 0 else 0
+                target = (min(index + 1, self._last) if self._maximum is None else index + 1,
+                          tuple(following), grown)  # fmt: skip
+                if target == start:  # The first item has no comma before it.
+                    target = (1, tuple(following), grown)
+                if target not in after:
+                    after[target] = sketch.state()
+                    meter.check("Arrays of a schema", states=len(after))
+                    todo.append(target)
+                shared = (id(text), after[target])
+                if shared not in entry:
+                    entry[shared] = sketch.state()
+                    sketch.machine(entry[shared], text, after[target])
+                sketch.epsilon(item, entry[shared])
+        return sketch.finish(begin, [end])

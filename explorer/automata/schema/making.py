@@ -1,0 +1,96 @@
+"""What the drawings of arrays and objects, and places, ask of the compiler that makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from explorer.automata.machine import Dfa
+from explorer.automata.schema.subschemas import Subschema
+from explorer.automata.schema.values import Values
+from explorer.budget import Meter
+
+Order = Literal["schema", "any"]
+"""In which order the members of an object are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How much deeper values may go.
+
+    Args:
+        recursion: How many more references of recursive schemas may be followed inside each other.
+        objects, arrays: How deep objects and arrays may nest in a value that nothing describes.
+        total: How deep both together may.
+    """
+
+    recursion: int
+    objects: int
+    arrays: int
+    total: int
+
+
+class Site(Protocol):
+    """A place in a value; see `explorer.automata.schema.places.Place`."""
+
+    @property
+    def subschemas(self) -> tuple[Subschema, ...]:
+        """Everything that may apply there."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The members that are named, in order."""
+        ...
+
+    @property
+    def item(self) -> Site:
+        """The place of an item."""
+        ...
+
+    @property
+    def key(self) -> frozenset[object]:
+        """What makes it the same as another place."""
+        ...
+
+    def member(self, name: str | None) -> Site:
+        """The place of a member's value."""
+        ...
+
+
+class Making(Protocol):
+    """The compiler, as its parts see it."""
+
+    ordered: bool
+    meter: Meter
+
+    def place(self, subschemas: Iterable[Subschema]) -> Site:
+        """The place where these apply from outside."""
+        ...
+
+    def also_in_place(self, sub: Subschema) -> list[Subschema]:
+        """What else may apply where a subschema does."""
+        ...
+
+    def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
+        """Whether a pattern is found in a name."""
+        ...
+
+    def values(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
+        """The values that satisfy all of some subschemas."""
+        ...
+
+    def item_values(
+        self, subs: tuple[Subschema, ...], index: int, place: Site, depth: Depth
+    ) -> Values:
+        """What may stand at an index of an array."""
+        ...
+
+    def text(self, values: Values) -> Dfa:
+        """The compact texts of a set of values."""
+        ...
+
+    def refuse(self, sub: Subschema, keyword: str, reason: str, remedy: str) -> None:
+        """Raise for a keyword that cannot be followed, or note it."""
+        ...

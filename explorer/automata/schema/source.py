@@ -1,0 +1,255 @@
+"""The kind of source that is a JSON Schema."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self, cast, get_args
+
+from explorer.arguments import flag, instance, whole_number, wrong
+from explorer.automata.machine import Dfa
+from explorer.automata.registry import register
+from explorer.automata.schema.compiler import Compiler
+from explorer.automata.schema.locating import spans_of, steps_to
+from explorer.automata.schema.machine import compile_schema
+from explorer.automata.schema.making import Order
+from explorer.automata.schema.spelling import Whitespace
+from explorer.automata.schema.subschemas import Schema, root_of
+from explorer.automata.tree.nodes import Deferred, Node, Source
+from explorer.budget import Meter
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError, UnsupportedSchema, caret
+
+MOST_CHARACTERS: Final = 10_000_000
+"""The longest schema, as JSON."""
+
+MOST_LOCATED: Final = 3
+"""The most parts of a schema that are named for one spot."""
+
+
+@register("JSON Schema")
+@dataclass(frozen=True)
+class JsonSchema(Source):
+    """A JSON Schema, and how its values are written.
+
+    Args:
+        schema: The schema, as JSON text.
+        whitespace: Between the tokens of JSON.
+        property_order: Of the members of objects.
+        strict: Whether a keyword that cannot be followed exactly is an error.
+        formats: Whether ``format`` constrains.
+        max_depth: How many references of a recursive schema are followed inside each other.
+        free_depth: How deep arrays and objects nest in a value that nothing describes.
+        remotes: Addresses and JSON texts of schemas that references may name.
+    """
+
+    kind: ClassVar[str] = "json_schema"
+
+    schema: str
+    whitespace: Whitespace = "compact"
+    property_order: Order = "schema"
+    strict: bool = True
+    formats: bool = True
+    max_depth: int = 5
+    free_depth: int = 3
+    remotes: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.whitespace not in get_args(Whitespace):
+            raise wrong(
+                "whitespace", self.whitespace, "a way to lay JSON out", error=ConstraintError,
+                remedy='Give "compact", "pretty" or "flexible".',
+            )  # fmt: skip
+        if self.property_order not in get_args(Order):
+            raise wrong(
+                "property_order", self.property_order, "an order of properties",
+                error=ConstraintError, remedy='Give "schema" or "any".',
+            )  # fmt: skip
+        flag("strict", self.strict)
+        flag("formats", self.formats)
+        whole_number("max_depth", self.max_depth, 0, 50)
+        whole_number("free_depth", self.free_depth, 0, 8)
+
+    @property
+    def text(self) -> str:
+        """The schema as JSON."""
+        return self.schema
+
+    @property
+    def parsed(self) -> Schema:
+        """The schema as Python data."""
+        return parsed(self.schema)
+
+    def lower(self) -> Node:
+        """One machine for the whole schema."""
+        return Deferred(0, len(self.schema), self.build, self.locate)
+
+    def build(self, meter: Meter) -> Dfa:
+        """The machine over the text of JSON.
+
+        Raises:
+            UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
+            BudgetExceeded: A limit was reached.
+        """
+        return self._compiled(meter)[0]
+
+    def locate(self, data: bytes) -> tuple[tuple[int, int, str], ...]:
+        """The parts of the schema that speak about what comes after the beginning of a text.
+
+        Args:
+            data: The beginning of a JSON text.
+
+        Returns:
+            Spans of `text`, each with a JSON Pointer; at most `MOST_LOCATED`, the innermost place
+            that the schema describes.
+        """
+        compiler = self._compiler(Meter())
+        place = compiler.place([root_of(self.parsed, self._remotes)])
+        for kind, step in steps_to(data):
+            below = place.member(str(step)) if kind == "member" else place.item
+            if not below.subschemas:
+                break
+            place = below
+        return tuple(
+            (*self._spans[sub.pointer], sub.pointer or "the whole schema")
+            for sub in place.subschemas
+            if sub.pointer in self._spans
+        )[:MOST_LOCATED]
+
+    @cached_property
+    def _spans(self) -> dict[str, tuple[int, int]]:
+        return spans_of(self.schema)
+
+    @property
+    def _remotes(self) -> dict[str, Schema]:
+        return {address: parsed(text) for address, text in self.remotes}
+
+    def _compiler(self, meter: Meter) -> Compiler:
+        return Compiler(
+            self.property_order, assert_formats=self.formats, strict=self.strict, meter=meter
+        )
+
+    def ignored(self) -> list[UnsupportedSchema]:
+        """What ``strict=False`` leaves out, each with its place and reason."""
+        return self._compiled(Meter())[1]
+
+    def _compiled(self, meter: Meter) -> tuple[Dfa, list[UnsupportedSchema]]:
+        return compile_schema(
+            self.parsed, meter, whitespace=self.whitespace, property_order=self.property_order,
+            strict=self.strict, formats=self.formats, max_depth=self.max_depth,
+            free_depth=self.free_depth,
+            remotes=self._remotes,
+        )  # fmt: skip
+
+    def fields(self) -> dict[str, object]:
+        """The schema and the options."""
+        return {
+            "schema": self.schema, "whitespace": self.whitespace,
+            "property_order": self.property_order, "strict": self.strict, "formats": self.formats,
+            "max_depth": self.max_depth, "free_depth": self.free_depth,
+            "remotes": [list(pair) for pair in self.remotes],
+        }  # fmt: skip
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The schema that was saved."""
+        names = [each.name for each in dataclasses.fields(cls) if each.name != "remotes"]
+        given: dict[str, Any] = {name: fields.get(name) for name in names}
+        listed = cast("list[tuple[object, object]]", fields.get("remotes"))
+        try:
+            instance("schema", given["schema"], str, "a str")
+            parsed(given["schema"])
+            pairs = tuple((str(address), str(text)) for address, text in listed)
+            found = cls(**given, remotes=pairs)
+        except (ExplorerError, TypeError, ValueError, KeyError) as error:
+            raise DamagedFile(f"A saved schema cannot be read: {error}") from error
+        return found
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The schema that a text is."""
+        parsed(text)
+        return cls(text)
+
+    @classmethod
+    def of(cls, schema: object, folder: object = None, **options: Any) -> Self:
+        """The source of what a user gave: Python data, or JSON as text.
+
+        Raises:
+            ConstraintError: It is neither, or not JSON.
+        """
+        if isinstance(schema, bool | dict):
+            try:
+                text = json.dumps(schema, indent=2, ensure_ascii=False, allow_nan=False)
+            except (TypeError, ValueError, RecursionError) as error:
+                raise ConstraintError(
+                    f"The schema is not JSON: {error}.", remedy="Give what json.loads would return."
+                ) from error
+        elif isinstance(schema, str):
+            text = schema
+            parsed(text)
+        else:
+            raise wrong(
+                "schema", schema, "a JSON Schema", error=ConstraintError,
+                remedy="Give a dict, True or False, or the schema as JSON text.",
+            )  # fmt: skip
+        return cls(text, remotes=_texts_of(folder), **options)
+
+    def __str__(self) -> str:
+        short = " ".join(self.schema.split())
+        return f"json_schema({short if len(short) <= 80 else short[:77] + '…'})"
+
+
+def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
+    """The schemas of a folder by their path in it, and by their ``$id`` where they have one."""
+    if folder is None:
+        return ()
+    if not isinstance(folder, str | Path):
+        raise wrong("folder", folder, "a folder", remedy="Give its path.", error=ConstraintError)
+    root = Path(folder)
+    if not root.is_dir():
+        raise ConstraintError(
+            f"There is no folder {str(root)!r}.", remedy="Give a folder that holds *.json files."
+        )
+    pairs: list[tuple[str, str]] = []
+    for path in sorted(root.rglob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        content = parsed(text)
+        pairs.append((path.relative_to(root).as_posix(), text))
+        if isinstance(content, dict) and isinstance(own := content.get("$id"), str):
+            pairs.append((own, text))
+    return tuple(pairs)
+
+
+def parsed(text: str) -> Schema:
+    """A schema from its JSON text.
+
+    Raises:
+        ConstraintError: The text is too long, not JSON, or neither an object nor a boolean.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ConstraintError(
+            f"The schema has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read.",
+            remedy="Leave out what does not constrain, such as descriptions and examples.",
+        )
+    try:
+        value: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConstraintError(
+            f"The schema is not JSON: {error.msg} in line {error.lineno}, column {error.colno}:\n"
+            f"{caret(text, error.pos)}\n",
+            remedy="Check quotes, commas and brackets there.",
+            evidence={"offset": error.pos},
+        ) from error
+    except RecursionError as error:
+        raise ConstraintError(
+            "The schema nests too deep to be read.", remedy="Move deep parts under $defs."
+        ) from error
+    if not isinstance(value, bool | dict):
+        raise ConstraintError(
+            "A schema is an object, true or false.", remedy='Write {"type": ...} or {"enum": ...}.'
+        )
+    return cast("Schema", value)

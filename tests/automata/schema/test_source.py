@@ -1,0 +1,207 @@
+"""A schema as a kind of source: read, refused, explained, saved, stepped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer.automata import registry
+from explorer.automata.schema.locating import spans_of, steps_to
+from explorer.automata.schema.source import JsonSchema
+from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, UnsupportedSchema
+
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer", "minimum": 0},
+        "tags": {"type": "array", "items": {"enum": ["red", "green"]}},
+    },
+    "required": ["age"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "label"),
+    [
+        ('{"age":-7}', "0", "/properties/age"),
+        ('{"name":5', "'\"'", "/properties/name"),
+        ('{"age":1,"tags":["blue"]}', "g or r", "/properties/tags/items"),
+        ('{"nam":', "e", "the whole schema"),
+    ],
+)
+def test_the_part_of_the_schema_is_named(text: str, expected: str, label: str) -> None:
+    found = explorer.explain_text(explorer.json_schema(PERSON), text)
+    assert not found.allowed
+    assert f"expects {expected}; " in found.message
+    assert f"Expected by {label}" in found.message
+    named = found.to_dict()["parts"]
+    assert [place["label"] for part in named for place in part["positions"]] == [label]  # type: ignore[index,union-attr]
+
+
+def test_a_machine_is_explained_in_closed_and_lazy_form() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    constraint = explorer.json_schema(PERSON)
+    for lazy in (False, True):
+        machine = explorer.compile(constraint, vocabulary, lazy=lazy)
+        state = machine.start
+        for byte in b'{"age":':
+            following = machine.step(state, byte)
+            assert following is not None
+            state = following
+        why = explorer.explain(machine, state, ord("x"), text=b'{"age":')
+        assert "/properties/age" in why.message
+
+
+def test_a_session_writes_valid_json() -> None:
+    lm = explorer.load_model("tiny")
+    session = explorer.Session(lm, explorer.json_schema(PERSON), "JSON: ", max_tokens=60)
+    value = json.loads(session.run(max_tokens=60).text)
+    assert isinstance(value["age"], int)
+
+
+def test_it_travels_in_a_trace(tmp_path: Path) -> None:
+    lm = explorer.load_model("tiny")
+    constraint = explorer.json_schema(PERSON, whitespace="flexible", property_order="any")
+    session = explorer.Session(lm, constraint, "JSON: ", max_tokens=60)
+    session.step()
+    session.trace.save(tmp_path / "run.json")
+    back = explorer.Trace.load(tmp_path / "run.json").constraint
+    assert back is not None and back.source == constraint.source
+
+
+def test_the_editor_offers_it() -> None:
+    assert "JSON Schema" in registry.offered()
+    assert registry.read("JSON Schema", '{"type": "null"}') == JsonSchema('{"type": "null"}')
+
+
+@pytest.mark.parametrize("change", [{"whitespace": "loose"}, {"schema": "{"}, {"max_depth": -1}])
+def test_a_damaged_form_is_refused(change: dict[str, object]) -> None:
+    form = dict(source_to_dict(explorer.json_schema(PERSON).source))
+    assert source_from_dict(form) == explorer.json_schema(PERSON).source
+    with pytest.raises(DamagedFile):
+        source_from_dict({**form, **change})
+
+
+@pytest.mark.parametrize("schema", ["{", "[]", "3", '{"type": "strin}', None, 3, {"a": {1}}])
+def test_what_is_not_a_schema_is_refused_at_once(schema: Any) -> None:
+    with pytest.raises(ConstraintError):
+        explorer.json_schema(schema)
+
+
+def test_the_spot_in_damaged_json_is_shown() -> None:
+    with pytest.raises(ConstraintError, match="line 2, column 3") as raised:
+        explorer.json_schema('{"type":\n  object}')
+    assert "object}\n  ^" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({"properties": {"a": {"minimum": "3"}}}, "/properties/a/minimum"),
+        ({"properties": {"a": 3}}, "/properties"),
+        ({"type": "strng"}, "/type"),
+        ({"items": {"type": ["string", 3]}}, "/items/type"),
+        ({"$ref": "#/$defs/nothing"}, "/$ref"),
+        ({"type": "array", "uniqueItems": True}, "/uniqueItems"),
+        ({"multipleOf": 0.123456789}, "/multipleOf"),
+        ({"pattern": "(?=a)(b"}, "/pattern"),
+        ({"$schema": "http://example.com/mine"}, "/$schema"),
+        ({"minLength": -1}, "/minLength"),
+    ],
+)
+def test_what_cannot_be_followed_is_named(schema: Any, pointer: str) -> None:
+    with pytest.raises(UnsupportedSchema) as raised:
+        explorer.json_schema(schema).within(explorer.Budget(seconds=60))
+    assert raised.value.pointer == pointer
+    assert str(raised.value).startswith(pointer)
+
+
+def test_what_is_ignored_is_kept() -> None:
+    source = JsonSchema.of({"type": "array", "uniqueItems": True}, strict=False)
+    assert [error.keyword for error in source.ignored()] == ["uniqueItems"]
+    assert explorer.json_schema({"uniqueItems": True}, strict=False).accepts("[1,1]")
+
+
+def test_a_folder_answers_references_and_nothing_is_fetched(tmp_path: Path) -> None:
+    (tmp_path / "age.json").write_text('{"$id": "http://example.com/age", "minimum": 0}')
+    for reference in ("age.json", "http://example.com/age"):
+        constraint = explorer.json_schema({"$ref": reference}, folder=tmp_path)
+        assert constraint.accepts("3") and not constraint.accepts("-3")
+    with pytest.raises(UnsupportedSchema, match="nothing is fetched"):
+        explorer.json_schema({"$ref": "http://example.com/age"}).accepts("3")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#"}]},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+        {"anyOf": [{"$ref": "#"}, {"type": "null"}]},
+    ],
+    ids=["itself", "all of itself", "a ring", "any of itself"],
+)
+def test_references_in_a_ring_end(schema: Any) -> None:
+    assert explorer.json_schema(schema, free_depth=1).accepts("null")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {f"p{k}": {"type": "string"} for k in range(10_000)}},
+        {"required": [f"p{k}" for k in range(40)]},
+        {"pattern": "(a|b)*a(a|b){25}"},
+        {"type": "string", "maxLength": 10**7},
+        {"allOf": [{"anyOf": [{"minimum": k}, {"maximum": -k}]} for k in range(40)]},
+        {"minItems": 10**6},
+        {"multipleOf": 19_999},
+    ],
+    ids=["properties", "order", "pattern", "length", "branches", "items", "remainders"],
+)
+def test_a_hostile_schema_stays_within_its_limits(schema: Any) -> None:
+    constraint = explorer.json_schema(
+        schema, property_order="any" if "required" in schema else "schema"
+    )
+    limits = explorer.Budget(states=30_000, bytes=500_000_000, seconds=20)
+    try:
+        constraint.within(limits)
+    except (BudgetExceeded, UnsupportedSchema) as error:
+        assert error.remedy
+
+
+def test_a_schema_that_nests_too_deep_is_refused() -> None:
+    schema: dict[str, Any] = {"type": "null"}
+    for _ in range(100_000):
+        schema = {"items": schema}
+    with pytest.raises((ConstraintError, BudgetExceeded, UnsupportedSchema)):
+        explorer.json_schema(schema).within(explorer.Budget(seconds=20))
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("", ()),
+        ("[", (("item", 0),)),
+        ('{"a\\"b": [1, 2', (("member", 'a"b'), ("item", 1))),
+        ('{"a": {"b": 1}, "c": ', (("member", "c"),)),
+        ('{"a": "x{[', (("member", "a"),)),
+        ("[[], {}, ", (("item", 2),)),
+    ],
+)
+def test_a_text_leads_to_its_place(text: str, steps: Any) -> None:
+    assert steps_to(text.encode()) == steps
+
+
+def test_every_value_of_a_schema_has_its_span() -> None:
+    text = json.dumps(PERSON, indent=2)
+    spans = spans_of(text)
+    assert text[slice(*spans["/properties/age/minimum"])] == '"minimum": 0'
+    assert text[slice(*spans["/required/0"])] == '"age"'
+    assert json.loads(text[slice(*spans[""])]) == PERSON
