@@ -51,7 +51,7 @@ def add_regex(command: argparse._ActionsContainer, *, required: bool = False) ->
 
 
 def add_constraint(command: argparse.ArgumentParser) -> None:
-    """``--regex PATTERN``, ``--choice TEXT``, ``--constraint KIND TEXT`` or ``--json-schema FILE``."""
+    """``--regex``, ``--choice``, ``--constraint`` and ``--json-schema``, for `constraint_of`."""
     what = command.add_mutually_exclusive_group()
     add_regex(what)
     what.add_argument("--choice", action="append", metavar="TEXT", help="one text; repeatable")
