@@ -18,7 +18,7 @@ from explorer import Budget
 from widgets import Explorer
 toy = Explorer()
 large = Budget(states=10**9, arcs=10**12, bytes=10**11, seconds=3600)
-toy.controller.editing.budget = large
+toy.shown.editing.budget = large
 toy
 """
 

@@ -56,6 +56,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const name = masked ? "why is it masked?" : "why is it allowed?" + (takes(entry) ? ` Enter${number ? " or " + number : ""} takes it` : "");
     const take = takes(entry) ? h("button.quiet.take", { tabindex: -1, title: "take it" + (number ? ` (${number})` : " (Enter)"), onclick: (event) => {
       event.stopPropagation();
+      event.currentTarget.closest(".lmx-row").focus({ preventScroll: true }); // This button goes; keys stay here.
       ui.take(entry.id);
     } }, "take") : null;
     return h("div.lmx-row" + (masked ? ".masked" : "") + (shown === entry.id ? ".sel" : "") + (taken ? ".taken" : ""), {
@@ -181,7 +182,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const focused = rows.contains(document.activeElement) && document.activeElement.getAttribute("data-token");
     const listing = !top.length && allowed && allowed.key === modelless() ? allowed : null;
     put(rows, p.finished ? h("p.dim", {}, "The text has ended.") : listing ? list(listing) : [head, top.map((entry) => row(entry, largest, entry.allowed ? ++number : 0))]);
-    if (focused) rows.querySelector(`[data-token="${focused}"]`)?.focus({ preventScroll: true });
+    if (focused) (rows.querySelector(`[data-token="${focused}"]`) || el.closest("[tabindex]"))?.focus({ preventScroll: true });
     search.hidden = !!p.finished;
     const fresh = results && results.key === wanted();
     put(found, fresh ? (results.rows.length ? results.rows.map((entry) => row(entry, largest, 0)) : h("p.dim", {}, "no such token")) : null,
