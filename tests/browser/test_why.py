@@ -162,9 +162,9 @@ def test_after_forks_and_the_token_is_allowed(toy: Locator, notebook: Notebook) 
 
 
 def test_earlier_jumps_to_where_it_was_allowed(toy: Locator, notebook: Notebook) -> None:
-    row(toy, F).click()  # foo f
+    row(toy, F).locator(".take").click()  # foo f
     at(toy, 2)
-    row(toy, OO).click()  # foo f oo
+    row(toy, OO).locator(".take").click()  # foo f oo
     at(toy, 3)
     found = ask(toy, OO)
     earlier = found.locator(".earlier")

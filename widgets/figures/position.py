@@ -6,7 +6,7 @@ is a bit per token class; the tokens themselves, and the class of each, went to 
 (`widgets.figures.machines.lit`); of a long text the end of the path, because all packets together
 would otherwise grow with the square of the text.
 
-Cost: well under a millisecond with a warm machine, besides the verdicts of the bars.
+Cost: one or two milliseconds for the path of a long text, besides the verdicts of the bars.
 """
 
 from __future__ import annotations
