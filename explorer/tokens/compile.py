@@ -51,6 +51,8 @@ Method = Literal["functions", "pynini"]
 """How a table is made."""
 
 
+# The first form is typed as the table that it is wherever the budget suffices, so that what only a
+# table has can be asked of it without ceremony; whoever compiles what may be larger asks `table_of`.
 @overload
 def compile(
     constraint: Constraint,
@@ -58,7 +60,7 @@ def compile(
     budget: Budget | None = None,
     *,
     width: int | None = None,
-    lazy: Literal[False] = False,
+    lazy: Literal[False] | None = None,
     method: Method = "functions",
 ) -> TokenDFA: ...
 
@@ -92,7 +94,7 @@ def compile(
     budget: Budget | None = None,
     *,
     width: int | None = None,
-    lazy: bool | None = False,
+    lazy: bool | None = None,
     method: Method = "functions",
 ) -> TokenDFA | LazyMachine:
     """Compile a constraint to an exact token machine over a vocabulary.
@@ -103,10 +105,10 @@ def compile(
         budget: Limits on states, arcs, bytes and seconds for the whole compilation.
         width: The width of the model's logits, where it is smaller than the vocabulary: ids
             beyond it can never be chosen and count as not there.
-        lazy: ``False`` makes a table of every state, `explorer.TokenDFA`. ``True`` makes a machine
-            that works its rows out as they are visited. ``None`` makes the table where it is within
-            the budget, and else the lazy machine, whose report gives the reason; a table then has
-            to be ready in four fifths of the seconds.
+        lazy: By default a table of every state, `explorer.TokenDFA`, where that is within the
+            budget (and ready in four fifths of the seconds), and else a machine that works its
+            rows out as they are visited, whose ``report.reason`` says why. ``False`` insists on
+            the table, ``True`` on the lazy machine.
         method: How the table is made: ``"functions"``, our own composition, or ``"pynini"``, the
             textbook's (Koo et al. 2024, Algorithm 2) by pynini from end to end: the same machine,
             slower, and not to be interrupted.
@@ -119,7 +121,8 @@ def compile(
         ConstraintError, VocabularyError: An argument is something else.
         EmptyConstraint: The constraint has no word.
         IncompatibleVocabulary: It has words, but this vocabulary can write none.
-        BudgetExceeded: A limit was reached.
+        BudgetExceeded: A limit was reached: by the machine over bytes, or by the table where
+            ``lazy=False`` insists on it.
 
     Example:
         >>> import explorer

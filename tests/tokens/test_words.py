@@ -107,12 +107,12 @@ def test_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     vocab = explorer.Vocabulary.from_bytes([b"%d" % k for k in range(3000)], eos_ids=[3000])
     monkeypatch.setattr(subject, "_most", lambda _: 1)
     with pytest.raises(explorer.errors.BudgetExceeded, match="Packing"):
-        explorer.compile(explorer.regex("[0-9]{1,4}"), vocab, explorer.Budget(bytes=1_000_000))
+        explorer.compile(explorer.regex("[0-9]{1,4}"), vocab, explorer.Budget(bytes=1_000_000), lazy=False)
 
 
 def test_the_composition_announces_its_memory(sentencepiece_32k: explorer.Vocabulary) -> None:
     """Before the first array is made: the functions do not begin, the rows refuse."""
     constraint = explorer.regex(r"\w{1,40}").within(explorer.Budget())
     with pytest.raises(explorer.errors.BudgetExceeded, match="state by state") as raised:
-        explorer.compile(constraint, sentencepiece_32k, explorer.Budget(bytes=400_000))
+        explorer.compile(constraint, sentencepiece_32k, explorer.Budget(bytes=400_000), lazy=False)
     assert raised.value.resource == "bytes"

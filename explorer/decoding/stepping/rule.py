@@ -77,7 +77,7 @@ class Rule:
             case None:
                 return cls(Free(vocabulary))
             case Constraint():
-                return cls(compile(constraint, vocabulary, budget, lazy=None))
+                return cls(compile(constraint, vocabulary, budget))
             case str():
                 raise ConstraintError(
                     f"constraint is {constraint!r}, which could be a pattern or a text.",
