@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from explorer.arguments import shown, wrong
 from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.jit import seconds_making_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,14 @@ class Meter:
         budget: The limits; default `Budget()`.
     """
 
-    __slots__ = ("budget", "started")
+    __slots__ = ("_code", "budget", "started")
 
     def __init__(self, budget: Budget | None = None) -> None:
         if budget is not None and not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong("budget", budget, "a Budget", remedy="Give Budget(seconds=...), or None.")
         self.budget = budget or Budget()
         self.started = time.perf_counter()
+        self._code = seconds_making_code()
 
     def with_share(self, share: float) -> Meter:
         """A meter on the same clock that may use a share of the seconds that are left.
@@ -73,11 +75,12 @@ class Meter:
         limit = spent + share * max(0.0, self.budget.seconds - spent)
         part = Meter(self.budget if share == 1 else replace(self.budget, seconds=limit))
         part.started = self.started
+        part._code = self._code
         return part
 
     def seconds(self) -> float:
-        """Wall-clock seconds since the meter was made."""
-        return time.perf_counter() - self.started
+        """Wall-clock seconds since the meter was made, without those for making machine code."""
+        return time.perf_counter() - self.started - (seconds_making_code() - self._code)
 
     def check_time(self, stage: str, ahead: float = 0.0) -> None:
         """Raise `BudgetExceeded` if the time is up, or will be.

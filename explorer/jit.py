@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,6 +35,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import numba
 import numpy as np
+from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 P = ParamSpec("P")
@@ -70,6 +72,39 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
         except (RuntimeError, OSError) as error:
             _warn_once(error)
     return compiled
+
+
+class _Stopwatch(event.Listener):
+    """Adds up the seconds in which Numba made machine code; compiling may nest."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+        self._began = 0.0
+
+    def on_start(self, event: object) -> None:
+        """Numba begins."""
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: object) -> None:
+        """Numba is done."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._began
+
+
+_stopwatch: Final = _Stopwatch()
+event.register("numba:compile", _stopwatch)
+
+
+def seconds_making_code() -> float:
+    """How long this process has been making machine code, in seconds; loading it does not count.
+
+    A budget leaves it out: it is spent once per machine, whatever is compiled first.
+    """
+    return _stopwatch.seconds
 
 
 def _warn_once(error: Exception) -> None:

@@ -114,3 +114,28 @@ def test_an_install_and_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     if not config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
         assert done.stderr.count("explorer keeps no machine code") == 1
         assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_making_machine_code_costs_no_budget() -> None:
+    """The first compile of a process without a cache takes many seconds, and none of the budget."""
+    script = """
+import os, time
+import explorer
+from explorer.budget import Meter
+from explorer.jit import jit, seconds_making_code
+
+def double(x):
+    return 2 * x
+
+meter = Meter()
+began = time.perf_counter()
+jit(double)(4)
+wall, spent = time.perf_counter() - began, meter.seconds()
+assert seconds_making_code() > 0
+assert spent < wall
+assert abs(spent + seconds_making_code() - wall) < 0.5 * wall + 0.05, (spent, wall)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

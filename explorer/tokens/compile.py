@@ -52,7 +52,7 @@ Method = Literal["functions", "pynini"]
 
 
 # The first form is typed as the table that it is wherever the budget suffices, so that what only a
-# table has can be asked of it without ceremony; whoever compiles what may be larger asks `table_of`.
+# table has can be asked without ceremony; whoever compiles what may be larger asks `table_of`.
 @overload
 def compile(
     constraint: Constraint,

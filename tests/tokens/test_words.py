@@ -107,7 +107,9 @@ def test_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     vocab = explorer.Vocabulary.from_bytes([b"%d" % k for k in range(3000)], eos_ids=[3000])
     monkeypatch.setattr(subject, "_most", lambda _: 1)
     with pytest.raises(explorer.errors.BudgetExceeded, match="Packing"):
-        explorer.compile(explorer.regex("[0-9]{1,4}"), vocab, explorer.Budget(bytes=1_000_000), lazy=False)
+        explorer.compile(
+            explorer.regex("[0-9]{1,4}"), vocab, explorer.Budget(bytes=1_000_000), lazy=False
+        )
 
 
 def test_the_composition_announces_its_memory(sentencepiece_32k: explorer.Vocabulary) -> None:
