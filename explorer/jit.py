@@ -43,6 +43,9 @@ R = TypeVar("R")
 
 _DIGEST: Final = hashlib.sha256
 
+# Numba knows a kernel by its own file alone; the hash is compiled into kernels of other files.
+_HASHING: Final = Path(__file__).with_name("hashing.py")
+
 _warned: set[str] = set()
 
 
@@ -134,7 +137,7 @@ class _Cache(FunctionCache):
         self._cache_file = _CheckedFiles(
             self.cache_path,
             f"{self._impl.filename_base}-sum",
-            self._impl.locator.get_source_stamp(),
+            (self._impl.locator.get_source_stamp(), _HASHING.stat().st_mtime_ns),
         )
 
     def load_overload(self, sig: object, target_context: object) -> object:

@@ -10,10 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numba.core import config
 
 import explorer
+from explorer.hashing import SEED, enter, first_slot, folded, mixed
 from explorer.jit import jit
 
 PACKAGE = Path(explorer.__file__).parent
@@ -44,6 +48,37 @@ def test_machine_code_is_found_again(kernel: Any) -> None:
         compiled: Any = jit(kernel)
         assert compiled(4) == 8
         assert sum(compiled.stats.cache_hits.values()) == hits
+
+
+@needs_compiler
+def test_a_kernel_is_compiled_anew_when_the_hash_changes(
+    kernel: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "hashing.py"
+    source.write_text("")
+    monkeypatch.setattr("explorer.jit._HASHING", source)
+    assert jit(kernel)(4) == 8
+    os.utime(source, ns=(0, 0))
+    changed: Any = jit(kernel)
+    assert changed(4) == 8
+    assert not changed.stats.cache_hits
+
+
+@given(st.lists(st.integers(0, 2**31 - 1), min_size=1))
+def test_the_hash_is_that_of_whole_words_modulo_2_to_the_64(values: list[int]) -> None:
+    code, expected = SEED, int(SEED)
+    for value in values:
+        code = np.uint64(mixed(code, value))
+        expected = (expected ^ value) * (2**40 + 0x1B3) % 2**64
+    assert int(code) == expected
+    assert int(folded(code)) == expected ^ (expected >> 29)
+    assert first_slot(code, 15) == expected % 16
+
+
+def test_runs_are_entered_behind_those_that_lead_to_one_place() -> None:
+    slots = np.full(4, -1, np.int32)
+    enter(np.array([7, 3, 1], np.uint64), 3, slots)
+    assert slots.tolist() == [1, 2, -1, 0]
 
 
 def empty(_: bytes) -> bytes:

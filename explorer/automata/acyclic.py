@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.automata.machine import Bool, Int32
+from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
 
 
@@ -59,13 +60,13 @@ def fold(table: Int32, accepting: Bool, useful: Bool, start: int) -> tuple[Int32
     row = np.empty(classes, np.int32)
     for i in range(total - 1, -1, -1):
         state = order[i]
-        code = np.uint64(1469598103934665603) + np.uint64(accepting[state])
+        code = SEED + np.uint64(accepting[state])
         for c in range(classes):
             target = table[state, c]
             row[c] = -1 if target < 0 else number[target]
-            code = (code ^ np.uint64(row[c] + 1)) * np.uint64(1099511628211)
-        code ^= code >> np.uint64(29)
-        slot = np.int64(code & np.uint64(size - 1))
+            code = mixed(code, row[c] + 1)
+        code = folded(code)
+        slot = first_slot(code, size - 1)
         while slots[slot] >= 0:
             known = slots[slot]
             if codes[known] == code:

@@ -18,6 +18,7 @@ from explorer.automata.acyclic import fold, quotient_of_rows
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.refinement import refined
 from explorer.budget import Meter
+from explorer.hashing import SEED, mixed
 from explorer.jit import jit
 
 STAGE: Final = "Minimisation"
@@ -31,10 +32,10 @@ def _merge_columns(table: Int32) -> tuple[Int32, int]:
     merged = np.zeros(classes, np.int32)
     if states == 0:
         return merged, 1
-    code = np.full(classes, 1469598103934665603, np.uint64)
+    code = np.full(classes, SEED, np.uint64)
     for s in range(states):
         for c in range(classes):
-            code[c] = (code[c] ^ np.uint64(table[s, c] + 1)) * np.uint64(1099511628211)
+            code[c] = mixed(code[c], table[s, c] + 1)
     representative = np.empty(classes, np.int32)
     count = 0
     for c in range(classes):

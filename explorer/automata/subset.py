@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Dfa, Int32, Nfa
 from explorer.budget import Meter
+from explorer.hashing import SEED, enter, first_slot, folded, mixed
 from explorer.jit import jit
 
 T = TypeVar("T", bound=np.generic)
@@ -238,11 +239,11 @@ def _expand(
                         members[:kept].sort()
                         work += _SORTING * kept  # Of large sets this is most of the time.
                 if kept > 0:
-                    code = np.uint64(1469598103934665603)
+                    code = SEED
                     for i in range(kept):
-                        code = (code ^ np.uint64(members[i])) * np.uint64(1099511628211)
-                    code ^= code >> np.uint64(29)
-                    slot = np.int64(code & np.uint64(mask))
+                        code = mixed(code, members[i])
+                    code = folded(code)
+                    slot = first_slot(code, mask)
                     while True:
                         known = slots[slot]
                         if known < 0:
@@ -283,17 +284,6 @@ def _expand(
         progress[_SEGMENT] = 0
         work += num_classes
     return _FINISHED
-
-
-@jit
-def _fill_slots(slots: Int32, set_hash: NDArray[np.uint64], count: int) -> None:
-    """Enter the first ``count`` sets into an empty hash table."""
-    mask = slots.shape[0] - 1
-    for state in range(count):
-        slot = np.int64(set_hash[state] & np.uint64(mask))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = state
 
 
 def determinize(nfa: Nfa, meter: Meter) -> Dfa:
@@ -389,7 +379,7 @@ def determinize(nfa: Nfa, meter: Meter) -> Dfa:
             accepting = _grown(accepting, room)
             if _slots_for(room) > len(slots):
                 slots = np.full(_slots_for(room), -1, np.int32)
-                _fill_slots(slots, set_hash, states)
+                enter(set_hash, states, slots)
     meter.check(STAGE, states=states, arcs=states * num_classes)
     return Dfa(symbol_class, table[:states].copy(), accepting[:states].copy(), 0)
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Meter
+from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
 from explorer.tokens.functions import Functions
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS, NUM_FIXED_CLASSES
@@ -160,17 +161,16 @@ def _classes(
     for f in range(functions):
         if not used[f]:
             continue
-        hashed = np.uint64(1469598103934665603)
+        hashed = SEED
         alive = 0
         for k in range(start[f], start[f + 1]):
             if name[source[k]] >= 0 and name[target[k]] >= 0:
-                hashed = (hashed ^ np.uint64(source[k])) * np.uint64(1099511628211)
-                hashed = (hashed ^ np.uint64(target[k])) * np.uint64(1099511628211)
+                hashed = mixed(mixed(hashed, source[k]), target[k])
                 alive += 1
         if alive == 0:
             continue
-        hashed ^= hashed >> np.uint64(29)
-        slot = np.int64(hashed & np.uint64(size - 1))
+        hashed = folded(hashed)
+        slot = first_slot(hashed, size - 1)
         while slots[slot] >= 0:
             known = slots[slot]
             if codes[known] == hashed:

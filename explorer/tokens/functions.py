@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Dfa, Int32
 from explorer.budget import Meter
+from explorer.hashing import SEED, enter, first_slot, folded, mixed
 from explorer.jit import jit
 from explorer.tokens.trie import Trie, UInt8
 
@@ -118,20 +119,19 @@ def _walk(
             work += last - first
             # Write the new function behind the last one; keep it only if it is new.
             end = pairs
-            hashed = np.uint64(1469598103934665603)
+            hashed = SEED
             for k in range(first, last):
                 state = table[target[k], class_]
                 if state >= 0:
                     source[end] = source[k]
                     target[end] = state
                     end += 1
-                    hashed = (hashed ^ np.uint64(source[k])) * np.uint64(1099511628211)
-                    hashed = (hashed ^ np.uint64(state)) * np.uint64(1099511628211)
+                    hashed = mixed(mixed(hashed, source[k]), int(state))
             if end == pairs:
                 after = -1
             else:
-                hashed ^= hashed >> np.uint64(29)
-                slot = np.int64(hashed & np.uint64(mask))
+                hashed = folded(hashed)
+                slot = first_slot(hashed, mask)
                 after = -1
                 while slots[slot] >= 0:
                     known = slots[slot]
@@ -174,17 +174,6 @@ def _walk(
     progress[_PAIRS] = pairs
     progress[_WORDS] = words
     return reason
-
-
-@jit
-def _refill(code: NDArray[np.uint64], count: int, slots: Int32) -> None:
-    """Enter the first ``count`` functions into an empty hash table."""
-    mask = slots.shape[0] - 1
-    for known in range(count):
-        slot = np.int64(code[known] & np.uint64(mask))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = known
 
 
 def _held(room: int, pair_room: int, classes: int) -> int:
@@ -244,7 +233,7 @@ def compose_functions(trie: Trie, dfa: Dfa, meter: Meter, max_bytes: int) -> Fun
             start = np.concatenate([start, np.empty(room // 2, np.int64)])
             code = np.concatenate([code, np.empty(room // 2, np.uint64)])
             slots = np.full(4 * room, -1, np.int32)
-            _refill(code, int(progress[_FUNCTIONS]), slots)
+            enter(code, int(progress[_FUNCTIONS]), slots)
         elif reason == _NEEDS_PAIRS:
             extra = np.empty(pair_room - len(source), np.int32)
             source = np.concatenate([source, extra])
