@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from explorer.analysis.session import Session
 from explorer.automata.constraint import Constraint
@@ -23,6 +22,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
+from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine
 
 MOST_LINES: Final = 8
@@ -31,7 +31,11 @@ MOST_LINES: Final = 8
 BEFORE: Final = " before edit "
 """Stands in the name of a line that an edit left behind, between its name and the edit's number."""
 
-_wholes: WeakKeyDictionary[Session, tuple[int, Trace]] = WeakKeyDictionary()
+
+@memo
+def _wholes(session: Session) -> dict[int, Trace]:
+    """The record of the whole line of a session, by its generation; only the last is kept."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,10 +410,14 @@ def whole_trace(session: Session) -> Trace:
     """
     if session.index == session.length:
         return session.trace
-    known = _wholes.get(session)
-    if known is None or known[0] != session.generation:
-        known = _wholes[session] = (session.generation, at_end(session).trace)
-    return known[1]
+    known = _wholes(session)
+    generation = session.generation
+    whole = known.get(generation)
+    if whole is None:
+        whole = at_end(session).trace
+        known.clear()
+        known[generation] = whole
+    return whole
 
 
 def at_end(session: Session) -> Session:

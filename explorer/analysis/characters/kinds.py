@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from explorer.analysis.characters.display import remaining_bytes
 from explorer.automata.machine import Int32
 from explorer.jit import jit
+from explorer.memo import memo
 from explorer.tokens.trie import Trie, UInt8, trie_of
 from explorer.vocabulary import Vocabulary
 
@@ -137,12 +137,7 @@ class TokenKinds:
         return self._kind[self._start[words] + offsets]
 
 
-_known: WeakKeyDictionary[Vocabulary, TokenKinds] = WeakKeyDictionary()
-
-
+@memo
 def kinds_of(vocabulary: Vocabulary) -> TokenKinds:
     """The kinds of a vocabulary, worked out on first use."""
-    known = _known.get(vocabulary)
-    if known is None:
-        known = _known[vocabulary] = TokenKinds(vocabulary, trie_of(vocabulary))
-    return known
+    return TokenKinds(vocabulary, trie_of(vocabulary))

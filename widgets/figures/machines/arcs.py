@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import NO_ARC, Dfa
+from explorer.memo import memo
 from explorer.tokens.failing import fail_words
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS
@@ -89,7 +89,10 @@ def arcs_of(machine: TokenMachine, form: Form = "characters") -> Arcs:
     return MetArcs(machine, form) if table is None else TableArcs(table, form)
 
 
-_names: WeakKeyDictionary[TokenMachine, dict[Form, list[str]]] = WeakKeyDictionary()
+@memo
+def _names(machine: TokenMachine, form: Form) -> list[str]:
+    """The names that the states of a machine were given; `state_names` adds to them."""
+    return []
 
 
 def state_names(machine: TokenMachine, form: Form = "characters") -> Sequence[str]:
@@ -105,7 +108,7 @@ def state_names(machine: TokenMachine, form: Form = "characters") -> Sequence[st
         >>> state_names(explorer.compile(explorer.regex("(foo)+d"), vocab))
         ['q0', 'q1', 'q3', 'q4']
     """
-    names = _names.setdefault(machine, {}).setdefault(form, [])
+    names = _names(machine, form)
     if len(names) < machine.num_states:
         known = range(len(names), machine.num_states)
         states = [machine.byte_state(state) for state in known]
@@ -143,18 +146,18 @@ def token_group(table: TokenTable, token_class: int, ids: NDArray[np.integer]) -
     return TokenGroup(token_class, len(ids), label, tuple(first))
 
 
-_groups: WeakKeyDictionary[TokenMachine, dict[int, TokenGroup]] = WeakKeyDictionary()
-_ids: WeakKeyDictionary[TokenMachine, tuple[NDArray[np.int64], ...]] = WeakKeyDictionary()
+@memo
+def _groups(table: TokenTable) -> dict[int, TokenGroup]:
+    """The classes of a table that were put into words; `TableArcs` adds to them."""
+    return {}
 
 
+@memo
 def class_ids(table: TokenTable) -> tuple[NDArray[np.int64], ...]:
     """The ids of each token class, ascending; worked out once."""
-    known = _ids.get(table)
-    if known is None:
-        order = np.argsort(table.token_class, kind="stable")
-        sizes = np.bincount(table.token_class, minlength=table.table.shape[1])
-        known = _ids[table] = tuple(np.split(order, np.cumsum(sizes)[:-1]))
-    return known
+    order = np.argsort(table.token_class, kind="stable")
+    sizes = np.bincount(table.token_class, minlength=table.table.shape[1])
+    return tuple(np.split(order, np.cumsum(sizes)[:-1]))
 
 
 class TableArcs:
@@ -174,7 +177,7 @@ class TableArcs:
         self._ids = class_ids(table)
         self._sizes = np.array([len(ids) for ids in self._ids])
         self._sizes[DEAD_CLASS] = 0
-        self._known = _groups.setdefault(table, {})
+        self._known = _groups(table)
 
     def name(self, state: int) -> str:
         """The node of a token state; ``done`` where the text has ended."""

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
-from weakref import WeakKeyDictionary
 
 from explorer.analysis.characters.display import characters_of
 from explorer.automata.byte_intervals import Interval, byte_intervals
 from explorer.automata.interegular_bridge import Piece, character_arcs, character_pieces
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
+from explorer.memo import memo
 from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine, table_of
 
@@ -61,8 +61,6 @@ class CharacterView:
         return "mid" if self.collapsed and state not in self.arcs else str(state)
 
 
-_views: WeakKeyDictionary[TokenMachine, CharacterView] = WeakKeyDictionary()
-
 NOTHING: Final = CharacterView({}, {}, frozenset(), False)
 """Without a constraint there are no states."""
 
@@ -87,17 +85,21 @@ def character_view(machine: TokenMachine, also: Iterable[int] = ()) -> Character
         return NOTHING
     if not isinstance(byte_machine, Dfa):
         return _met(machine, byte_machine, also)
-    known = _views.get(machine)
-    if known is None:
-        steps = byte_intervals(byte_machine)
-        arcs = character_arcs(byte_machine, steps)
-        table = table_of(machine)
-        ends = range(len(steps)) if table is None else table.char_state.tolist()
-        dots = _dots(arcs, steps, set(ends))
-        known = _views[machine] = CharacterView(
-            arcs, dict(enumerate(steps)), dots, len(dots) > MOST_DOTS
-        )
-    return known
+    return _whole(machine)
+
+
+@memo
+def _whole(machine: TokenMachine) -> CharacterView:
+    """The view of a machine over bytes that is finite."""
+    byte_machine = machine.byte_machine
+    if not isinstance(byte_machine, Dfa):
+        return NOTHING
+    steps = byte_intervals(byte_machine)
+    arcs = character_arcs(byte_machine, steps)
+    table = table_of(machine)
+    ends = range(len(steps)) if table is None else table.char_state.tolist()
+    dots = _dots(arcs, steps, set(ends))
+    return CharacterView(arcs, dict(enumerate(steps)), dots, len(dots) > MOST_DOTS)
 
 
 def _dots(

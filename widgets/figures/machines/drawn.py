@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 from explorer.automata.machine import Dfa
 from explorer.decoding.trace.trace import Trace
+from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.figures.drawing.columns import Places, place
 from widgets.figures.drawing.frame import Layout
@@ -40,9 +40,6 @@ class Drawn:
 
     figures: Mapping[str, MachineFigure]
     layouts: Mapping[str, Layout]
-
-
-_drawn: WeakKeyDictionary[TokenMachine, dict[Form, Drawn]] = WeakKeyDictionary()
 
 
 def drawn_states(machine: TokenMachine, form: Form = "characters") -> int:
@@ -79,15 +76,19 @@ def draw_whole(machine: TokenMachine, form: Form = "characters") -> Drawn:
         >>> sorted(found.layouts), draw_whole(dfa) is found
         (['character_fsa', 'token_dfa'], True)
     """
-    known = _drawn.setdefault(machine, {})
-    if form not in known or table_of(machine) is None:
-        check_size(drawn_states(machine, form), whole=True)
-        figures = {
-            "character_fsa": character_figure(machine, form),
-            "token_dfa": token_figure(machine, form=form),
-        }
-        known[form] = Drawn(figures, lay_out(figures, whole=True))
-    return known[form]
+    return _draw(machine, form) if table_of(machine) is None else _draw_table(machine, form)
+
+
+def _draw(machine: TokenMachine, form: Form) -> Drawn:
+    check_size(drawn_states(machine, form), whole=True)
+    figures = {
+        "character_fsa": character_figure(machine, form),
+        "token_dfa": token_figure(machine, form=form),
+    }
+    return Drawn(figures, lay_out(figures, whole=True))
+
+
+_draw_table = memo(_draw)
 
 
 def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "characters") -> Drawn:
@@ -120,14 +121,15 @@ def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "character
     return Drawn(*ahead(machine, path, states))
 
 
-_places: WeakKeyDictionary[TokenMachine, dict[Form, tuple[MachineFigure, Places]]] = (
-    WeakKeyDictionary()
-)
+@memo
+def _places(machine: TokenMachine) -> dict[Form, tuple[MachineFigure, Places]]:
+    """Where the states of a machine were placed when it was first drawn, by form."""
+    return {}
 
 
 def _at_known_places(machine: TokenMachine, token: MachineFigure, form: Form) -> Drawn:
     """The machines of a token machine that is not a table: its states stay where they are."""
-    known = _places.setdefault(machine, {})
+    known = _places(machine)
     if form not in known:
         character = character_figure(machine, form)
         known[form] = (character, place(character, token))
