@@ -1,4 +1,4 @@
-"""Bytes and token ids as FST labels, and back.
+"""Bytes and token ids as FST labels, and back; and bytes that are not characters in words.
 
 OpenFST reserves label 0 for ε. Byte 0 and token id 0 are ordinary symbols, so both are
 written one higher. Every ``+ 1`` and ``- 1`` between symbols and labels happens here.
@@ -15,6 +15,21 @@ EPSILON: Final = 0
 """OpenFST's label of the empty word."""
 
 NUM_BYTES: Final = 256
+
+
+def show_bytes(data: bytes) -> str:
+    """Bytes that are not a character, as everything here writes them: ``<C3>``, one after another.
+
+    It stands in this module because every layer writes bytes, errors included.
+
+    Args:
+        data: Any bytes.
+
+    Example:
+        >>> show_bytes(b"\\xf0\\x9f")
+        '<F0><9F>'
+    """
+    return "".join(f"<{byte:02X}>" for byte in data)
 
 
 def byte_label(byte: int) -> int:

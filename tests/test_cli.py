@@ -163,7 +163,7 @@ def test_a_terminal_that_knows_ascii_only_shows_escapes(tokenizer: Path) -> None
 def test_half_a_character_is_shown_as_bytes() -> None:
     assert [machine_lines.show(data) for data in (b"a\n", b"\xf0\x9f", None)] == [
         "'a\\n'",
-        "<F0 9F>",
+        "<F0><9F>",
         "<not text>",
     ]
 

@@ -9,12 +9,13 @@ be looked at.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 
-from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, token_label
+from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, show_bytes, token_label
 from explorer.arguments import instance, listed, shown, whole_number
 from explorer.automata.pynini_bridge import fst_from_arrays
 from explorer.errors import VocabularyError
@@ -28,23 +29,31 @@ Form = Literal["compact", "original"]
 # pynini's stubs leave its symbol tables out.
 SymbolTable = Any
 
+_LIKE_A_BYTE: Final = re.compile("<[0-9A-F]{2}>")
+"""Text that looks like what `show_bytes` writes."""
+
 
 def readable(data: bytes) -> str:
     """Token bytes as one line of printable text without spaces; distinct bytes stay distinct.
 
+    A byte that is not text is ``<C3>``; text that looks like one has a backslash before it.
+
     Example:
         >>> readable(b" the"), readable("ä".encode()), readable(b"\\xc3"), readable(b"\\n")
-        ('␣the', 'ä', '\\\\xc3', '\\\\n')
+        ('␣the', 'ä', '<C3>', '\\\\n')
+        >>> print(readable(b"<C3>"))
+        \\<C3>
     """
     parts: list[str] = []
-    for character in data.decode(errors="surrogateescape"):
+    text = data.decode(errors="surrogateescape")
+    for at, character in enumerate(text):
         code = ord(character)
         if character == " ":
             parts.append("␣")
-        elif character in "␣\\":
+        elif character in "␣\\" or (character == "<" and _LIKE_A_BYTE.match(text, at)):
             parts.append("\\" + character)
         elif 0xDC80 <= code <= 0xDCFF:
-            parts.append(f"\\x{code - 0xDC00:02x}")
+            parts.append(show_bytes(bytes([code - 0xDC00])))
         elif character.isprintable():
             parts.append(character)
         else:
@@ -53,13 +62,14 @@ def readable(data: bytes) -> str:
 
 
 def byte_symbols() -> SymbolTable:
-    """Names for byte labels: printable ASCII as itself, other bytes in hexadecimal."""
+    """Names for byte labels: printable ASCII as itself, other bytes as ``<C3>``."""
     import pynini
 
     table = cast(Any, pynini).SymbolTable("bytes")
     table.add_symbol("ε", EPSILON)
     for byte in range(NUM_BYTES):
-        name = chr(byte) if 0x20 < byte < 0x7F else "␣" if byte == 0x20 else f"0x{byte:02X}"
+        name = chr(byte) if 0x20 < byte < 0x7F else show_bytes(bytes([byte]))
+        name = "␣" if byte == 0x20 else name
         table.add_symbol(name, byte_label(byte))
     return table
 

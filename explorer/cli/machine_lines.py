@@ -14,14 +14,14 @@ SHOWN = 8
 
 
 def show(data: bytes | None) -> str:
-    """A token as one would write it: text in quotes, or hexadecimal bytes if it is not text.
+    """A token as one would write it: text in quotes, and bytes that are not text.
 
     Args:
         data: Token bytes, or ``None`` for an id that is not text.
 
     Example:
         >>> print(show(b" the"), show(b"\\xf0\\x9f"), show(None))
-        ' the' <F0 9F> <not text>
+        ' the' <F0><9F> <not text>
     """
     return "<not text>" if data is None else show_text(data)
 

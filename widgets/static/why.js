@@ -89,7 +89,7 @@ function whyPanel(ui, closed) {
       const at = told.failed_at;
       const fails = at !== null && at !== undefined && at < ends;
       const rest = fails && at < piece.at;
-      const hex = (told.bytes || []).slice(piece.at, ends).map((b) => b.toString(16).toUpperCase().padStart(2, "0")).join(" ");
+      const hex = (told.bytes || []).slice(piece.at, ends).map(hexByte).join("");
       const said = rest ? "not read" : fails ? "fails here" : "is read";
       out.push(h("span." + (rest ? "rest" : fails ? "ko" : "ok"), { "data-box": i, title: `${hex}: ${said}` }, piece.nodes));
     }

@@ -51,7 +51,8 @@ function visible(text) {
   });
 }
 
-const ESCAPE = /\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt\\␣])|␣/g;
+const ESCAPE = /\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt\\␣<])|␣|<[0-9A-F]{2}>/g;
+const hexByte = (byte) => "<" + byte.toString(16).toUpperCase().padStart(2, "0") + ">";
 const SIGNS = { n: "⏎", r: "␍", t: "⇥" };
 
 /** Readable text, as the figures write it, as nodes: blanks and escapes become styled signs. */
@@ -62,15 +63,19 @@ function readable(text) {
     if (found.index > at) out.push(text.slice(at, found.index));
     at = found.index + found[0].length;
     const escaped = found[1];
-    if (!escaped) out.push(blank("␣", "space"));
-    else if (escaped === "\\" || escaped === "␣") out.push(escaped);
-    else out.push(blank(SIGNS[escaped] || escaped.replace(/^x/, "").toUpperCase(), "\\" + escaped));
+    if (!escaped) out.push(found[0] === "␣" ? blank("␣", "space") : blank(found[0], "a byte"));
+    else if ("\\␣<".includes(escaped)) out.push(escaped);
+    else {
+      const code = parseInt(escaped.slice(1), 16);
+      const name = "U+" + code.toString(16).toUpperCase().padStart(4, "0");
+      out.push(blank(SIGNS[escaped] || name, "\\" + escaped));
+    }
   }
   if (at < text.length) out.push(text.slice(at));
   return out;
 }
 
-/** Bytes as characters with their place; what is no character as hexadecimal. */
+/** Bytes as characters with their place; what is not a character as bytes. */
 function characters(bytes) {
   const out = [];
   for (let at = 0; at < bytes.length; ) {
@@ -83,7 +88,7 @@ function characters(bytes) {
     } catch {
       size = 1;
     }
-    out.push({ nodes: text ? visible(text) : [blank(lead.toString(16).toUpperCase().padStart(2, "0"), "a byte")], at, size });
+    out.push({ nodes: text ? visible(text) : [blank(hexByte(lead), "a byte")], at, size });
     at += size;
   }
   return out;

@@ -13,6 +13,7 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Final
 
+from explorer.alphabet import show_bytes
 from explorer.automata.regex.unicode_sets import category
 from explorer.automata.tree.charset import (
     ANY,
@@ -203,18 +204,8 @@ def _listed(chars: CharSet) -> str:
     return " or ".join([", ".join(pieces[:-1]), pieces[-1]] if len(pieces) > 1 else pieces)
 
 
-def show_bytes(data: bytes) -> str:
-    """Bytes in hexadecimal between angle brackets.
-
-    Example:
-        >>> show_bytes(b"\\xf0\\x9f")
-        '<F0 9F>'
-    """
-    return f"<{data.hex(' ').upper()}>"
-
-
 def show_text(data: bytes, most: int = 60) -> str:
-    """Text bytes in quotes; bytes that are no whole character in hexadecimal.
+    """Text in quotes, and beside the quotes the bytes that are not a whole character.
 
     Args:
         data: Any bytes.
@@ -281,7 +272,7 @@ def half_characters(data: bytes) -> str:
 
     Example:
         >>> half_characters(b"\\xf0\\x9f")
-        'it is no whole character: <F0 9F> begins one of U+1F000 to U+1FFFF'
+        'it is no whole character: <F0><9F> begins one of U+1F000 to U+1FFFF'
     """
     text, rest = split_tail(data)
     head, _ = split_head(text if text else data)

@@ -19,10 +19,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import (
     character_start,
     remaining_bytes,
-    show_bytes,
     show_characters,
 )
 from explorer.analysis.characters.kinds import KINDS, kinds_of

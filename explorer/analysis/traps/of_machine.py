@@ -17,7 +17,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from explorer.analysis.characters.display import show_bytes, show_text, split_tail
+from explorer.alphabet import show_bytes
+from explorer.analysis.characters.display import show_text, split_tail
 from explorer.analysis.traps.trap import Trap
 from explorer.analysis.verdict.asked import checked_machine
 from explorer.analysis.verdict.background import Background, background_of

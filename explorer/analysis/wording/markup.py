@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
+from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import show_character
 from explorer.analysis.places.spans import Part
 from explorer.analysis.verdict.verdict import Verdict
@@ -77,7 +78,7 @@ def _byte(verdict: Verdict, at: int, byte: int) -> str:
         style, mark = f"border:3px double {_RED}", "✗"
     else:
         style, mark = "border:1px dotted currentColor;opacity:.6", ""
-    return f'<span style="{_BOX}{style}">{byte:02X}{mark}</span>'
+    return f'<span style="{_BOX}{style}">{escape(show_bytes(bytes([byte])))}{mark}</span>'
 
 
 def answer_html(

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import (
     characters_of,
     is_continuation,
-    show_bytes,
     show_character,
     show_text,
 )
@@ -152,13 +152,13 @@ def _shared(verdict: Verdict) -> Iterator[str]:
         for first, last in verdict.expected_chars.ranges
         if first <= high and last >= low
     ]
-    bytes_ = f"{'byte' if len(lead) == 1 else 'bytes'} {show_bytes(lead)[1:-1]}"
+    bytes_ = f"{'byte' if len(lead) == 1 else 'bytes'} {show_bytes(lead)}"
     if fitting:
         single = len(fitting) == 1 and fitting[0][0] == fitting[0][1]
         others = show_character(fitting[0][0]) if single else "some of what is expected"
         yield (
             f"The {bytes_} {'begins' if len(lead) == 1 else 'begin'} {others} too, so it fails "
-            f"only at the next one, {whole[at]:02X}."
+            f"only at the next one, {show_bytes(whole[at : at + 1])}."
         )
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import (
     characters_of,
     is_continuation,
-    show_bytes,
     show_character,
     show_characters,
     show_span,

@@ -23,6 +23,7 @@ from typing import Final
 
 import numpy as np
 
+from explorer.alphabet import show_bytes
 from explorer.arguments import file_path, flag, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
@@ -82,7 +83,7 @@ class MentionedTokens:
         )
 
     def show(self, token: int) -> str:
-        """A token as one would write it: text in quotes, odd bytes in hexadecimal, or its name.
+        """A token as one would write it: text in quotes, bytes as ``<C3>``, its name, or its id.
 
         Args:
             token: An id.
@@ -91,15 +92,15 @@ class MentionedTokens:
             >>> known = {0: b" the", 1: b"\\xf0\\x9f", 3: None}
             >>> table = MentionedTokens("", 4, (3,), known, {3: "</s>"})
             >>> [table.show(token) for token in range(4)]
-            ["' the'", '<F0 9F>', '<2>', '</s>']
+            ["' the'", '<F0><9F>', 'id 2', '</s>']
         """
         data = self.data.get(token)
         if not data:
-            return self.special.get(token) or f"<{token}>"
+            return self.special.get(token) or f"id {token}"
         try:
             return repr(data.decode())
         except UnicodeDecodeError:
-            return f"<{data.hex(' ').upper()}>"
+            return show_bytes(data)
 
 
 @dataclass(frozen=True)

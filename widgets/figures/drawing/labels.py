@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from explorer.analysis.characters.display import show_bytes
+from explorer.alphabet import show_bytes
 from explorer.automata.detokenizing import readable
 from explorer.automata.tree.charset import CharSet, char_set, complement
 from explorer.vocabulary import Vocabulary
@@ -73,7 +73,7 @@ def token_text(vocabulary: Vocabulary, token: int) -> str:
     Example:
         >>> vocab = Vocabulary.from_bytes([b" the", b"\\xc3"], eos_ids=[2])
         >>> [token_text(vocab, token) for token in (0, 1, 2, 7)]
-        ['␣the', '\\\\xc3', 'EOS', 'id 7']
+        ['␣the', '<C3>', 'EOS', 'id 7']
     """
     data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
     if data is not None:

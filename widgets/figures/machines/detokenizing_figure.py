@@ -90,7 +90,7 @@ def detokenizing_figure(
             "prefix" if prefix else "root",
             accepting=not prefix,
             start=not prefix,
-            title=f"after the bytes {prefix.hex(' ').upper()}" if prefix else "between two tokens",
+            title=f"after {readable(prefix)}" if prefix else "between two tokens",
         )
         for prefix in order
     ]
@@ -104,7 +104,7 @@ def detokenizing_figure(
                     prefix_node(prefix[:-1]),
                     prefix_node(prefix),
                     f"ε : {byte_text(byte)}",
-                    f"reads nothing, writes the byte {byte:02X}",
+                    f"reads nothing, writes the byte {byte_text(byte)}",
                     1,
                     ((byte, byte),),
                 )
