@@ -14,6 +14,7 @@ import pytest
 
 from tests.browser.conftest import PATIENCE, Lab, Notebook
 from tests.browser.test_explorer import BACK, FOO, FOOD, STEP, TOY, allowed, at, press, rest
+from widgets.figures.snapshot import WIDTH
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -161,7 +162,14 @@ def test_a_saved_notebook_shows_the_last_place(trusted: bool, notebook: Notebook
     still.locator("summary").click()
     picture = still.locator("img")
     picture.wait_for(state="visible")
-    page.wait_for_function("(image) => image.naturalWidth > 900", arg=picture.element_handle())
+    page.wait_for_function("(image) => image.complete", arg=picture.element_handle())
+    drawn, room = picture.evaluate(
+        "(image) => [[image.naturalWidth, image.width], image.parentElement.clientWidth]"
+    )
+    # It is as wide as it was drawn: a notebook's column at this size of the window, neither more,
+    # which would make its letters smaller, nor much less.
+    assert drawn == [WIDTH, WIDTH]
+    assert 0.8 * room <= WIDTH <= room
     assert "Position 2 after 7 bytes: foofood" in still.locator("pre").inner_text()
     source = picture.get_attribute("src") or ""
     assert "Position 2: " in unquote(source)

@@ -6,7 +6,8 @@ explorer has a second, ordinary output: a closed `<details>` with the picture of
 same in words. It is replaced in the notebook's document, by its display id, once things are quiet:
 within a second of a pause of play, a second after the last step by hand, and at the end of a cell
 that moved the cursor. Never during play, and never by a step itself: the picture is drawn on a
-thread of its own, outside the cursor's lock.
+thread of its own, outside the cursor's lock. The widget's own output then keeps no picture: it
+would stay at the first place, and a page without widgets would show it above the last.
 
 The picture is an image with its data inside, not markup of the page: no style of the notebook
 reaches it, nothing in it can run, and an untrusted notebook still shows it.
@@ -36,6 +37,9 @@ QUIET: Final = 1.0
 LOST: Final = 60.0
 """Seconds without a step after which a page that still plays is taken for closed."""
 
+BELOW: Final = "Explorer: its last place is in the next output."
+"""What stands in the widget's output where there are no widgets."""
+
 
 class Still:
     """The collapsed output of one explorer.
@@ -57,15 +61,17 @@ class Still:
     def show(self, widget: tuple[dict[str, Any], dict[str, Any]] | None) -> None:
         """Display the widget, and this below it.
 
-        In a terminal there is nothing to collapse: the widget's own text is all.
+        In a terminal there is nothing to collapse: the widget's own text is all. In a notebook the
+        widget's output is the view alone, because what it showed first is not kept up to date.
 
         Args:
             widget: Its data and metadata by media type; ``None`` if it is closed.
         """
         ipython = cast("Any", import_module("IPython.display"))
-        if widget is not None:
-            ipython.display(widget[0], metadata=widget[1], raw=True)
         shell = _notebook()
+        if widget is not None:
+            data = widget[0] if shell is None else {**_view(widget[0]), "text/plain": BELOW}
+            ipython.display(data, metadata=widget[1], raw=True)
         if shell is None:
             return
         ipython.display(bundle(self._picture()), raw=True, display_id=self._name)
@@ -158,6 +164,11 @@ def bundle(snapshot: Snapshot) -> dict[str, str]:
         ),
         "text/plain": snapshot.text,
     }
+
+
+def _view(data: dict[str, Any]) -> dict[str, Any]:
+    """A widget's output without what stands in for it."""
+    return {kind: value for kind, value in data.items() if "widget-view" in kind}
 
 
 def _notebook() -> Any | None:
