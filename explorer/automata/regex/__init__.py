@@ -1,8 +1,8 @@
 """Python's regular expressions as a front end: text in, a tree with spans out.
 
-Read in this order: `tree` (a parsed pattern), `parser` (with `escapes`, `flags`, `quantifier`,
-`sets`), `unicode_sets` (what ``\\w`` and IGNORECASE mean; `cache` keeps it), `source` (the kind of
-source).
+Read in this order: `tree` (a parsed pattern), `parser` (with `groups`, `escapes`, `flags`,
+`quantifier`, `sets`), `unicode_sets` (what ``\\w`` and IGNORECASE mean; `cache` keeps it), `source`
+(the kind of source).
 
 The language of a pattern is the set of texts that `re.fullmatch` accepts, in UTF-8.
 """
@@ -10,7 +10,8 @@ The language of a pattern is the set of texts that `re.fullmatch` accepts, in UT
 from __future__ import annotations
 
 from explorer.automata.machine import Dfa
-from explorer.automata.regex.parser import UnsupportedSyntax, parse
+from explorer.automata.regex.groups import UnsupportedSyntax
+from explorer.automata.regex.parser import parse
 from explorer.automata.regex.tree import Tree
 from explorer.automata.tree.build import build
 from explorer.budget import Meter

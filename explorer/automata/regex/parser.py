@@ -11,8 +11,8 @@ group, conditionals on a group, atomic groups and possessive repeats. The first 
 regular languages; the last two are regular only under `re`'s order of trying, which a language
 of whole matches does not have. Groups nested more than `MAX_NESTING` deep are refused too.
 
-Runs of ordinary characters are found by a compiled pattern and become nodes without a Python
-loop; that keeps a pattern of 1,500 characters near a millisecond.
+Long runs of ordinary characters become nodes without a Python loop; a pattern of 1,500 characters
+takes about a millisecond.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Final
 
 from explorer.arguments import wrong
 from explorer.automata.regex.escapes import BadEscape, read_escape
-from explorer.automata.regex.flags import KINDS, TEMPLATE, BadFlags, read_flags
+from explorer.automata.regex.flags import TEMPLATE
+from explorer.automata.regex.groups import Groups
 from explorer.automata.regex.quantifier import QUANTIFIER, BadCount, counts
 from explorer.automata.regex.sets import BadSet, read_set
 from explorer.automata.regex.tree import Tree
@@ -42,17 +43,12 @@ from explorer.automata.tree.nodes import (
     Concat,
     Dot,
     Empty,
-    Group,
     Literal,
     Node,
     Repeat,
 )
-from explorer.automata.tree.width import MAX_REPEAT, width
 from explorer.budget import Meter
-from explorer.errors import ConstraintError, RegexError
-
-MAX_NESTING: Final = 100
-"""Groups inside groups: a bound that holds on every stack, where `re` overflows at some depth."""
+from explorer.errors import ConstraintError
 
 MAX_LENGTH: Final = 500_000
 """Characters of a pattern: about half a second of reading."""
@@ -63,8 +59,6 @@ _BYTES_PER_CHARACTER: Final = 250
 _MANY: Final = 4096
 """How many pieces are read between two looks at the clock."""
 
-_MAX_LOOKBEHIND: Final = 2**32 - 1
-
 _ASCII: Final = int(re.ASCII)
 _IGNORECASE: Final = int(re.IGNORECASE)
 _MULTILINE: Final = int(re.MULTILINE)
@@ -73,14 +67,12 @@ _VERBOSE: Final = int(re.VERBOSE)
 
 # A backslash and the character after it are one unit everywhere, in comments too.
 _PLAIN: Final = re.compile(r"[^\\.\[{()*+?^$|]+")
+_SYNTAX: Final = frozenset("\\.[{()*+?^$|")
 _PLAIN_VERBOSE: Final = re.compile(r"[^\\.\[{()*+?^$|# \t\n\r\v\f]+")
+_SYNTAX_VERBOSE: Final = _SYNTAX | frozenset("# \t\n\r\v\f")
+_SIMPLE: Final[dict[str, tuple[int, int | None]]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _IGNORED: Final = re.compile(r"(?:[ \t\n\r\v\f]+|#(?:[^\\\n]|\\.)*\n?)+", re.DOTALL)
-_COMMENT_GROUP: Final = re.compile(r"\(\?#(?:[^\\)]|\\.)*\)", re.DOTALL)
 _TRAILING_BACKSLASHES: Final = re.compile(r"\\*\Z")
-
-
-class UnsupportedSyntax(RegexError):
-    """A pattern that `re` takes but no finite automaton of whole matches can express."""
 
 
 def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Tree:
@@ -124,33 +116,10 @@ def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Tree:
     return _Parser(pattern, int(flags), meter).tree()
 
 
-class _Parser:
-    """A pattern and how far it has been read."""
+class _Parser(Groups):
+    """Alternatives, sequences and single pieces."""
 
-    __slots__ = (
-        "asserts", "closed", "depth", "end", "flags", "lookbehind_groups", "meter", "names", "pos",
-        "text",
-    )  # fmt: skip
-
-    def __init__(self, text: str, flags: int, meter: Meter) -> None:
-        self.text = text
-        self.meter = meter
-        self.pos: int = 0
-        self.end = len(text)
-        self.flags: int = flags
-        self.closed = [True]  # For each group: has its parenthesis closed? Group 0 is the whole.
-        self.names: dict[str, int] = {}
-        self.depth: int = 0
-        self.lookbehind_groups: int | None = None
-        self.asserts = False
-
-    def error(
-        self, reason: str, start: int, end: int | None = None, remedy: str = ""
-    ) -> RegexError:
-        return RegexError(reason, pattern=self.text, start=start, end=end, remedy=remedy)
-
-    def unsupported(self, reason: str, start: int, end: int, remedy: str) -> RegexError:
-        return UnsupportedSyntax(reason, pattern=self.text, start=start, end=end, remedy=remedy)
+    __slots__ = ()
 
     def tree(self) -> Tree:
         if self.flags & re.LOCALE:
@@ -202,36 +171,42 @@ class _Parser:
         """Pieces and their quantifiers, up to a bar, a closing parenthesis or the end."""
         text, end, start = self.text, self.end, self.pos
         items: list[Node] = []
-        literal, plain = _readers(flags)
+        literal, plain, syntax = _readers(flags)
+        append = items.append
         pos = start
         look = _MANY
         while pos < end:
             if len(items) >= look:
                 self.meter.check_time(STAGE)
                 look = len(items) + _MANY
-            run = plain.match(text, pos)
-            if run is not None:
-                past = run.end()
-                chars = map(literal, text[pos:past])
-                items.extend(map(Literal, range(pos, past), range(pos + 1, past + 1), chars))
-                pos = past
-                if pos == end:
-                    break
             char = text[pos]
+            if char not in syntax:
+                past = pos + 1
+                if past == end or text[past] in syntax:
+                    append(Literal(pos, past, literal(char)))
+                else:
+                    run = plain.match(text, past)
+                    past = past if run is None else run.end()
+                    chars = map(literal, text[pos:past])
+                    items.extend(map(Literal, range(pos, past), range(pos + 1, past + 1), chars))
+                pos = past
+                continue
             if char == "|" or char == ")":
                 break
             self.pos = pos
-            if char == "\\":
-                items.append(self.escape(flags))
-            elif char == "[":
-                items.append(self.char_class(flags))
+            if char == "[":
+                append(self.char_class(flags))
+            elif char in _SIMPLE or char == "{":
+                self.quantifier(items, flags, char)
+            elif char == "\\":
+                append(self.escape(flags))
             elif char == "(":
                 piece = self.group(flags, may_set_flags=start_of_pattern and not items)
                 if piece is not None:
-                    items.append(piece)
+                    append(piece)
                 elif start_of_pattern and flags != self.flags:
                     flags = self.flags
-                    literal, plain = _readers(flags)
+                    literal, plain, syntax = _readers(flags)
             elif char == ".":
                 items.append(Dot(pos, pos + 1, ANY if flags & _DOTALL else NOT_NEWLINE))
                 self.pos = pos + 1
@@ -243,8 +218,6 @@ class _Parser:
                 multiline = flags & _MULTILINE
                 kind = AssertionKind.LINE_END if multiline else AssertionKind.FINAL_LINE_END
                 items.append(self.anchor(kind, pos, pos + 1))
-            elif char in "*+?{":
-                self.quantifier(items, flags)
             else:  # Only VERBOSE makes a character that is neither plain nor special.
                 ignored = _IGNORED.match(text, pos)
                 self.pos = end if ignored is None else ignored.end()
@@ -254,19 +227,24 @@ class _Parser:
             return items[0]
         return Concat(start, pos, tuple(items)) if items else Empty(start, pos)
 
-    def quantifier(self, items: list[Node], flags: int) -> None:
+    def quantifier(self, items: list[Node], flags: int, char: str) -> None:
         """Repeat the last piece. A brace that opens no quantifier matches itself."""
         start = self.pos
-        match = QUANTIFIER.match(self.text, start)
-        if match is None:  # re: a brace that begins no quantifier is an ordinary character.
-            items.append(Literal(start, start + 1, character("{")))
+        simple = _SIMPLE.get(char)
+        if simple is not None:
             self.pos = start + 1
-            return
-        self.pos = match.end()
-        try:
-            minimum, maximum = counts(match)
-        except BadCount as bad:
-            raise self.error(bad.reason, start, self.pos, remedy=bad.remedy) from None
+            minimum, maximum = simple
+        else:
+            match = QUANTIFIER.match(self.text, start)
+            if match is None:  # re: a brace that begins no quantifier is an ordinary character.
+                items.append(Literal(start, start + 1, character("{")))
+                self.pos = start + 1
+                return
+            self.pos = match.end()
+            try:
+                minimum, maximum = counts(match)
+            except BadCount as bad:
+                raise self.error(bad.reason, start, self.pos, remedy=bad.remedy) from None
         body = items[-1] if items else None
         if body is None or (isinstance(body, Assertion) and body.body is None):
             raise self.error(
@@ -277,8 +255,9 @@ class _Parser:
                 f"or write \\{self.text[start]} for the character.",
             )
         if isinstance(body, Repeat):
-            written = self.text[body.start : body.end] + match.group()
-            again = f"(?:{self.text[body.start : body.end]}){match.group()}"
+            quantifier = self.text[start : self.pos]
+            written = self.text[body.start : body.end] + quantifier
+            again = f"(?:{self.text[body.start : body.end]}){quantifier}"
             raise self.error(
                 "a quantifier cannot follow a quantifier",
                 start,
@@ -288,7 +267,7 @@ class _Parser:
             )
         if flags & TEMPLATE and TEMPLATE:
             raise self.error("the flag 't' forbids quantifiers", start, self.pos)
-        mode = self.text[self.pos : self.pos + 1]
+        mode = self.text[self.pos] if self.pos < self.end else ""
         if mode == "+":
             raise self.unsupported(
                 "possessive repeats have no automaton",
@@ -317,7 +296,7 @@ class _Parser:
             raise self.error(bad.reason, start, bad.end, remedy=bad.remedy) from None
         self.pos = escape.end
         if escape.char is not None:
-            literal, _ = _readers(flags)
+            literal = _readers(flags)[0]
             return Literal(start, escape.end, literal(escape.char))
         if escape.category is not None:
             return Class(start, escape.end, category(escape.category, flags))
@@ -332,27 +311,6 @@ class _Parser:
             return Assertion(start, escape.end, AssertionKind.BOUNDARY, negated=negated, word=word)
         return self.anchor(AssertionKind.TEXT_END, start, escape.end)
 
-    def reference(self, group: int, start: int, end: int) -> RegexError:
-        """The error for a reference back: a wrong one, or one that is not supported."""
-        if group >= len(self.closed):
-            return self.error(
-                f"there is no group {group} before this place",
-                start,
-                end,
-                remedy="Count the groups from 1 in the order of their opening parentheses; for a "
-                r"character by its octal code write three digits, as in \012.",
-            )
-        if not self.closed[group]:
-            return self.error(f"group {group} is still open here", start, end)
-        if self.lookbehind_groups is not None and group >= self.lookbehind_groups:
-            return self.error(f"group {group} belongs to the same lookbehind", start, end)
-        return self.unsupported(
-            "a reference back to a group is beyond finite automata",
-            start,
-            end,
-            remedy="Write the cases out: (a|b)-\\1 is a-a|b-b.",
-        )
-
     def char_class(self, flags: int) -> Node:
         """``[...]``: characters, ranges and categories."""
         start = self.pos
@@ -362,212 +320,17 @@ class _Parser:
             raise self.error(bad.reason, bad.start, bad.end, remedy=bad.remedy) from None
         return Class(start, self.pos, chars)
 
-    # Groups
 
-    def group(self, flags: int, *, may_set_flags: bool) -> Node | None:
-        """Anything that begins with a parenthesis; ``None`` for comments and global flags."""
-        text, start = self.text, self.pos
-        if not text.startswith("(?", start):
-            self.pos = start + 1
-            return self.contents(flags, start, capturing=True)
-        kind = text[start + 2 : start + 3]
-        if kind == ":":
-            self.pos = start + 3
-            return self.contents(flags, start, capturing=False)
-        if kind == "#":
-            comment = _COMMENT_GROUP.match(text, start)
-            if comment is None:
-                raise self.error("this comment is not closed", start, start + 3)
-            self.pos = comment.end()
-            return None
-        if kind == "P":
-            return self.named_group(flags, start)
-        if kind in ("=", "!", "<"):
-            return self.lookaround(flags, start)
-        if kind == "(":
-            raise self.conditional(start)
-        if kind == ">":
-            raise self.unsupported(
-                "atomic groups have no automaton",
-                start,
-                start + 3,
-                remedy="Write (?:...); what must not follow the group can be excluded by a "
-                "lookahead (?!...).",
-            )
-        return self.flags_group(flags, start, may_set_flags=may_set_flags)
-
-    def flags_group(self, flags: int, start: int, *, may_set_flags: bool) -> Node | None:
-        """``(?i)`` for the whole pattern, ``(?i-s:...)`` for a part."""
-        kind = self.text[start + 2 : start + 3]
-        if kind != "-" and not kind.isalpha():
-            raise self.error(
-                f"(?{kind} begins no known group",
-                start,
-                start + 2 + len(kind),
-                remedy=r"Write \( for the character, or (?: for a group that captures nothing.",
-            )
-        try:
-            inline = read_flags(self.text, start + 2)
-        except BadFlags as bad:
-            raise self.error(bad.reason, start, bad.offset + 1) from None
-        self.pos = inline.end
-        if not inline.whole_pattern:
-            if inline.added & KINDS:
-                flags &= ~KINDS
-            flags = (flags | inline.added) & ~inline.removed
-            return self.contents(flags, start, capturing=False)
-        if not may_set_flags:
-            raise self.error(
-                "flags of the whole pattern stand at its start",
-                start,
-                inline.end,
-                remedy="Move them there, or write "
-                f"{self.text[start : inline.end - 1]}:...) around the part that they are for.",
-            )
-        self.flags |= inline.added
-        return None
-
-    def contents(
-        self, flags: int, start: int, *, capturing: bool, name: str | None = None
-    ) -> Group:
-        """What stands in a group, and its closing parenthesis; ``start`` is where it opened."""
-        number = None
-        if capturing:
-            number = len(self.closed)
-            self.closed.append(False)
-            if name is not None:
-                self.names[name] = number
-        body = self.inside(flags, start)
-        if number is not None:
-            self.closed[number] = True
-        return Group(start, self.pos, body, number, name)
-
-    def inside(self, flags: int, start: int) -> Node:
-        """Alternatives up to a closing parenthesis, which is read too."""
-        self.depth += 1
-        if self.depth > MAX_NESTING:
-            raise self.unsupported(
-                f"groups are nested more than {MAX_NESTING} deep",
-                start,
-                start + 1,
-                remedy="Leave out parentheses that are not needed.",
-            )
-        body = self.alternatives(flags)
-        self.depth -= 1
-        if self.pos >= self.end:
-            raise self.error(
-                "this parenthesis is not closed", start, remedy=r"Write \( for the character."
-            )
-        self.pos += 1
-        return body
-
-    def named_group(self, flags: int, start: int) -> Node:
-        """``(?P<name>...)``; and ``(?P=name)``, which is refused."""
-        text = self.text
-        mark = text[start + 3 : start + 4]
-        if mark not in ("<", "="):
-            raise self.error(
-                f"(?P{mark} begins no known group",
-                start,
-                start + 3 + len(mark),
-                remedy="A named group is written (?P<name>...).",
-            )
-        close = text.find(">" if mark == "<" else ")", start + 4)
-        if close < 0:
-            raise self.error("this group name is not closed", start, start + 4)
-        name = text[start + 4 : close]
-        if not name.isidentifier():
-            raise self.error(
-                f"{name!r} cannot be the name of a group",
-                start + 4,
-                close,
-                remedy="A name is letters, digits and underscores, and begins with no digit.",
-            )
-        if mark == "=":
-            if name not in self.names:
-                raise self.error(f"there is no group {name!r} before this place", start, close + 1)
-            raise self.reference(self.names[name], start, close + 1)
-        if name in self.names:
-            raise self.error(
-                f"group {self.names[name]} has the name {name!r} already",
-                start + 4,
-                close,
-                remedy="Choose another name.",
-            )
-        self.pos = close + 1
-        return self.contents(flags, start, capturing=True, name=name)
-
-    def lookaround(self, flags: int, start: int) -> Node:
-        """``(?=...)``, ``(?!...)``, ``(?<=...)``, ``(?<!...)``."""
-        behind = self.text.startswith("<", start + 2)
-        sign_at = start + 2 + behind
-        sign = self.text[sign_at : sign_at + 1]
-        if sign not in ("=", "!"):
-            raise self.error(
-                f"(?<{sign} begins no known group",
-                start,
-                sign_at + len(sign),
-                remedy="A named group is written (?P<name>...), a lookbehind (?<=...) or (?<!...).",
-            )
-        self.pos = sign_at + 1
-        self.asserts = True
-        outer = self.lookbehind_groups
-        if behind and outer is None:
-            self.lookbehind_groups = len(self.closed)
-        body = self.inside(flags, start)
-        self.lookbehind_groups = outer
-        if behind:
-            fewest, most = width(body)
-            if fewest != most:
-                raise self.error(
-                    "a lookbehind must have one width, and this one can take "
-                    f"{fewest} characters or {'any number' if most > MAX_REPEAT else most}",
-                    start,
-                    self.pos,
-                    remedy=_lookbehind_remedy(sign == "!", most > MAX_REPEAT),
-                )
-            if fewest > _MAX_LOOKBEHIND:
-                raise self.error("this lookbehind is too wide", start, self.pos)
-        kind = AssertionKind.BEHIND if behind else AssertionKind.AHEAD
-        return Assertion(start, self.pos, kind, negated=sign == "!", body=body)
-
-    def conditional(self, start: int) -> RegexError:
-        """The error for ``(?(1)yes|no)``: a wrong one, or one that is not supported."""
-        close = self.text.find(")", start + 3)
-        name = self.text[start + 3 : close] if close >= 0 else ""
-        known = name in self.names if name.isidentifier() else name.strip().isdecimal()
-        if not known:
-            return self.error(
-                "a conditional needs the name or number of a group",
-                start,
-                close + 1 if close >= 0 else start + 3,
-            )
-        return self.unsupported(
-            "a conditional on a group is beyond this automaton",
-            start,
-            close + 1,
-            remedy="Write both cases as alternatives: (<)?a(?(1)>) is <a>|a.",
-        )
-
-
-def _readers(flags: int) -> tuple[Callable[[str], CharSet], re.Pattern[str]]:
-    """How a character becomes a set under these flags, and the pattern of runs without syntax."""
+def _readers(
+    flags: int,
+) -> tuple[Callable[[str], CharSet], re.Pattern[str], frozenset[str]]:
+    """What flags decide: the set of a character, runs without syntax, and the syntax itself."""
     if not flags & _IGNORECASE:
         literal = character
     elif flags & _ASCII:
         literal = ascii_folded
     else:
         literal = folded
-    return literal, _PLAIN_VERBOSE if flags & _VERBOSE else _PLAIN
-
-
-def _lookbehind_remedy(negated: bool, unbounded: bool) -> str:
-    """What to write instead of a lookbehind without one width."""
-    if unbounded:
-        return (
-            "Bound the repetition, or say with a lookahead at an earlier place what the text "
-            "before must be."
-        )
-    if negated:
-        return "Write one lookbehind for each width, one after the other: (?<!ab)(?<!c)."
-    return "Write one lookbehind for each width: (?:(?<=ab)|(?<=c))."
+    if flags & _VERBOSE:
+        return literal, _PLAIN_VERBOSE, _SYNTAX_VERBOSE
+    return literal, _PLAIN, _SYNTAX

@@ -51,10 +51,10 @@ def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
         6
     """
     written = _SET.match(text, start)
-    key = (written.group() if written else "", flags & CLASS_FLAGS)
-    known = _known.get(key)
-    if known is not None and written is not None:
-        return known, written.end()
+    if written is not None:
+        known = _known.get((written[0], flags & CLASS_FLAGS))
+        if known is not None:
+            return known, written.end()
     pos = start + 1
     negated = text.startswith("^", pos)
     pos += negated

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -528,5 +529,7 @@ def flattened(node: Repeat) -> tuple[Node, int, int | None]:
 
 def _joined(rows: list[tuple[int, ...]] | list[Arc], blocks: list[Int32], width: int) -> Int32:
     """Rows of a list and of arrays, as one array."""
-    first = np.array(rows, np.int32).reshape(-1, width)
+    # Numbers one by one: numpy would first look into every row for its length and type.
+    numbers = np.fromiter(chain.from_iterable(rows), np.int32, width * len(rows))
+    first = numbers.reshape(-1, width)
     return np.concatenate([first, *blocks]) if blocks else first

@@ -21,17 +21,35 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.charset import CharSet
 from explorer.budget import Meter
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass_transform(frozen_default=True)
+def _node(declared: type[T]) -> type[T]:
+    """A frozen dataclass with slots, whose constructor takes a third less time.
+
+    A pattern has a node for each character. The constructor that `dataclass` writes has every name
+    looked up by `object.__setattr__`; this one calls the slots themselves.
+    """
+    made: Any = dataclass(frozen=True, slots=True)(declared)
+    names = [entry.name for entry in fields(made)]
+    slots: dict[str, Any] = {f"_{name}": getattr(made, name).__set__ for name in names}
+    body = "; ".join(f"_{name}(self, {name})" for name in names)
+    exec(f"def __init__(self, {', '.join(names)}): {body}", slots)
+    made.__init__ = slots["__init__"]
+    return made
+
+
+@_node
 class Empty:
     """Nothing at all: an empty alternative, an empty group, an empty pattern."""
 
@@ -39,7 +57,7 @@ class Empty:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Literal:
     """One character of the pattern, however it is written (``a``, ``\\x61``, ``\\N{BULLET}``).
 
@@ -53,7 +71,7 @@ class Literal:
     chars: CharSet
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Class:
     """A set ``[...]`` or a category escape such as ``\\d``.
 
@@ -67,7 +85,7 @@ class Class:
     chars: CharSet
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Dot:
     """The dot: any character, or any but the newline.
 
@@ -81,7 +99,7 @@ class Dot:
     chars: CharSet
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Concat:
     """Pieces one after the other; at least two."""
 
@@ -90,7 +108,7 @@ class Concat:
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Branch:
     """Alternatives between bars; at least two."""
 
@@ -99,7 +117,7 @@ class Branch:
     options: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Repeat:
     """A piece and its quantifier.
 
@@ -119,7 +137,7 @@ class Repeat:
     lazy: bool
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Group:
     """Parentheses.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from dataclasses import FrozenInstanceError, replace
 from itertools import pairwise
 
 import pytest
@@ -12,11 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from explorer.automata.regex import UnsupportedSyntax, compile_pattern, parse
-from explorer.automata.regex.parser import MAX_NESTING
+from explorer.automata.regex.groups import MAX_NESTING
+from explorer.automata.tree.charset import character
 from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,
     Class,
+    Concat,
     Group,
     Literal,
     Repeat,
@@ -279,3 +282,13 @@ def test_flags_of_bytes_and_both_alphabets_are_refused() -> None:
         assert not re_takes("a", flags)
         with pytest.raises(RegexError):
             parse("a", flags)
+
+
+def test_a_node_is_a_frozen_value_with_names_for_its_parts() -> None:
+    node = parse("ab").root
+    assert isinstance(node, Concat)
+    first = node.items[0]
+    assert first == replace(node.items[1], start=0, end=1, chars=character("a"))
+    assert len({first, node.items[0]}) == 1
+    with pytest.raises(FrozenInstanceError):
+        first.start = 7  # pyright: ignore[reportAttributeAccessIssue]
