@@ -72,6 +72,7 @@ USABLE: dict[str, Callable[[], Any]] = {
     "device": lambda: "cpu",
     "width": lambda: None,
     "pattern": lambda: "fo+",
+    "schema": lambda: {"enum": ["foo"]},
     "text": lambda: "food",
     "texts": lambda: ["food", "foo"],
     "other": lambda: things()["constraint"],

@@ -188,14 +188,18 @@ def test_a_load_whose_caller_gave_up_does_not_begin() -> None:
         return go_on
 
     def wait_for(make: Callable[[], threading.Event], key: str) -> threading.Thread:
+        trying = threading.Event()
+
         def work() -> None:
             try:
+                trying.set()  # From here on an interrupt is caught below.
                 opening.open(key, make)
             except Interrupt:
                 begun.append("interrupted")
 
         thread = threading.Thread(target=work)
         thread.start()
+        assert trying.wait(WAIT)
         return thread
 
     one = wait_for(first, "a")

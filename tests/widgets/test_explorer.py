@@ -471,7 +471,8 @@ def test_a_token_of_two_thousand_bytes_keeps_nothing_from_being_shown() -> None:
     }  # fmt: skip
     for kind, fields in questions.items():
         answer = page.ask(kind, **fields)
-        assert answer["ok"], (kind, answer)
+        # A machine of 2,101 states is not drawn whole, and says what to do instead.
+        assert answer["ok"] or (kind == "stages" and answer["error"]["remedy"]), (kind, answer)
     assert made.position["top"][0]["allowed"]
     assert "a" in made.snapshot().text
     assert page.ask("step")["ok"] and len(made.session.text) == 2100

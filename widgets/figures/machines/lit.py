@@ -145,7 +145,7 @@ def lit(trace: Trace, k: int, machine: TokenMachine, token: int | None = None) -
         >>> _ = session.step(2)
         >>> found = lit(session.trace, 1, session.dfa, 4)
         >>> found.edges["c2-c3"], found.edges["q3-q4"], found.nodes["q3"]
-        ('past', 'go', 'now')
+        ('go', 'go', 'now')
     """
     path = lit_path(trace, k, machine)
     nodes: dict[str, Mark] = dict.fromkeys(path.nodes, "past")
