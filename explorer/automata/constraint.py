@@ -78,7 +78,7 @@ class Constraint:
             )  # fmt: skip
         self.source = source
         self._dfa = dfa
-        self._depth = depth
+        self._depth = depth = whole_number("depth", depth, 0, error=ConstraintError)
         if depth > MAX_DEPTH:
             raise ConstraintError(
                 f"Constraints are nested more than {MAX_DEPTH} deep.",

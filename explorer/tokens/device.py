@@ -483,6 +483,7 @@ class DeviceMasks:
             states: As for `mask_`.
         """
         checked_tensor("logits", logits, "a tensor, float[B, W]")
+        checked_tensor("states", states, "a tensor, int64[B]")
         if logits.dtype not in _MINUS_INFINITY:
             raise ExplorerError(
                 f"Logits of {logits.dtype} cannot be masked.",

@@ -13,6 +13,7 @@ from typing import Final, cast
 import torch
 from torch import Tensor
 
+from explorer.arguments import whole_number
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DEAD, DONE, FREE
 
@@ -57,6 +58,10 @@ def ints(tensor: Tensor) -> list[int]:
     return cast("list[int]", tensor.tolist())  # pyright: ignore[reportUnknownMemberType]
 
 
+LAST_STEP: Final = 2**63 - 1
+"""The largest number of a step that the word can hold."""
+
+
 class ErrorWord:
     """The first fault of a batch.
 
@@ -82,8 +87,8 @@ class ErrorWord:
             states: int64[B].
             step: Which step it is: a number, or int64[] or int64[B] on the device.
         """
-        if isinstance(step, int):
-            step = torch.full_like(fault, step)
+        if not isinstance(step, Tensor):
+            step = torch.full_like(fault, whole_number("step", step, None, LAST_STEP))
         # `gather`, because indexing with a tensor of one element would wait for the device.
         row = (fault != 0).to(torch.int32).argmax(0, keepdim=True)
         values = [

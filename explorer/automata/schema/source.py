@@ -58,12 +58,12 @@ class JsonSchema(Source):
     remotes: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.whitespace not in get_args(Whitespace):
+        if not _is_one_of(self.whitespace, get_args(Whitespace)):
             raise wrong(
                 "whitespace", self.whitespace, "a way to lay JSON out", error=ConstraintError,
                 remedy='Give "compact", "pretty" or "flexible".',
             )  # fmt: skip
-        if self.property_order not in get_args(Order):
+        if not _is_one_of(self.property_order, get_args(Order)):
             raise wrong(
                 "property_order", self.property_order, "an order of properties",
                 error=ConstraintError, remedy='Give "schema" or "any".',
@@ -203,6 +203,11 @@ class JsonSchema(Source):
         return f"json_schema({short if len(short) <= 80 else short[:77] + '…'})"
 
 
+def _is_one_of(value: object, words: tuple[str, ...]) -> bool:
+    """Whether a value is one of some words; an array would compare item by item."""
+    return isinstance(value, str) and value in words
+
+
 def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
     """The schemas of a folder by their path in it, and by their ``$id`` where they have one."""
     if folder is None:
@@ -210,7 +215,11 @@ def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(folder, str | Path):
         raise wrong("folder", folder, "a folder", remedy="Give its path.", error=ConstraintError)
     root = Path(folder)
-    if not root.is_dir():
+    try:
+        is_there = root.is_dir()
+    except (OSError, ValueError):  # A name that is too long, or holds a zero byte.
+        is_there = False
+    if not is_there:
         raise ConstraintError(
             f"There is no folder {str(root)!r}.", remedy="Give a folder that holds *.json files."
         )
