@@ -37,6 +37,8 @@ from explorer.cli.options import (
 )
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.spelling import tokens_at
+from explorer.tokens.trie import trie_of
 from explorer.vocabulary import Vocabulary
 
 ALLOWED = 0
@@ -211,15 +213,15 @@ def _written(machine: TokenMachine, text: str) -> Sequence[int]:
     # The state after a text does not depend on how it is cut into tokens, so any way serves.
     best: dict[int, tuple[int, ...]] = {0: ()}
     states = {0: machine.start}
+    trie = trie_of(machine.vocabulary)
     for begin in range(len(data)):
         if begin not in best:
             continue
-        for end in range(begin + 1, len(data) + 1):
-            for token in machine.vocabulary.ids_of(data[begin:end])[:1]:
-                following = machine.step(states[begin], token)
-                if following is not None and end not in best:
-                    best[end] = (*best[begin], token)
-                    states[end] = following
+        for end, token in tokens_at(trie, data, begin):
+            following = machine.step(states[begin], token)
+            if following is not None and end not in best:
+                best[end] = (*best[begin], token)
+                states[end] = following
     return best.get(len(data), ids)
 
 

@@ -36,6 +36,7 @@ from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.report import Report
 from explorer.tokens.rows import compose_rows
+from explorer.tokens.spelling import longest_spelled
 from explorer.tokens.textbook import compose_textbook
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.trie import trie_of
@@ -296,15 +297,7 @@ def _compose(
 def _cannot_write(char_dfa: Dfa, vocabulary: Vocabulary) -> IncompatibleVocabulary:
     """The error, with a shortest word and how far tokens can write it."""
     word = shortest_word(char_dfa)
-    tokens = {data for data in vocabulary.tokens if data is not None}
-    longest = max(map(len, tokens), default=0)
-    written = [True] + [False] * len(word)
-    for end in range(1, len(word) + 1):
-        written[end] = any(
-            written[begin] and word[begin:end] in tokens
-            for begin in range(max(0, end - longest), end)
-        )
-    offset = max(k for k, possible in enumerate(written) if possible)
+    offset = longest_spelled(trie_of(vocabulary), word)
     return IncompatibleVocabulary(
         f"This vocabulary can write no word of the constraint. A shortest word is "
         f"{word.decode(errors='backslashreplace')!r}; "

@@ -60,13 +60,6 @@ def test_a_dead_end_has_a_word_and_the_place_where_tokens_stop(dfa: explorer.Tok
     assert why.writable == b"\xa4"  # As one token, though not after this one.
 
 
-def test_the_ends_of_tokens_are_found_in_the_trie(tekken_131k: explorer.Vocabulary) -> None:
-    background = background_of(explorer.compile(explorer.regex("[a-z ]+"), tekken_131k))
-    for data in (b"the cat sat", "ünter".encode(), b"\xf0\x9f\x99\x82", b"\xff\xff", b""):
-        wanted = [n for n in range(1, len(data) + 1) if tekken_131k.ids_of(data[:n])]
-        assert background.word_ends(data) == wanted
-
-
 def test_ids_of_the_same_bytes_are_those_of_the_vocabulary(
     sentencepiece_32k: explorer.Vocabulary,
 ) -> None:

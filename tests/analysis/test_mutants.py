@@ -135,7 +135,7 @@ def _empty_tokens_are_special(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _only_whole_tokens_of_the_witness(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background.Background, "word_ends", lambda self, data: [])
+    monkeypatch.setattr(verdict, "longest_spelled", lambda trie, data: 0)
 
 
 MUTANTS: list[Callable[[pytest.MonkeyPatch], None]] = [

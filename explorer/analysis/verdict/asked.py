@@ -8,10 +8,11 @@ they write just this text.
 from __future__ import annotations
 
 from explorer.analysis.characters.display import show_text
-from explorer.analysis.verdict.background import background_of
 from explorer.arguments import whole_number, wrong
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.spelling import fewest_tokens
+from explorer.tokens.trie import trie_of
 
 
 def checked_machine(machine: object) -> TokenMachine:
@@ -92,7 +93,7 @@ def _ids_and_note(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], st
     )
     if same := vocabulary.ids_of(data):
         return same[:1], "" if ids is None else f"{why}, so the id with just these bytes is meant."
-    fewest = _fewest(machine, data)
+    fewest = fewest_tokens(trie_of(vocabulary), data)
     if fewest is None:
         raise ExplorerError(
             f"No tokens of this vocabulary write {text!r}.",
@@ -100,20 +101,3 @@ def _ids_and_note(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], st
             evidence={"text": text},
         )
     return fewest, f"{why}, so the fewest tokens that write just this text are meant."
-
-
-def _fewest(machine: TokenMachine, data: bytes) -> tuple[int, ...] | None:
-    """The fewest tokens that write some bytes; longer ones first where there is a choice."""
-    longest = background_of(machine).trie.max_depth
-    best: list[tuple[int, tuple[int, ...]] | None] = [None] * (len(data) + 1)
-    best[len(data)] = (0, ())
-    for begin in range(len(data) - 1, -1, -1):
-        for end in range(min(len(data), begin + longest), begin, -1):
-            rest = best[end]
-            known = best[begin]
-            if rest is None or (known is not None and known[0] <= rest[0] + 1):
-                continue
-            if ids := machine.vocabulary.ids_of(data[begin:end]):
-                best[begin] = (rest[0] + 1, (ids[0], *rest[1]))
-    found = best[0]
-    return None if found is None else found[1]

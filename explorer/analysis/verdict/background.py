@@ -97,24 +97,6 @@ class Background:
         further = self.trie.further_id[self.trie.further_word == word]
         return tuple(sorted([int(self.trie.first_id[word]), *further.tolist()]))
 
-    def word_ends(self, data: bytes) -> list[int]:
-        """The lengths at which the beginning of some bytes is a token, ascending.
-
-        The trie is walked: a dictionary of 131,072 tokens would cost more than the answer.
-        """
-        trie = self.trie
-        node, end = 0, len(trie.byte)
-        lengths: list[int] = []
-        for length, byte in enumerate(data[: trie.max_depth], 1):
-            while node < end and trie.byte[node] != byte:
-                node = int(trie.skip[node])
-            if node >= end:
-                break
-            if trie.word[node] >= 0:
-                lengths.append(length)
-            node, end = node + 1, int(trie.skip[node])
-        return lengths
-
     # Which byte states this vocabulary can finish.
 
     def can_finish(self, byte_state: int) -> bool:

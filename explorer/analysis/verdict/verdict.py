@@ -29,6 +29,7 @@ from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
 from explorer.tokens.failing import run
+from explorer.tokens.spelling import longest_spelled
 from explorer.tokens.states import DEAD, DONE, FREE
 
 Stage = Literal[
@@ -319,11 +320,7 @@ def _read(
 def _dead_end(background: Background, state: int, text: bytes) -> DeadEnd:
     """A shortest word through a byte state, and the furthest byte that tokens can write."""
     rest = _shortest_rest(background.byte_machine, state)
-    written = {0}
-    for begin in range(len(rest)):
-        if begin in written:
-            written.update(begin + length for length in background.word_ends(rest[begin:]))
-    return DeadEnd(text + rest, len(text) + max(written))
+    return DeadEnd(text + rest, len(text) + longest_spelled(background.trie, rest))
 
 
 def _shortest_rest(machine: ByteMachine, state: int) -> bytes:
