@@ -30,6 +30,7 @@ from typing import Any, Final, Generic, cast
 import numpy as np
 
 from explorer.analysis import Explanation
+from explorer.analysis.explaining.step import explain_step
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import BudgetExceeded, ExplorerError, RegexError
 from explorer.tokens.machine import TokenMachine, table_of
@@ -43,7 +44,7 @@ from widgets.figures.panels.mask import order_packet, rows_packet
 from widgets.figures.panels.why import more_packet, widening_packet
 from widgets.later import CalledOff, Later, Packet, Progress
 from widgets.messages import AtPlace, AtPosition, M, Message, read
-from widgets.page import explained, packed
+from widgets.page import packed
 from widgets.place import Place
 
 MOST_AT_ONCE: Final = 256
@@ -307,7 +308,9 @@ def _searched(
         if place.session.constraint is None:
             return {name: None}
         session, trace = at_end(place.session), place.cursor.full_trace()
-        return Later.of(lambda: {name: packet(explained(session, trace, k, message.token))})
+        return Later.of(
+            lambda: {name: packet(explain_step(session, message.token, k, trace=trace))}
+        )
 
     return handler
 

@@ -18,8 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.analysis import Explanation, explain_all, machine_traps, session_traps
-from explorer.analysis.explaining.step import explain_trace
+from explorer.analysis import machine_traps, session_traps
+from explorer.analysis.explaining.step import (
+    explain_step,
+    explain_trace,
+    model_probabilities,
+    reasons_at,
+)
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.measure import measure
 from explorer.decoding.trace.records import Step
@@ -321,7 +326,7 @@ class PageData:
         """
         if self.machine is None:
             return _unconstrained()
-        explanation = explained(session, trace, k, token)
+        explanation = explain_step(session, token, k, trace=trace)
         packet = verdict_packet(explanation)
         return {**packet, "more": more_packet(explanation)} if hints else packet
 
@@ -368,11 +373,8 @@ class PageData:
         key = (session.prompt, trace.ids[:k], trace.max_tokens, trace.masking_budget)
         known = self._groups
         if known is None or known[0] != key:
-            here = trace.positions[k]
-            probabilities = None
-            if session.lm is not None and here.distribution is not None:
-                probabilities = session.logits(k).detach().double().softmax(-1).cpu().numpy()
-            reasons = explain_all(self.machine, here.state, probabilities, text=here.data)
+            reasons = reasons_at(session, k, trace=trace)
+            probabilities = model_probabilities(session, trace, k)
             known = self._groups = (key, grouped(reasons, trace.allowed(k), probabilities))
         return known[1]
 
@@ -494,26 +496,6 @@ def machine_of(session: Session) -> TokenMachine | None:
         session: The line.
     """
     return None if session.constraint is None else session.machine
-
-
-def explained(session: Session, trace: Trace, k: int, token: int) -> Explanation:
-    """The explanation of a token at a position, the sampler and the token budget included.
-
-    Args:
-        session: For the machine and the model's logits.
-        trace: The record of the whole line.
-        k: A position.
-        token: An id.
-
-    Raises:
-        ExplorerError: The session has no constraint.
-    """
-    machine = machine_of(session)
-    if machine is None:
-        raise ExplorerError("There is no constraint, so nothing is masked.")
-    unread = trace.positions[k].distribution is None
-    logits = None if session.lm is None or unread else session.logits(k)
-    return explain_trace(machine, trace, token, k, logits=logits)
 
 
 def packed(members: NDArray[np.uint8]) -> str:

@@ -69,6 +69,7 @@ def explain_step(
     position: int | None = None,
     *,
     budget: Budget | None = None,
+    trace: Trace | None = None,
 ) -> Explanation:
     """Why a token may come next at a position of a session, or may not.
 
@@ -77,11 +78,12 @@ def explain_step(
         token: An id, or a text that the tokenizer splits.
         position: How many tokens stand before it; default the cursor's.
         budget: Limits for the searches of the explanation.
+        trace: The record of its whole line, for a position after the cursor; default the session's.
 
     Raises:
         ExplorerError: The session has no constraint, or no such position.
     """
-    trace = session.trace
+    trace = session.trace if trace is None else trace
     k = _position(trace, position)
     # Without a distribution the text has ended, or fills all that the model can read.
     unread = trace.positions[k].distribution is None
@@ -156,7 +158,11 @@ def _at(found: Explanation, index: int, text: bytes, k: int) -> Explanation:
 
 
 def reasons_at(
-    session: SteppedSession, position: int | None = None, *, budget: Budget | None = None
+    session: SteppedSession,
+    position: int | None = None,
+    *,
+    budget: Budget | None = None,
+    trace: Trace | None = None,
 ) -> Reasons:
     """Every id at a position of a session, with the model's probabilities where there is a model.
 
@@ -164,17 +170,32 @@ def reasons_at(
         session: The session.
         position: How many tokens stand before; default the cursor's.
         budget: Limits for what must be searched for.
+        trace: The record of its whole line, for a position after the cursor; default the session's.
 
     Raises:
         ExplorerError: The session has no constraint, or no such position.
     """
-    trace = session.trace
+    trace = session.trace if trace is None else trace
     k = _position(trace, position)
     here = trace.positions[k]
-    probabilities = None
-    if session.lm is not None and here.distribution is not None:
-        probabilities = _softmax(session.logits(k))
+    probabilities = model_probabilities(session, trace, k)
     return explain_all(session.machine, here.state, probabilities, text=here.data, budget=budget)
+
+
+def model_probabilities(
+    session: SteppedSession, trace: Trace, k: int
+) -> NDArray[np.float64] | None:
+    """The model's probability of every id; ``None`` without a model, or where it was not asked.
+
+    Args:
+        session: The session.
+        trace: The record of its line.
+        k: A position.
+    """
+    # Without a distribution the text has ended, or fills all that the model can read.
+    if session.lm is None or trace.positions[k].distribution is None:
+        return None
+    return _softmax(session.logits(k))
 
 
 def explain_recorded(trace: Trace, token: int, position: int | None = None) -> TextExplanation:

@@ -280,7 +280,7 @@ def _whitespace_loop(background: Background, members: list[int], blank: Bool, me
         "whitespace_loop",
         f"After {show_text(text)} white space may be written for ever"
         + (", and nothing else is allowed there." if only else "."),
-        "Bound it, for example `[ ]{0,2}` instead of `\\s*`, or leave it out of the pattern.",
+        "Bound it, for example [ ]{0,2} instead of \\s*, or leave it out of the pattern.",
         state,
         evidence={
             "states": tuple(members), "text": text, "only_whitespace": only,
@@ -303,7 +303,7 @@ def _endless(background: Background, members: list[int], meter: Meter) -> Trap:
         "endless",
         f"After {show_text(text)} the text can go on for ever"
         + (", though it may also end." if may_end else " without being complete."),
-        "Bound the repeat, such as `{1,40}` for `+`, or give max_tokens, which ends it in time.",
+        "Bound the repeat, such as {1,40} for +, or give max_tokens, which ends it in time.",
         state,
         evidence={"states": tuple(members), "text": text, "may_end": may_end},
     )
