@@ -24,34 +24,35 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from enum import Enum
 from typing import Final, Self
 
 from torch import Tensor
 
-from explorer.arguments import flag, instance, listed, shown, whole_number, wrong
+from explorer.arguments import instance, listed, whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     LAST_STREAM,
-    MOST_TOKENS,
     checked_log_probs,
     checked_model,
-    checked_prompt,
-    checked_sampler,
-    kept_prompt,
-    prompt_ids,
 )
 from explorer.decoding.models.model import LanguageModel, Message, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.logits_store import LogitsStore
-from explorer.decoding.stepping.rule import Rule
-from explorer.decoding.stepping.token_id import token_id, token_of_text
+from explorer.decoding.stepping.refusals import (
+    check_open,
+    checked_position,
+    is_open,
+    permitted,
+    text_of,
+)
+from explorer.decoding.stepping.settings import UNCHANGED, Unchanged, asked, edited, given
+from explorer.decoding.stepping.token_id import token_id
 from explorer.decoding.stepping.trace_of import trace_of
-from explorer.decoding.stepping.tree import Node, Setting, Tree
+from explorer.decoding.stepping.tree import Node, Tree
+from explorer.decoding.stepping.unread import Unread
 from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import Rejection, Trace
 from explorer.errors import ExplorerError
@@ -64,19 +65,6 @@ _REPORT: Final = "This is a fault of the toolkit; please report it with the cons
 
 LONGEST_RUN: Final = 1024
 """How many tokens `Walk.run` adds at most where nothing else says when to stop."""
-
-
-class _Unchanged(Enum):
-    """Stands for "as it was", where None means something."""
-
-    UNCHANGED = "unchanged"
-
-    def __repr__(self) -> str:
-        return "UNCHANGED"
-
-
-UNCHANGED: Final = _Unchanged.UNCHANGED
-"""The default of `Walk.edit`: leave this as it was."""
 
 
 class Walk:
@@ -143,22 +131,15 @@ class Walk:
         logits_bytes: int = 256_000_000,
     ) -> None:
         lm = checked_model(lm)
-        rule = Rule.of(constraint, lm.vocabulary, budget)
-        if max_tokens is not None:
-            max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
-        top_k = whole_number("top_k", top_k, 1)
         seed = whole_number("seed", seed, 0, LAST_SEED)
         stream = whole_number("stream", stream, 0, LAST_STREAM)
         logits_bytes = whole_number("logits_bytes", logits_bytes)
-        masking_budget = flag("masking_budget", masking_budget)
-        if masking_budget:
-            rule.check_budget(max_tokens)
-        setting = Setting(
-            model=lm,
-            rule=rule,
-            prompt=kept_prompt(checked_prompt(prompt)),
-            prompt_ids=prompt_ids(lm, prompt),
-            sampler=checked_sampler(sampler),
+        setting = asked(
+            lm,
+            constraint,
+            prompt,
+            sampler=sampler,
+            budget=budget,
             max_tokens=max_tokens,
             masking_budget=masking_budget,
             top_k=top_k,
@@ -175,8 +156,7 @@ class Walk:
         self._at = 0
         self._generation = 0
         self._forks: tuple[Self, ...] = ()
-        self._unread: tuple[int, ...] = ()
-        self._unread_log_probs: tuple[float | None, ...] = ()
+        self._unread = Unread()
         self._trace: tuple[int, Trace] | None = None
 
     @classmethod
@@ -221,16 +201,7 @@ class Walk:
         known: list[float | None] = [None] * len(tokens)
         if logprobs is not None:
             known = checked_log_probs(logprobs, len(tokens))
-        setting = Setting(
-            model=None,
-            rule=Rule.of(constraint, vocabulary, budget),
-            prompt=None if prompt is None else kept_prompt(checked_prompt(prompt)),
-            prompt_ids=(),
-            sampler=Sampler(),
-            max_tokens=None,
-            masking_budget=True,
-            top_k=1,
-        )
+        setting = given(vocabulary, constraint, prompt, budget)
         session = cls.__new__(cls)
         session._begin(Tree(setting, None), 0, 0, budget)
         session._read_ids(tokens, known)
@@ -307,7 +278,7 @@ class Walk:
     @property
     def text(self) -> str:
         """The text up to the cursor. Half a character at its end shows as U+FFFD."""
-        return bytes(self._node.written).decode("utf-8", errors="replace")
+        return text_of(self._node)
 
     @property
     def state(self) -> int:
@@ -329,10 +300,10 @@ class Walk:
     def rejection(self) -> Rejection | None:
         """The first id of a run from elsewhere that is not allowed."""
         with self._lock:
-            if not self._unread:
+            if not self._unread.ids:
                 return None
             last = self._line[-1]
-            return Rejection(last.index, self._unread[0], last.state)
+            return Rejection(last.index, self._unread.ids[0], last.state)
 
     def allowed(self) -> Bool:
         """The mask at the cursor, token budget included.
@@ -378,7 +349,7 @@ class Walk:
                         seed=self._seed,
                         stream=self._stream,
                         rejection=self.rejection if at_end else None,
-                        unread=self._unread[1:] if at_end else (),
+                        unread=self._unread.ids[1:] if at_end else (),
                     ),
                 )
             return self._trace[1]
@@ -400,13 +371,13 @@ class Walk:
                 text is not one token.
         """
         with self._lock:
-            self._check_open()
             node, tree = self._node, self._tree
+            check_open(node, tree.setting.max_tokens)
             if token is None:
                 drawn, number = tree.draw(node, self._seed, self._stream)
                 child = tree.choose(node, drawn, "sampler", number)
             else:
-                child = tree.choose(node, self._permitted(token), "user")
+                child = tree.choose(node, permitted(tree, node, token), "user")
             return self._advance(child)
 
     def back(self, n: int = 1) -> None:
@@ -475,7 +446,7 @@ class Walk:
         """
         with self._lock:
             other = self._twin(self._line, self._at)
-            other._unread, other._unread_log_probs = self._unread, self._unread_log_probs
+            other._unread = self._unread
             return other
 
     def run(
@@ -538,9 +509,9 @@ class Walk:
     def edit(
         self,
         *,
-        constraint: Constraint | TokenMachine | _Unchanged | None = UNCHANGED,
-        prompt: Prompt | _Unchanged = UNCHANGED,
-        sampler: Sampler | _Unchanged = UNCHANGED,
+        constraint: Constraint | TokenMachine | Unchanged | None = UNCHANGED,
+        prompt: Prompt | Unchanged = UNCHANGED,
+        sampler: Sampler | Unchanged = UNCHANGED,
     ) -> Self:
         """Change the question and keep as much of the answer as still fits.
 
@@ -561,22 +532,9 @@ class Walk:
         """
         with self._lock:
             old = self._tree.setting
-            rule = old.rule
-            if constraint is not UNCHANGED:
-                rule = Rule.of(constraint, self.vocabulary, self._budget)
-                if old.masking_budget:
-                    rule.check_budget(old.max_tokens)
-            setting = replace(
-                old,
-                rule=rule,
-                sampler=old.sampler
-                if isinstance(sampler, _Unchanged)
-                else checked_sampler(sampler),
+            setting = edited(
+                old, self._budget, constraint=constraint, prompt=prompt, sampler=sampler
             )
-            if not isinstance(prompt, _Unchanged):
-                ids = () if old.model is None else prompt_ids(old.model, prompt)
-                kept_as = kept_prompt(checked_prompt(prompt))
-                setting = replace(setting, prompt=kept_as, prompt_ids=ids)
             tree = Tree(setting, self._tree.logits)
             tokens, known = self._all_ids()
             line = tree.follow(tokens, known, "kept")
@@ -588,8 +546,7 @@ class Walk:
             self._at = min(self._at, kept)
             if old.model is None:
                 self._at = kept
-                self._unread, self._unread_log_probs = tuple(tokens[kept:]), tuple(known[kept:])
-                self._drop_padding()
+                self._unread = Unread.beyond(line, tokens, known, self.vocabulary.eos_ids)
             return fork
 
     def __repr__(self) -> str:
@@ -627,7 +584,7 @@ class Walk:
         ahead = self._line[self._at + 1 : self._at + 2]
         if ahead != [child]:
             self._line = [*self._line[: self._at + 1], child]
-            self._unread, self._unread_log_probs = (), ()
+            self._unread = Unread()
         self._at += 1
         if child.step is None:
             raise ExplorerError("A step leads nowhere.", remedy=_REPORT)
@@ -639,66 +596,15 @@ class Walk:
         self._at = k
 
     def _checked(self, k: int) -> int:
-        if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= self.length:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ExplorerError(
-                f"There is no position {shown(k)}: this line has positions 0 to {self.length}, and "
-                f"the cursor is at {self._at}.",
-                remedy="Stay within the line, or add tokens with step().",
-                evidence={"position": k, "length": self.length, "index": self._at},
-            )
-        return k
+        return checked_position(k, self.length, self._at)
 
     def _open(self) -> bool:
-        limit = self._tree.setting.max_tokens
-        return not self.finished and (limit is None or self._at < limit)
-
-    def _check_open(self) -> None:
-        if self.finished:
-            raise ExplorerError(
-                f"The text has ended: {self.text!r}.",
-                remedy="Go back() or fork() to write another one.",
-                evidence={"text": self.text},
-            )
-        if not self._open():
-            limit = self._tree.setting.max_tokens
-            raise ExplorerError(
-                f"The {limit} tokens of max_tokens are used up.",
-                remedy="Go back(), or make a Session with a larger max_tokens.",
-                evidence={"max_tokens": limit},
-            )
-
-    def _permitted(self, token: int | str) -> int:
-        """The id that a user means, if the mask allows it."""
-        found = token_of_text(self.vocabulary, token) if isinstance(token, str) else token_id(token)
-        allowed = self._tree.mask(self._node).allowed
-        if 0 <= found < len(allowed) and allowed[found]:
-            return found
-        node = self._node
-        known = 0 <= found < len(self.vocabulary)
-        data = self.vocabulary.tokens[found] if known else None
-        why = "is not allowed"
-        if not known:
-            why = f"is not an id of the vocabulary, which has {len(self.vocabulary):,}"
-        elif self._tree.setting.rule.step(node.state, found) is not None:
-            why = "would not leave enough of max_tokens to end the text"
-        raise ExplorerError(
-            f"Token {found} {'' if data is None else repr(data) + ' '}{why}; after "
-            f"{self.text!r}, in state {node.state}, {int(allowed.sum()):,} ids are allowed.",
-            remedy="Choose one of them (Session.allowed()), or ask explain why it is masked.",
-            evidence={"token": found, "state": node.state, "allowed": int(allowed.sum())},
-        )
+        return is_open(self._node, self._tree.setting.max_tokens)
 
     def _read_ids(self, ids: Sequence[int], known: Sequence[float | None]) -> None:
         self._line = self._tree.follow(ids, known, "given")
-        read = len(self._line) - 1
-        self._unread, self._unread_log_probs = tuple(ids[read:]), tuple(known[read:])
-        self._at = read
-        self._drop_padding()
-
-    def _drop_padding(self) -> None:
-        """After the end of text, more ends of text say nothing."""
-        if self._line[-1].state == DONE and set(self._unread) <= set(self.vocabulary.eos_ids):
-            self._unread, self._unread_log_probs = (), ()
+        self._unread = Unread.beyond(self._line, ids, known, self.vocabulary.eos_ids)
+        self._at = len(self._line) - 1
 
     def _all_ids(self) -> tuple[list[int], list[float | None]]:
         """All ids of the line, those that were rejected included."""
@@ -706,5 +612,5 @@ class Walk:
         if self.lm is not None:
             # Under another constraint or prompt the model's opinion is asked again.
             return [step.token for step in steps], [None] * len(steps)
-        ids = [step.token for step in steps] + list(self._unread)
-        return ids, [step.log_prob_model for step in steps] + list(self._unread_log_probs)
+        ids = [step.token for step in steps] + list(self._unread.ids)
+        return ids, [step.log_prob_model for step in steps] + list(self._unread.log_probs)

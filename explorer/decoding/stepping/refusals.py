@@ -1,0 +1,101 @@
+"""What a walk does not do, and what it says then: each request is checked before anything moves."""
+
+from __future__ import annotations
+
+from explorer.arguments import shown
+from explorer.decoding.stepping.token_id import token_id, token_of_text
+from explorer.decoding.stepping.tree import Node, Tree
+from explorer.errors import ExplorerError
+from explorer.tokens.states import DONE
+
+
+def text_of(node: Node) -> str:
+    """The text up to a node. Half a character at its end shows as U+FFFD."""
+    return bytes(node.written).decode("utf-8", errors="replace")
+
+
+def checked_position(k: object, length: int, index: int) -> int:
+    """A position of a line.
+
+    Args:
+        k: What the caller gave.
+        length: The last position of the line.
+        index: Where the cursor is.
+
+    Raises:
+        ExplorerError: There is no such position.
+    """
+    if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= length:
+        raise ExplorerError(
+            f"There is no position {shown(k)}: this line has positions 0 to {length}, and "
+            f"the cursor is at {index}.",
+            remedy="Stay within the line, or add tokens with step().",
+            evidence={"position": k, "length": length, "index": index},
+        )
+    return k
+
+
+def is_open(node: Node, limit: int | None) -> bool:
+    """Whether a token can follow.
+
+    Args:
+        node: Where the cursor is.
+        limit: The most tokens that the text may have.
+    """
+    return node.state != DONE and (limit is None or node.index < limit)
+
+
+def check_open(node: Node, limit: int | None) -> None:
+    """Refuse to go on where no token can follow.
+
+    Args:
+        node: Where the cursor is.
+        limit: The most tokens that the text may have.
+
+    Raises:
+        ExplorerError: The text has ended, or its tokens are used up.
+    """
+    if node.state == DONE:
+        raise ExplorerError(
+            f"The text has ended: {text_of(node)!r}.",
+            remedy="Go back() or fork() to write another one.",
+            evidence={"text": text_of(node)},
+        )
+    if not is_open(node, limit):
+        raise ExplorerError(
+            f"The {limit} tokens of max_tokens are used up.",
+            remedy="Go back(), or make a Session with a larger max_tokens.",
+            evidence={"max_tokens": limit},
+        )
+
+
+def permitted(tree: Tree, node: Node, token: int | str) -> int:
+    """The id that a user means.
+
+    Args:
+        tree: Knows the masks.
+        node: Where the cursor is.
+        token: An id, or a text that is one token.
+
+    Raises:
+        ExplorerError: The mask does not allow it, or it is not one token.
+    """
+    rule = tree.setting.rule
+    vocabulary = rule.vocabulary
+    wanted = token_of_text(vocabulary, token) if isinstance(token, str) else token_id(token)
+    allowed = tree.mask(node).allowed
+    if 0 <= wanted < len(allowed) and allowed[wanted]:
+        return wanted
+    known = 0 <= wanted < len(vocabulary)
+    data = vocabulary.tokens[wanted] if known else None
+    why = "is not allowed"
+    if not known:
+        why = f"is not an id of the vocabulary, which has {len(vocabulary):,}"
+    elif rule.step(node.state, wanted) is not None:
+        why = "would not leave enough of max_tokens to end the text"
+    raise ExplorerError(
+        f"Token {wanted} {'' if data is None else repr(data) + ' '}{why}; after "
+        f"{text_of(node)!r}, in state {node.state}, {int(allowed.sum()):,} ids are allowed.",
+        remedy="Choose one of them (Session.allowed()), or ask explain why it is masked.",
+        evidence={"token": wanted, "state": node.state, "allowed": int(allowed.sum())},
+    )

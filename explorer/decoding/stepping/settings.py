@@ -1,0 +1,141 @@
+"""From what a caller asks for to the setting of a run: arguments are checked here, once.
+
+A run is asked for with a model (`asked`), given by ids from elsewhere (`given`), or edited from a
+run that there is (`edited`). Each gives a new `Setting`; nothing is changed in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from typing import Final
+
+from explorer.arguments import flag, whole_number
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.decoding.models.arguments import (
+    MOST_TOKENS,
+    checked_prompt,
+    checked_sampler,
+    kept_prompt,
+    prompt_ids,
+)
+from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.rule import Rule
+from explorer.decoding.stepping.tree import Setting
+from explorer.tokens.machine import TokenMachine
+from explorer.vocabulary import Vocabulary
+
+
+class Unchanged(Enum):
+    """Stands for "as it was", where None means something."""
+
+    UNCHANGED = "unchanged"
+
+    def __repr__(self) -> str:
+        return "UNCHANGED"
+
+
+UNCHANGED: Final = Unchanged.UNCHANGED
+"""The default of `Walk.edit`: leave this as it was."""
+
+
+def asked(
+    lm: LanguageModel,
+    constraint: Constraint | TokenMachine | None,
+    prompt: Prompt,
+    *,
+    sampler: Sampler,
+    budget: Budget | None,
+    max_tokens: int | None,
+    masking_budget: bool,
+    top_k: int,
+) -> Setting:
+    """The setting of a run with a model; the arguments are those of `Walk`.
+
+    Args:
+        lm: The model, checked.
+        constraint, prompt, sampler, budget, max_tokens, masking_budget, top_k: As the caller gave
+            them.
+
+    Raises:
+        ExplorerError: As `Walk` has it.
+    """
+    rule = Rule.of(constraint, lm.vocabulary, budget)
+    if max_tokens is not None:
+        max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
+    top_k = whole_number("top_k", top_k, 1)
+    masking_budget = flag("masking_budget", masking_budget)
+    if masking_budget:
+        rule.check_budget(max_tokens)
+    return Setting(
+        model=lm,
+        rule=rule,
+        prompt=kept_prompt(checked_prompt(prompt)),
+        prompt_ids=prompt_ids(lm, prompt),
+        sampler=checked_sampler(sampler),
+        max_tokens=max_tokens,
+        masking_budget=masking_budget,
+        top_k=top_k,
+    )
+
+
+def given(
+    vocabulary: Vocabulary,
+    constraint: Constraint | TokenMachine | None,
+    prompt: Prompt | None,
+    budget: Budget | None,
+) -> Setting:
+    """The setting of a run from elsewhere, which has no model.
+
+    Args:
+        vocabulary: What the ids mean.
+        constraint: What the text was meant to be.
+        prompt: For display only.
+        budget: Limits for compiling the constraint.
+
+    Raises:
+        ExplorerError: As `Walk.from_ids` has it.
+    """
+    return Setting(
+        model=None,
+        rule=Rule.of(constraint, vocabulary, budget),
+        prompt=None if prompt is None else kept_prompt(checked_prompt(prompt)),
+        prompt_ids=(),
+        sampler=Sampler(),
+        max_tokens=None,
+        masking_budget=True,
+        top_k=1,
+    )
+
+
+def edited(
+    old: Setting,
+    budget: Budget | None,
+    *,
+    constraint: Constraint | TokenMachine | Unchanged | None,
+    prompt: Prompt | Unchanged,
+    sampler: Sampler | Unchanged,
+) -> Setting:
+    """A setting with another constraint, prompt or sampler.
+
+    Args:
+        old: The setting as it was.
+        budget: Limits for compiling the constraint.
+        constraint, prompt, sampler: The new ones; `UNCHANGED` for the old one.
+
+    Raises:
+        ExplorerError: As `Walk` has it.
+    """
+    rule = old.rule
+    if not isinstance(constraint, Unchanged):
+        rule = Rule.of(constraint, rule.vocabulary, budget)
+        if old.masking_budget:
+            rule.check_budget(old.max_tokens)
+    if not isinstance(sampler, Unchanged):
+        old = replace(old, sampler=checked_sampler(sampler))
+    if not isinstance(prompt, Unchanged):
+        ids = () if old.model is None else prompt_ids(old.model, prompt)
+        old = replace(old, prompt=kept_prompt(checked_prompt(prompt)), prompt_ids=ids)
+    return replace(old, rule=rule)
