@@ -170,6 +170,8 @@ def test_errors_reach_the_part_that_asked() -> None:
 
 def test_no_text_of_a_script_spans_lines() -> None:
     # Indentation is left out of what travels, so it must not be part of a text.
-    for path in sorted(Path(bundle.__file__).parent.glob("static/*.js")):
+    scripts = sorted(Path(bundle.__file__).parents[1].glob("static/*.js"))
+    assert scripts
+    for path in scripts:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             assert line.count("`") % 2 == 0, (path.name, number)

@@ -44,7 +44,23 @@ EVERY: Final[tuple[str, ...]] = ("elements", "words", "page_state", "frame")
 """The files that every view needs; a file has no imports, and its names are plain."""
 
 VIEWS: Final = {
-    "machines": Part("renderMachines", ("machine", "words", "around"), needs=("lit", "drawing")),
+    "machines": Part(
+        "renderMachines",
+        ("machine", "words", "around"),
+        needs=(
+            "lit",
+            "drawing",
+            "machine_sizes",
+            "machine_scroll",
+            "machine_lights",
+            "machine_table",
+            "arc_panel",
+            "missing_arcs",
+            "construction",
+            "whole_machine",
+            "kept_tokens",
+        ),
+    ),
     "stepper": Part("renderStepper", ("words",), keys=True),
     "strip": Part("renderStrip", ("words",), needs=("legend", "traps")),
     "distribution": Part(

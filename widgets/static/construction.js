@@ -1,0 +1,78 @@
+// The construction of the token DFA as a lesson: its stages in the place of the drawing, the steps of
+// the algorithms below it.
+
+/** One stage of the construction; 0 is the token DFA itself. `at`: so many arcs of the composition are
+ * drawn; null: all. */
+const stageOf = (number) => ({ number, key: "", figure: null, made: null, at: null });
+
+/** The stages over the tokens that are shown. `box` holds the lesson. */
+function construction(ui, title, graphs, box, update) {
+  let stages = stageOf(0);
+  const names = ["token DFA", "1 composed, with ε", "2 ε-free", "3 determinized", "4 trimmed"];
+  const built = {
+    number: () => stages.number,
+    figure: () => (stages.number ? stages.figure : null),
+    select: h("select", { title: "how it is made, over the tokens shown above", "aria-label": title + ": construction", onchange: () => {
+      stages = stageOf(Number(built.select.value));
+      update();
+    } }, names.map((label, i) => h("option", { value: i }, label))),
+  };
+
+  /** The construction of the token DFA over the tokens that are shown. */
+  built.read = async () => {
+    const key = pathKey(ui, ui.position.k) + "|" + ui.asked().join(",");
+    if (stages.key === key) return;
+    stages.key = key;
+    const mine = stages;
+    const answer = await ui.ask("stages", { k: ui.position.k, also: ui.asked() }, { doing: "working out the construction" });
+    if (stages !== mine || mine.key !== key) return;
+    if (answer.stale) mine.key = "";
+    if (answer.cancelled) {
+      stages = stageOf(0);
+      built.select.value = 0;
+      return update();
+    }
+    if (!answer.ok) return;
+    mine.made = mine.figure = answer.stages[mine.number - 1] || null;
+    mine.at = null;
+    update();
+  };
+
+  let told = "";
+  /** The construction as a lesson: the steps of the algorithms with the one that is shown, and the
+   * composition pair by pair, with the two arcs lit that the new one is made of. */
+  built.light = (sets) => {
+    const made = stages.number ? stages.made : null;
+    box.hidden = !made;
+    const graph = graphs.token_dfa;
+    const sources = made && stages.number === 1 ? made.sources : [];
+    const at = sources.length ? stages.at : null;
+    if (made && graph && graph.figure === made.figure) {
+      const order = new Map(sources.map(([arc], i) => [arc, i]));
+      const reached = new Set(sources.slice(0, at ?? sources.length).flatMap(([arc]) => [graph.arcs.get(arc).source, graph.arcs.get(arc).target]));
+      for (const [id, arc] of graph.arcs) for (const one of [arc.g, arc.text]) one.classList.toggle("later", at !== null && (order.get(id) ?? Infinity) >= at);
+      for (const [id, node] of graph.nodes) node.g.classList.toggle("later", at !== null && !reached.has(id) && !graph.figure.nodes.find((one) => one.id === id).start);
+      if (at) {
+        const [arc, inner, outer] = sources[at - 1];
+        for (const [name, lit] of [["token_dfa", arc], ["detokenizing_fst", inner], ["character_fsa", outer]]) Object.assign(sets[name], { go: new Set(lit ? [lit] : []), open: new Set(), koArcs: new Set() });
+      }
+    }
+    const what = made ? [stages.key, stages.number, at].join("|") : "";
+    if (what === told) return;
+    told = what;
+    if (!made) return;
+    const go = (to) => () => {
+      stages.at = to;
+      update();
+    };
+    const steps = (list, now) => h("ol", {}, list.map((step, i) => h("li" + (i === now ? ".now" : ""), { "aria-current": i === now ? "step" : null }, step)));
+    const step = at === null ? made.step : at === 0 ? 0 : made.step;
+    put(box, h("p", {}, made.figure.caption), !sources.length ? null : h("div.row", {},
+      at === null ? h("button.quiet", { onclick: go(0) }, "pair by pair") : [
+        h("button", { "aria-label": "the arc before", disabled: at === 0, onclick: go(at - 1) }, "◀"), h("button.p", { "aria-label": "the next arc", disabled: at === sources.length, onclick: go(at + 1) }, "▶"),
+        h("span.dim", { role: "status" }, `arc ${at} of ${sources.length}`), h("button.quiet", { onclick: go(null) }, "all")]),
+      h("p.dim", {}, "Algorithm 2: the token DFA"), steps(made.algorithm, step),
+      h("details", {}, h("summary", {}, "Algorithm 1: the detokenizing FST"), steps(made.first, -1)));
+  };
+  return built;
+}

@@ -1,0 +1,33 @@
+// What `lit` names, shown on a drawing: classes change, and nothing moves.
+
+/** Light the nodes and arcs of a drawing, and say where we are. */
+function light(graph, set, title) {
+  // Of hundreds of nodes and arcs a few change; the others are not touched.
+  for (const [id, node] of graph.nodes) {
+    const state = [id === set.now ? "now" : set.past.has(id) ? "past" : "", id === set.next ? "next" : "", id === set.ko ? "ko" : ""].join(" ");
+    if (state === node.state) continue;
+    node.state = state;
+    for (const one of ["past", "now", "next", "ko"]) node.g.classList.toggle(one, state.split(" ").includes(one));
+  }
+  for (const [id, arc] of graph.arcs) {
+    const go = set.go.has(id) || set.open.has(id);
+    const past = !go && set.pastArcs.has(id);
+    const words = set.words.get(id) || [];
+    const ko = set.koArcs.has(id);
+    const state = (go ? "go" : past ? "past" : "g") + (set.open.has(id) ? " open" : "") + (ko ? " ko" : "") + words.join(" ");
+    if (state !== arc.state) {
+      arc.state = state;
+      arc.g.classList.toggle("go", go);
+      arc.g.classList.toggle("open", set.open.has(id));
+      arc.g.classList.toggle("ko", ko);
+      arc.g.classList.toggle("past", past);
+      arc.text.classList.toggle("lit", go || past);
+      arc.text.classList.toggle("ko", ko);
+      relabel(arc, go || past ? words : []);
+      arc.line.setAttribute("marker-end", `url(#${graph.id}-${ko ? "ko" : go ? "go" : past ? "past" : "g"})`);
+    }
+  }
+  const at = graph.figure.nodes.find((node) => node.id === set.now);
+  const where = at ? (at.kind === "done" ? "the end" : at.title || at.label) : "the root";
+  mark(graph.svg, "aria-label", `${title}, at ${where}`);
+}

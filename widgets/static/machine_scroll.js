@@ -1,0 +1,82 @@
+// Where the drawings of the machines are scrolled to: what moves into view, and what is hinted at.
+
+/** The scrolling of the drawings in `graphs` inside their `boxes`, drawn `factor(name)` times as large. */
+function machineScroll(graphs, boxes, factor) {
+  const scroll = { map: null }; // The strip above the character FSA.
+  // Where a drawing is scrolled to is known when the page is laid out, so what depends on it is done
+  // at the beginning of a frame, and once.
+  let looking = 0;
+  let follows = [];
+  const looked = () => {
+    looking ||= requestAnimationFrame(() => {
+      looking = 0;
+      for (const one of follows.splice(0)) follow(...one);
+      edges();
+    });
+  };
+  /** What a scrolled drawing hides is hinted at its edges, and shown on the map. */
+  const edges = () => {
+    for (const [name] of MACHINES) {
+      const { body } = boxes[name];
+      body.classList.toggle("more-left", body.scrollLeft > 2);
+      body.classList.toggle("more-right", body.scrollLeft + body.clientWidth < body.scrollWidth - 2);
+    }
+    const { body, over } = boxes.character_fsa;
+    const graph = graphs.character_fsa;
+    over.hidden = !scroll.map || !graph || graph.layout.width * factor() <= body.clientWidth + 4 || !body.clientWidth;
+    if (over.hidden) return;
+    scroll.map.window.setAttribute("x", body.scrollLeft / factor());
+    scroll.map.window.setAttribute("width", body.clientWidth / factor());
+  };
+
+  scroll.drawMap = (layout) => {
+    const { body, over } = boxes.character_fsa;
+    scroll.map = drawMap(layout, (x) => (body.scrollLeft = x * factor() - body.clientWidth / 2));
+    put(over, scroll.map.svg);
+  };
+  scroll.light = (set) => {
+    if (!scroll.map) return;
+    for (const [id, dot] of scroll.map.dots) mark(dot, "class", id === set.now ? "now" : set.past.has(id) ? "past" : "");
+  };
+  /** Hold on to a drawing with the pointer. */
+  scroll.drags = (body) => {
+    let drag = null;
+    body.addEventListener("pointerdown", (event) => {
+      const by = zoomOf(body);
+      drag = { x: event.clientX / by + body.scrollLeft, y: event.clientY / by + body.scrollTop };
+    });
+    body.addEventListener("pointermove", (event) => {
+      if (!drag || !event.buttons) return;
+      body.scrollLeft = drag.x - event.clientX / zoomOf(body);
+      body.scrollTop = drag.y - event.clientY / zoomOf(body);
+    });
+  };
+
+  /** Scroll as far as needed to see where we are and what comes next. */
+  const follow = (name, now, nexts) => {
+    const graph = graphs[name];
+    const { body } = boxes[name];
+    const place = graph && graph.layout.nodes[now];
+    if (!place || !body.clientWidth) return;
+    const scale = factor(name);
+    if (body.scrollWidth > body.clientWidth + 4) {
+      const wide = body.clientWidth;
+      const xs = [place.x, ...nexts.map((id) => graph.layout.nodes[id]?.x ?? place.x)].map((x) => x * scale);
+      const least = Math.min(...xs) - 36, most = Math.max(...xs) + 36;
+      // More than fits: where we are stands at the left, so that what follows is seen.
+      const left = most - least > wide ? place.x * scale - wide * 0.2 : least < body.scrollLeft ? least : most > body.scrollLeft + wide ? most - wide : null;
+      if (left !== null) body.scrollLeft = left;
+    }
+    if (body.scrollHeight > body.clientHeight + 4) {
+      const y = (place.y - graph.top) * scale;
+      if (y < body.scrollTop + 30 || y > body.scrollTop + body.clientHeight - 30) body.scrollTop = y - body.clientHeight / 2;
+    }
+  };
+  scroll.looked = looked;
+  /** What to show from the next frame on: names, states and what follows them. */
+  scroll.to = (wanted) => {
+    follows = wanted;
+    looked();
+  };
+  return scroll;
+}

@@ -1,0 +1,49 @@
+// How large the three machines are drawn: as large as is readable and has room, or as a person wants.
+
+const LEAST_LABEL = 11; // On the screen, however small the drawing is.
+const READABLE = LEAST_LABEL / LABEL; // Smaller than this not all words have room.
+const MOST_FIT = 1.2; // A small machine fills a wide column up to this size.
+const LEAST_FIT = 0.25; // Smaller than this nothing could be told apart: the strip shows all of it.
+const PAIR = ["character_fsa", "token_dfa"]; // They have the same states, so one axis and one scale.
+
+/** The sizes of the drawings in `graphs`, in a column `room()` wide. `sized` is called when they are set. */
+function machineSizes(graphs, room, sized) {
+  let zoom = null; // A factor, "all" for all of it in view, or null for what is readable.
+  const fitting = (name) => {
+    const same = PAIR.includes(name) ? PAIR : [name];
+    const widest = Math.max(1, ...same.map((one) => (graphs[one] ? graphs[one].layout.width : 1)));
+    return room() > 0 ? room() / widest : 1;
+  };
+  // Larger than drawn only where the pair is: it stays as it is while the machine between them changes.
+  const factor = (name = "character_fsa") => {
+    if (zoom !== null && zoom !== "all") return zoom;
+    const most = PAIR.includes(name) ? MOST_FIT : Math.max(1, factor());
+    return Math.min(Math.max(fitting(name), zoom ? LEAST_FIT : READABLE), most);
+  };
+  const set = (value) => {
+    zoom = value;
+    for (const [name] of MACHINES) {
+      const graph = graphs[name];
+      if (!graph) continue;
+      const scale = factor(name);
+      const size = Math.max(LABEL, LEAST_LABEL / scale);
+      if (graph.scale === scale) continue;
+      graph.scale = scale;
+      graph.svg.setAttribute("width", graph.layout.width * scale);
+      graph.svg.style.setProperty("--lmx-label", size + "px");
+      thinLabels(graph, size, scale < READABLE - 0.001);
+      graph.svg.classList.toggle("mute", scale < 0.3);
+      // A long name is made narrower rather than smaller than one can read.
+      for (const text of graph.svg.querySelectorAll("text[data-room]")) {
+        const wide = Number(text.getAttribute("data-room"));
+        const tight = [...text.textContent].length * size * 0.61 > wide;
+        if (tight) {
+          text.setAttribute("textLength", wide);
+          text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+        } else text.removeAttribute("textLength");
+      }
+    }
+    sized(zoom === "all");
+  };
+  return { factor, set, again: () => set(zoom), all: () => zoom === "all" };
+}
