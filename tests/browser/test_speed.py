@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import Lab, Notebook
+from tests.browser.conftest import IDLE, Lab, Notebook
 from tests.browser.test_explorer import BACK, STEP, at, press
+from tests.browser.test_hosts import shown
 from widgets.figures.changes import change, changed
 from widgets.views import bundle
 
@@ -36,8 +38,10 @@ CLICK = """async ([root, times]) => {
 
 
 def memory(page: Page) -> dict[str, float]:
-    """The page's nodes and bytes of heap, after the garbage was collected."""
-    page.wait_for_timeout(1500)  # Reasons and warnings come when the page is at rest.
+    """The page's nodes and bytes of heap, after the garbage was collected.
+
+    The page is at rest: reasons and warnings come after the numbers.
+    """
     devtools = page.context.new_cdp_session(page)
     devtools.send("Performance.enable")
     for _ in range(3):
@@ -64,6 +68,7 @@ def test_five_hundred_steps_leave_the_page_small_and_awake(notebook: Notebook, l
     at(root, 100)
     early = memory(page)
     clicks(page, handle, 200)
+    at(root, 300)
     middle = memory(page)
     clicks(page, handle, 200)
     at(root, 500)
@@ -107,13 +112,13 @@ def test_a_step_over_131_072_tokens_sends_less_than_64_kilobytes(
     notebook.open(lab.code("wide.ipynb", WIDE))
     assert notebook.run_all()
     root = notebook.explorer()
-    at(root, 0)
-    notebook.page.wait_for_timeout(3000)  # The vocabulary and the machines, once per page.
+    at(root, 0)  # The vocabulary and the machines, once per page.
+    shown(notebook, 0)
     for k in range(1, 5):
         received.clear()
         press(root, STEP)
         at(root, k)
-        notebook.page.wait_for_timeout(2500)
+        shown(notebook, k)
         assert 1_000 < sum(received) <= 64_000, received
     assert "widgets.prompt_socket | extension was successfully loaded" in lab.said()
 
@@ -122,8 +127,8 @@ BUSY = """import threading, time
 from widgets import Explorer
 toy = Explorer()
 toy"""
-HELD = "with toy.cursor.lock:\n    time.sleep(3)"
-SLEEPING = "time.sleep(2)"
+HELD = "with toy.cursor.lock:\n    print('begun', flush=True)\n    time.sleep(3)"
+SLEEPING = "print('begun', flush=True)\ntime.sleep(2)"
 NOTES = """(root) => {
     window.notes = [];
     const note = root.querySelector('.lmx-note');
@@ -154,10 +159,10 @@ def test_presses_while_a_cell_runs_are_not_lost_and_do_not_pile_up(
     begin(notebook, 0)
     root = notebook.explorer()
     at(root, 0)
-    notebook.page.wait_for_timeout(500)
+    notebook.page.wait_for_function(IDLE)
     root.evaluate(NOTES)
     begin(notebook, 1)
-    notebook.page.wait_for_timeout(200)
+    notebook.page.locator(".jp-OutputArea-output", has_text=re.compile("^begun$")).wait_for()
     for _ in range(3):  # The first is a step, one more is kept for when it is done, no third.
         root.locator("button.step").evaluate("(button) => button.click()")
     if cell is HELD:
