@@ -15,7 +15,8 @@ import pytest
 from tests.browser.conftest import IDLE, Lab, Notebook
 from tests.browser.test_explorer import BACK, STEP, at, press
 from tests.browser.test_hosts import shown
-from widgets.figures.changes import change, changed
+from tests.widgets.patched import changed
+from widgets.figures.changes import change
 from widgets.views import bundle
 
 if TYPE_CHECKING:
