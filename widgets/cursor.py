@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.analysis.session import Session
+from explorer.arguments import instance
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
@@ -78,6 +79,7 @@ class Cursor:
     """
 
     def __init__(self, session: Session) -> None:
+        instance("session", session, Session, "a Session")
         self.lock = threading.RLock()
         self.playing = False
         """Whether a page plays, as it last said; what is done in quiet moments waits."""

@@ -220,20 +220,25 @@ class Constraint:
         """
         return is_finite(self.dfa)
 
-    def examples(self, n: int = 5) -> list[str]:
+    def examples(self, n: int = 5, *, budget: Budget | None = None) -> list[str]:
         """The first n words, shortest first (in bytes), then in byte order.
+
+        Args:
+            n: How many, at most.
+            budget: Limits for the search.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
 
         Example:
             >>> from explorer import regex
             >>> regex("(foo)+d").examples(2)
             ['food', 'foofood']
         """
-        return [
-            word.decode(errors="backslashreplace")
-            for word in islice(
-                words(self.dfa), min(max(whole_number("n", n, None), 0), sys.maxsize)
-            )
-        ]
+        most = min(max(whole_number("n", n, None), 0), sys.maxsize)
+        meter = Meter(budget)
+        found = islice(words(self.build(meter), meter), most)
+        return [word.decode(errors="backslashreplace") for word in found]
 
     def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:
         """Whether both have the same words.

@@ -5,11 +5,15 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.machine import NO_ARC, Dfa, Int32
+from explorer.budget import Meter
 from explorer.errors import EmptyConstraint
+
+STAGE: Final = "The search for words"
 
 
 def _lowest_symbols(dfa: Dfa) -> list[int]:
@@ -62,13 +66,17 @@ def shortest_word(dfa: Dfa, state: int | None = None) -> bytes:
     )
 
 
-def is_finite(dfa: Dfa) -> bool:
+def is_finite(dfa: Dfa, meter: Meter | None = None) -> bool:
     """Whether a trimmed machine has finitely many words, that is, no cycle.
 
     Args:
         dfa: A machine in which every state lies on an accepting path (minimal machines do).
+        meter: Watches the time; default the limits of a `Budget`.
+
+    Raises:
+        BudgetExceeded: The time is up.
     """
-    out = [np.unique(row[row >= 0]).tolist() for row in dfa.table]
+    out = [np.unique(row[row >= 0]).tolist() for row in _watched(dfa.table, meter or Meter())]
     incoming = np.zeros(dfa.num_states, np.int64)
     for targets in out:
         incoming[targets] += 1
@@ -84,34 +92,55 @@ def is_finite(dfa: Dfa) -> bool:
     return removed == dfa.num_states
 
 
-def words(dfa: Dfa) -> Iterator[bytes]:
+def words(dfa: Dfa, meter: Meter | None = None) -> Iterator[bytes]:
     """All words, shortest first, then in byte order; without end where there are infinitely many.
 
     Branches that cannot finish sooner than others wait in a queue ordered by the shortest
     length that they can reach, so memory grows with the words given out, not with all words.
+
+    Args:
+        dfa: A machine over bytes.
+        meter: Watches the time and the bytes in the queue; default the limits of a `Budget`.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
     """
     if dfa.num_states == 0:
         return
-    remaining = _shortest_lengths(dfa)
-    arcs: list[list[tuple[int, int]]] = [
-        [(b, int(t)) for b, t in enumerate(row) if t != NO_ARC]
-        for row in dfa.table[:, dfa.symbol_class[:256]]
-    ]
+    meter = meter or Meter()
+    remaining = _shortest_lengths(dfa, meter)
+    arcs: dict[int, list[tuple[int, int]]] = {}
     queue: list[tuple[int, bytes, int]] = [(remaining[dfa.start], b"", dfa.start)]
+    waiting = 0
     while queue:
         length, word, state = heapq.heappop(queue)
+        waiting -= len(word)
+        meter.check(STAGE, bytes=waiting)
         if length == len(word) and dfa.accepting[state]:
             yield word
+        if state not in arcs:
+            row = dfa.table[state][dfa.symbol_class[:256]]
+            bytes_read: list[int] = np.flatnonzero(row != NO_ARC).tolist()
+            arcs[state] = [(byte, int(row[byte])) for byte in bytes_read]
         for byte, target in arcs[state]:
+            waiting += len(word) + 1
             following = word + bytes([byte])
             # A state that accepts now may also go on: its longer words come from its targets.
             heapq.heappush(queue, (len(following) + remaining[target], following, target))
 
 
-def _shortest_lengths(dfa: Dfa) -> list[int]:
+def _watched(table: Int32, meter: Meter) -> Iterator[Int32]:
+    """The rows of a table, with a look at the clock now and then."""
+    for number, row in enumerate(table):
+        if number % 1024 == 0:
+            meter.check_time(STAGE)
+        yield row
+
+
+def _shortest_lengths(dfa: Dfa, meter: Meter) -> list[int]:
     """For each state the length of a shortest word from it."""
     back: list[list[int]] = [[] for _ in range(dfa.num_states)]
-    for source, row in enumerate(dfa.table):
+    for source, row in enumerate(_watched(dfa.table, meter)):
         for target in np.unique(row[row >= 0]):
             back[int(target)].append(source)
     lengths = [-1] * dfa.num_states

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
+from explorer.automata.constraint import regex
 from explorer.automata.serial import source_from_dict, source_to_dict
-from explorer.errors import ConstraintError, DamagedFile, EmptyConstraint
+from explorer.budget import Budget
+from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, EmptyConstraint
 from tests.automata.test_operations import nfas
 from tests.patterns import ALPHABET, patterns
 
@@ -216,3 +218,13 @@ def test_machines_within_a_budget() -> None:
         explorer.Constraint.from_fsm("abc")  # type: ignore[arg-type]
     with pytest.raises(ConstraintError, match=r"text is 3 \(int\)"):
         explorer.regex("a").accepts(3)  # type: ignore[arg-type]
+
+
+def test_examples_keep_to_their_budget() -> None:
+    """The clock is looked at before the first word is found, and between words."""
+    long = regex("[a-z]{0,20000}").within(Budget())
+    with pytest.raises(BudgetExceeded):
+        long.examples(3, budget=Budget(seconds=1e-9))
+    with pytest.raises(BudgetExceeded, match="words"):
+        regex("[ab]*").examples(2**70, budget=Budget(bytes=100_000))
+    assert long.examples(2) == ["", "a"]

@@ -421,3 +421,19 @@ def test_other_arguments_that_are_none(saved: Path, wrong: Any) -> None:
     for argument in ("device", "dtype", "trust_remote_code", "strict"):
         with pytest.raises(ExplorerError, match=argument):
             load_model(saved, **{argument: wrong})
+
+
+def _with_config(folder: Path, changes: dict[str, Any]) -> Path:
+    """A copy of the embedded model with another configuration."""
+    shutil.copytree(FOLDER, folder, dirs_exist_ok=True)
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    return folder
+
+
+def test_another_family_with_the_same_weights_is_refused(tmp_path: Path) -> None:
+    """The weights of llama and mistral have the same names and shapes: only a name tells."""
+    folder = _with_config(tmp_path, {"model_type": "mistral"})
+    with pytest.raises(ExplorerError, match="builds a MistralForCausalLM, and that a Llama"):
+        load_model(folder)
+    assert load_model(folder, strict=False).vocabulary is not None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import widgets
@@ -11,6 +14,8 @@ from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from tests.widgets.page import Page
+from widgets import Explorer
+from widgets.cursor import Cursor
 from widgets.toy import EOS, ToyModel
 from widgets.views.compare import Compare
 from widgets.views.parts import Mask
@@ -143,7 +148,7 @@ def test_other_views_show_a_side() -> None:
 
 
 def test_a_negative_position_is_an_error() -> None:
-    with pytest.raises(ExplorerError, match="no position"):
+    with pytest.raises(ExplorerError, match="not a whole number from 0"):
         Compare(None, regex("foo"), regex("foo")).jump(-1)
 
 
@@ -157,3 +162,18 @@ def test_a_line_goes_out_as_what_changed_of_it(page: Page) -> None:
     whole = page.ask("line", side="left")["line"]
     assert whole["version"] == second["version"]
     assert [token["id"] for token in whole["strip"]["tokens"]] == [FOO]
+
+
+@pytest.mark.parametrize("value", ["x", None, b"1", [], -1, 1.5, True])
+def test_what_is_not_a_position_is_refused(value: Any) -> None:
+    both = Compare(None, None, None)
+    for move in (both.jump, both.step):
+        with pytest.raises(ExplorerError):
+            move(value)
+    both.close()
+
+
+def test_what_is_not_a_session_or_a_model_is_refused() -> None:
+    for make in (lambda: Cursor(None), lambda: Explorer(np.zeros((2, 2))), lambda: Explorer(3)):
+        with pytest.raises(ExplorerError):
+            make()  # type: ignore[no-untyped-call]

@@ -16,12 +16,11 @@ import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
 import traitlets
 
 from explorer.analysis.session import Session
-from explorer.arguments import wrong
+from explorer.arguments import whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
 from widgets import messages as ask
 from widgets.cursor import Cursor
@@ -151,6 +150,7 @@ class Compare(anywidget.AnyWidget):
         Args:
             tokens: How many.
         """
+        tokens = whole_number("tokens", tokens)
         with self.left.lock, self.right.lock:
             self._go(self.index + tokens)
 
@@ -180,8 +180,7 @@ class Compare(anywidget.AnyWidget):
         Args:
             k: 0 or more.
         """
-        if k < 0:
-            raise ExplorerError(f"There is no position {k}.", remedy="Give 0 or more.")
+        k = whole_number("k", k)
         with self.left.lock, self.right.lock:
             self._go(k)
 
@@ -191,7 +190,7 @@ class Compare(anywidget.AnyWidget):
         Raises:
             ExplorerError: It is something else.
         """
-        if side not in self._sides:
+        if not isinstance(side, str) or side not in self._sides:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong("side", side, "'left' or 'right'")
         return side
 

@@ -86,7 +86,7 @@ class View(anywidget.AnyWidget):
     ) -> None:
         warm()
         if cursor is None:
-            model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
+            model = load_model(lm) if isinstance(lm, str) else ToyModel() if lm is None else lm
             if constraint is None and not isinstance(model, ToyModel):
                 constraint = kinds.build("regex", '"[a-zA-Z ,.]*"')
             elif constraint is None and model == ToyModel():
@@ -251,7 +251,7 @@ def checked_size(size: str) -> str:
     Raises:
         ExplorerError: It is something else.
     """
-    if size not in SIZES:
+    if not isinstance(size, str) or size not in SIZES:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise wrong("size", size, " or ".join(repr(name) for name in SIZES))
     return size
 

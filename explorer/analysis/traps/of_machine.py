@@ -77,7 +77,7 @@ def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tup
     arcs = _Visited(background) if table is None else _Table(table)
     found = (
         *_loops(background, arcs, meter),
-        *_shared_first_tokens(machine),
+        *_shared_first_tokens(machine, meter),
         *_byte_by_byte(background, arcs, meter),
     )
     if table is None:
@@ -309,16 +309,16 @@ def _endless(background: Background, members: list[int], meter: Meter) -> Trap:
     )
 
 
-def _shared_first_tokens(machine: TokenMachine) -> Iterator[Trap]:
+def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
     """Texts of which several, as the tokenizer writes them, begin with one token."""
     constraint, byte_machine = machine.constraint, machine.byte_machine
     source = None if constraint is None else constraint.source
     noun = "choices" if isinstance(source, Choice) else "texts"
     if isinstance(source, Choice) and len(source.texts) <= MOST_CHOICES:
         found = source.texts
-    elif isinstance(byte_machine, Dfa) and is_finite(byte_machine):
+    elif isinstance(byte_machine, Dfa) and is_finite(byte_machine, meter):
         # However it is written, a language of few words is a choice.
-        first = list(islice(words(byte_machine), MOST_WORDS + 1))
+        first = list(islice(words(byte_machine, meter), MOST_WORDS + 1))
         if len(first) > MOST_WORDS:
             return
         found = tuple(word.decode() for word in first)

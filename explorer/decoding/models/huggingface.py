@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.cache_utils import Cache, DynamicCache
@@ -401,12 +402,34 @@ def open_folder(
             **common,
         )
     model, said = loaded
+    if strict:
+        _check_family(model, folder, name)
     misfits = Misfits.of(said)
     if misfits.any and strict:
         raise misfits.error(folder, name)
     if misfits.any:
         name = f"{name} (strict=False: {misfits.counts})"
     return HuggingFaceModel(model.to(device).eval(), tokenizer, name)
+
+
+def _check_family(model: Any, folder: Path, name: str) -> None:
+    """Refuse a model of another family than the one that its configuration names.
+
+    ``model_type`` decides what is built and ``architectures`` says what was trained; some families
+    share the names of their weights, so that nothing else would show that the two disagree.
+    """
+    for named in getattr(model.config, "architectures", None) or ():
+        trained = getattr(transformers, named, None) if isinstance(named, str) else None
+        family = getattr(trained, "__module__", "").rpartition(".")[0]
+        built = type(model).__module__.rpartition(".")[0]
+        if family and built.startswith("transformers.models.") and family != built:
+            raise ExplorerError(
+                f"The model {name!r} cannot be loaded: config.json says model_type "
+                f"{model.config.model_type!r}, which builds a {type(model).__name__}, and that a "
+                f"{named} was trained.",
+                remedy="Correct one of the two, or give strict=False to load it all the same.",
+                evidence={"folder": str(folder), "built": type(model).__name__, "named": named},
+            )
 
 
 def _check_size(config: Any, folder: Path, name: str) -> None:
