@@ -218,6 +218,7 @@ def interrupted(action: Callable[[], object], line: int) -> bool:
 )
 def test_an_interrupt_at_any_line_leaves_a_whole_session(action: Any, every: int) -> None:
     whole = session().run(8)
+    line = 0
     for line in range(1, 10_000, every):
         made = session()
         made.run(4)

@@ -174,6 +174,8 @@ def test_what_is_not_a_position_is_refused(value: Any) -> None:
 
 
 def test_what_is_not_a_session_or_a_model_is_refused() -> None:
-    for make in (lambda: Cursor(None), lambda: Explorer(np.zeros((2, 2))), lambda: Explorer(3)):
-        with pytest.raises(ExplorerError):
-            make()  # type: ignore[no-untyped-call]
+    odd: list[Any] = [np.zeros((2, 2)), 3]
+    for make in (Cursor, Explorer):
+        for value in odd:
+            with pytest.raises(ExplorerError):
+                make(value)
