@@ -43,14 +43,14 @@ from widgets.figures.packets import compress
 from widgets.figures.panels.mask import order_packet, rows_packet
 from widgets.figures.panels.why import more_packet, widening_packet
 from widgets.later import CalledOff, Later, Packet, Progress
-from widgets.messages import AtPlace, AtPosition, M, Message, read
+from widgets.messages import AtPlace, AtPosition, M, PageMessage, read
 from widgets.page import packed
 from widgets.place import Place
 
 MOST_AT_ONCE: Final = 256
 """How many tokens one message may ask for."""
 
-Answer = Packet | Later | None
+Reply = Packet | Later | None
 """What a handler returns: what the page is told, what works it out, or nothing to tell."""
 
 
@@ -68,7 +68,7 @@ class Entry(Generic[M]):
     """
 
     message: type[M]
-    handler: Callable[[Place, M], Answer]
+    handler: Callable[[Place, M], Reply]
     moves: bool = False
     quiet: bool = False
     later: bool = False
@@ -91,7 +91,7 @@ class Dialogue:
         send: Callable[[Packet], None],
         places: Mapping[str, Place],
         inside: Callable[[], AbstractContextManager[object]],
-        own: Mapping[str, Callable[[Any], Answer]],
+        own: Mapping[str, Callable[[Any], Reply]],
     ) -> None:
         self._send, self._places, self._inside, self._own = send, places, inside, own
         self._running: dict[tuple[str, int | None], Progress] = {}
@@ -124,7 +124,7 @@ class Dialogue:
             self._refuse(head, entry, error)
 
     def _finish(
-        self, head: Packet, entry: Entry[Any], message: Message, seen: int, later: Later
+        self, head: Packet, entry: Entry[Any], message: PageMessage, seen: int, later: Later
     ) -> None:
         """Answer what could not be answered at once, on a thread of its own."""
         try:
@@ -141,7 +141,7 @@ class Dialogue:
         finally:
             self._running.pop((message.side, message.re), None)
 
-    def _answer(self, name: str, entry: Entry[M], message: M) -> Answer:
+    def _answer(self, name: str, entry: Entry[M], message: M) -> Reply:
         own = self._own.get(name)
         if own is not None:
             return own(message)
@@ -155,16 +155,16 @@ class Dialogue:
         if progress is not None:
             progress.call_off()
 
-    def _generation(self, message: Message) -> int:
+    def _generation(self, message: PageMessage) -> int:
         """The generation of the place that a message is about; of several, their sum."""
         place = self._places.get(message.side)
         places = self._places.values() if place is None else (place,)
         return sum(one.cursor.generation for one in places)
 
-    def _reply(self, head: Packet, message: Message, answer: Packet | None) -> None:
+    def _reply(self, head: Packet, message: PageMessage, answer: Packet | None) -> None:
         self._send({**head, "ok": True, "generation": self._generation(message), **(answer or {})})
 
-    def _drop(self, head: Packet, message: Message) -> None:
+    def _drop(self, head: Packet, message: PageMessage) -> None:
         """Say that the place the page asked about was left, and what the present one is."""
         for place in self._places.values():
             place.catch_up()
@@ -189,7 +189,7 @@ def _head(content: object) -> Packet:
     return {name: value for name, value in found.items() if type(value) in (int, str)}
 
 
-def _understood(content: object) -> tuple[Entry[Any], Message]:
+def _understood(content: object) -> tuple[Entry[Any], PageMessage]:
     """The entry and the message that the page sent.
 
     Raises:
@@ -300,10 +300,10 @@ def _why(place: Place, message: ask.Why) -> Later:
 
 def _searched(
     name: str, packet: Callable[[Explanation], Packet | None]
-) -> Callable[[Place, ask.More | ask.Widen], Answer]:
+) -> Callable[[Place, ask.More | ask.Widen], Reply]:
     """The handler for what an explanation holds besides the verdict, told under a name."""
 
-    def handler(place: Place, message: ask.More | ask.Widen) -> Answer:
+    def handler(place: Place, message: ask.More | ask.Widen) -> Reply:
         k = _position(place, message)
         if place.session.constraint is None:
             return {name: None}
@@ -342,7 +342,7 @@ def _order(place: Place, message: ask.TokenOrder) -> Later:
     return Later.of(make)
 
 
-def _reasons(place: Place, message: ask.ReasonGroups) -> Answer:
+def _reasons(place: Place, message: ask.ReasonGroups) -> Reply:
     k = _position(place, message)
     if place.session.constraint is None:
         return {"reasons": None}
@@ -350,7 +350,7 @@ def _reasons(place: Place, message: ask.ReasonGroups) -> Answer:
     return Later.of(lambda: {"reasons": page.groups(session, trace, k).packet})
 
 
-def _group(place: Place, message: ask.GroupMembers) -> Answer:
+def _group(place: Place, message: ask.GroupMembers) -> Reply:
     k, page = _position(place, message), place.page
     if place.session.constraint is None:
         return {"rows": None}
@@ -364,7 +364,7 @@ def _group(place: Place, message: ask.GroupMembers) -> Answer:
     return Later.of(make)
 
 
-def _traps(place: Place, message: ask.FindTraps) -> Answer:
+def _traps(place: Place, message: ask.FindTraps) -> Reply:
     page, trace = place.page, place.cursor.full_trace()
     return Later.of(lambda: {"traps": page.traps(trace)})
 
@@ -445,7 +445,7 @@ def _figure(place: Place, message: ask.RunFigure) -> Later:
 # --- changing the question ------------------------------------------------------------------------
 
 
-def _edit(place: Place, message: ask.Edit) -> Answer:
+def _edit(place: Place, message: ask.Edit) -> Reply:
     return place.editing.edit(message.kind, message.text, message.prompt, message.preset)
 
 
@@ -470,7 +470,7 @@ def _play(place: Place, message: ask.Play) -> None:
     place.cursor.playing = message.on
 
 
-def _of_the_widget(place: Place, message: Message) -> Answer:
+def _of_the_widget(place: Place, message: PageMessage) -> Reply:
     raise ExplorerError("The page asked for something that this widget does not have.")
 
 

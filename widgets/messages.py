@@ -17,7 +17,7 @@ from explorer.errors import ExplorerError
 Form = Literal["characters", "bytes"]
 
 
-class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PageMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What every message carries.
 
     Args:
@@ -29,7 +29,7 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     side: Literal["left", "right", ""] = ""
 
 
-class AtPlace(Message, frozen=True, kw_only=True):
+class AtPlace(PageMessage, frozen=True, kw_only=True):
     """A message about the place that the page shows.
 
     Args:
@@ -111,7 +111,7 @@ class Again(AtPlace, frozen=True):
     """Go on from here with other random numbers; from the start, if the text has ended."""
 
 
-class Reset(Message, frozen=True):
+class Reset(PageMessage, frozen=True):
     """To the start, with nothing ahead and no lines beside it."""
 
 
@@ -191,19 +191,19 @@ class PresentArcs(AtPosition, frozen=True, kw_only=True):
 # --- questions about the machine and the line -----------------------------------------------------
 
 
-class MachineFigures(Message, frozen=True, kw_only=True):
+class MachineFigures(PageMessage, frozen=True, kw_only=True):
     """The token classes of the constraint, and with ``figures`` its machines."""
 
     figures: bool = True
 
 
-class Draw(Message, frozen=True, kw_only=True):
+class Draw(PageMessage, frozen=True, kw_only=True):
     """Both machines whole, in one of the forms."""
 
     form: Form = "characters"
 
 
-class ArcClasses(Message, frozen=True, kw_only=True):
+class ArcClasses(PageMessage, frozen=True, kw_only=True):
     """All token classes of an arc of the token DFA."""
 
     source: str
@@ -211,33 +211,33 @@ class ArcClasses(Message, frozen=True, kw_only=True):
     form: Form = "characters"
 
 
-class TokenTexts(Message, frozen=True):
+class TokenTexts(PageMessage, frozen=True):
     """The readable text of every token."""
 
 
-class WholeLine(Message, frozen=True):
+class WholeLine(PageMessage, frozen=True):
     """The whole line: the page came later, or missed a change."""
 
 
-class MaskRows(Message, frozen=True, kw_only=True):
+class MaskRows(PageMessage, frozen=True, kw_only=True):
     """The rows of the mask at the positions ``first`` to before ``end``."""
 
     first: int
     end: int
 
 
-class RunFigure(Message, frozen=True):
+class RunFigure(PageMessage, frozen=True):
     """The whole run as an interactive figure, as a file."""
 
 
-class Export(Message, frozen=True):
+class Export(PageMessage, frozen=True):
     """The file that replays the line without a kernel."""
 
 
 # --- changing the question ------------------------------------------------------------------------
 
 
-class Edit(Message, frozen=True, kw_only=True):
+class Edit(PageMessage, frozen=True, kw_only=True):
     """Another prompt or constraint.
 
     Args:
@@ -253,15 +253,15 @@ class Edit(Message, frozen=True, kw_only=True):
     preset: str | None = None
 
 
-class Cancel(Message, frozen=True):
+class Cancel(PageMessage, frozen=True):
     """Call off what is being compiled."""
 
 
-class Ready(Message, frozen=True):
+class Ready(PageMessage, frozen=True):
     """The page shows the editor: have a process that compiles ready."""
 
 
-class SetSampler(Message, frozen=True, kw_only=True):
+class SetSampler(PageMessage, frozen=True, kw_only=True):
     """How a token is chosen from now on; without ``seed`` the random numbers stay."""
 
     temperature: float | None = None
@@ -271,19 +271,19 @@ class SetSampler(Message, frozen=True, kw_only=True):
     seed: int | None = None
 
 
-class Play(Message, frozen=True, kw_only=True):
+class Play(PageMessage, frozen=True, kw_only=True):
     """Whether the page plays; what belongs into quiet moments waits meanwhile."""
 
     on: bool
 
 
-class Stop(Message, frozen=True, kw_only=True):
+class Stop(PageMessage, frozen=True, kw_only=True):
     """Nobody waits any more for the answer to the message with this number."""
 
     of: int
 
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=PageMessage)
 
 
 def read(kind: type[M], content: dict[str, object]) -> M:

@@ -39,7 +39,7 @@ The row of any state is ``state + FIRST_STATE``, so that a negative state never 
 """
 
 
-class Machine(Protocol):
+class HasDistances(Protocol):
     """The part of a token machine that is a table."""
 
     @property
@@ -53,7 +53,7 @@ class Machine(Protocol):
         ...
 
 
-def target_rows(machine: Machine) -> Int32:
+def target_rows(machine: HasDistances) -> Int32:
     """The machine's table with rows for the sentinels in front.
 
     Args:
@@ -68,7 +68,7 @@ def target_rows(machine: Machine) -> Int32:
     return np.concatenate([rows, machine.table.astype(np.int32)])
 
 
-def needed_rows(machine: Machine) -> Int32:
+def needed_rows(machine: HasDistances) -> Int32:
     """The tokens that each choice commits to, the token itself and EOS included.
 
     Args:

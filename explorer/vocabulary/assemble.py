@@ -26,7 +26,7 @@ from explorer.arguments import shown
 from explorer.errors import VocabularyError
 from explorer.vocabulary.configs import Beside
 from explorer.vocabulary.proof import bank, prove
-from explorer.vocabulary.reading import Encoder, Reading, checked_width
+from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 
 _END_NAMES: Final = (
     (
@@ -69,7 +69,7 @@ class Parts:
     encoder: Encoder | None
 
 
-def assemble(reading: Reading, beside: Beside, eos_ids: Iterable[int] | None) -> Parts:
+def assemble(reading: TokenizerReading, beside: Beside, eos_ids: Iterable[int] | None) -> Parts:
     """Turn what a reader found into the parts of a vocabulary.
 
     Args:
@@ -129,7 +129,7 @@ def _add_declared(
     tokens: list[bytes | None],
     special: dict[int, str],
     notes: list[str],
-    reading: Reading,
+    reading: TokenizerReading,
     beside: Beside,
 ) -> int:
     """Enter the special and added tokens that only the configuration files know.
@@ -185,7 +185,7 @@ def _add_declared(
 
 
 def _ends(
-    special: dict[int, str], notes: list[str], reading: Reading, beside: Beside
+    special: dict[int, str], notes: list[str], reading: TokenizerReading, beside: Beside
 ) -> tuple[int, ...]:
     """The ends of text that the files give."""
     named: set[int] = set()

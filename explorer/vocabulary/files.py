@@ -24,7 +24,7 @@ from explorer.vocabulary.limits import check_declaration
 from explorer.vocabulary.merge_files import as_pieces, read_merge_files
 from explorer.vocabulary.numbering import ByTable, read_by_table, read_numbered, tables_of
 from explorer.vocabulary.rank_files import RANK_LINE, read_ranks, read_tekken
-from explorer.vocabulary.reading import Reading
+from explorer.vocabulary.reading import TokenizerReading
 from explorer.vocabulary.rwkv_file import is_rwkv, read_rwkv
 from explorer.vocabulary.word_piece_file import read_word_piece
 
@@ -55,7 +55,7 @@ _OTHERWISE: Final = (
 )
 
 
-def read_path(path: Path, decoder: Component | None = None) -> tuple[Reading, Beside]:
+def read_path(path: Path, decoder: Component | None = None) -> tuple[TokenizerReading, Beside]:
     """Read a tokenizer from a file, or from the folder that holds it.
 
     Args:
@@ -139,7 +139,7 @@ def _check_dictionary(folder: Path, file: Path, beside: Beside) -> None:
         )
 
 
-def _read_file(path: Path, beside: Beside, decoder: Component | None) -> Reading:
+def _read_file(path: Path, beside: Beside, decoder: Component | None) -> TokenizerReading:
     where = path.name
     if where in _PIECES_OF:
         return _read_merge_files(path.with_name(_PIECES_OF[where]), path, beside)
@@ -164,7 +164,9 @@ def _read_file(path: Path, beside: Beside, decoder: Component | None) -> Reading
     )
 
 
-def _read_json(path: Path, data: bytes, beside: Beside, decoder: Component | None) -> Reading:
+def _read_json(
+    path: Path, data: bytes, beside: Beside, decoder: Component | None
+) -> TokenizerReading:
     where = path.name
     parsed = parse_json(data, where)
     if isinstance(parsed, str) and parsed.lstrip()[:1] == "{":
@@ -226,7 +228,7 @@ def _check_homemade(declared: Mapping[str, object], where: str) -> None:
 
 def _read_merge_files(
     pieces: Path, merges: Path, beside: Beside, declared: Mapping[str, object] | None = None
-) -> Reading:
+) -> TokenizerReading:
     if not pieces.is_file():
         raise VocabularyError(
             f"{merges.name} holds merges only, and {pieces.name} is missing, which gives the ids.",
@@ -262,7 +264,7 @@ def _read_tokenizer_json(
     where: str,
     beside: Beside,
     decoder: Component | None,
-) -> Reading:
+) -> TokenizerReading:
     check_declaration(declared)
     try:
         tokenizer = library_call(lambda: Tokenizer.from_str(data.decode()), "be loaded")

@@ -31,7 +31,7 @@ from explorer.vocabulary.encoder import TokenizersEncoder
 from explorer.vocabulary.limits import check_affix, check_component
 from explorer.vocabulary.model_facts import ModelFacts
 from explorer.vocabulary.preprocessing import Declaration, declaration, parse_component
-from explorer.vocabulary.reading import Reading, checked_width
+from explorer.vocabulary.reading import TokenizerReading, checked_width
 
 _DECODERS: Final = {
     "ByteLevel": "tokenizers.decoders.ByteLevel()",
@@ -48,7 +48,7 @@ def read_tokenizer(
     decoder: Component | None = None,
     reader: PieceReader | None = None,
     unwritten: frozenset[int] = frozenset(),
-) -> Reading:
+) -> TokenizerReading:
     """Read a tokenizer of the `tokenizers` library.
 
     Args:
@@ -134,7 +134,7 @@ def read_tokenizer(
         for token, entry in added.items()
         if token not in special and not (entry.normalized and not declared.normalize(entry.content))
     }
-    return Reading(
+    return TokenizerReading(
         tokens=tokens,
         special=special,
         pieces=known,

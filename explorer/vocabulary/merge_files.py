@@ -35,7 +35,7 @@ from explorer.vocabulary.decoder import PieceReader, WordEndReader, byte_of
 from explorer.vocabulary.huggingface import read_tokenizer
 from explorer.vocabulary.library import library_call
 from explorer.vocabulary.lines import lines_of
-from explorer.vocabulary.reading import Reading, checked_width
+from explorer.vocabulary.reading import TokenizerReading, checked_width
 
 _WORD_END, _CONTINUES, _SPACE = "</w>", "@@", "▁"
 
@@ -94,7 +94,7 @@ class _Files:
 
 def read_merge_files(
     pieces: Mapping[str, object], merges: bytes, where: str, beside: Beside, *, gpt2: bool = False
-) -> Reading:
+) -> TokenizerReading:
     """Read a table of pieces and its merges.
 
     Args:
@@ -158,7 +158,7 @@ def _check_spaces(files: _Files) -> None:
 # --- the ways of writing ----------------------------------------------------------------------
 
 
-def _byte_level(files: _Files) -> Reading:
+def _byte_level(files: _Files) -> TokenizerReading:
     tokenizer = Tokenizer(_model(files))
     tokenizer.decoder = decoders.ByteLevel()
     name = files.beside.tokenizer_class
@@ -177,7 +177,7 @@ def _byte_level(files: _Files) -> Reading:
     return _finished(files, tokenizer, set(BYTE_OF), known)
 
 
-def _ending_in_bytes(files: _Files) -> Reading:
+def _ending_in_bytes(files: _Files) -> TokenizerReading:
     unknown = "<|endoftext|>" if "<|endoftext|>" in files.ids else None
     tokenizer = Tokenizer(_model(files, suffix=_WORD_END, unknown=unknown))
     split = pre_tokenizers.Split(Regex(_CLIP_WORDS), "removed", invert=True)
@@ -204,7 +204,7 @@ def _ending_in_bytes(files: _Files) -> Reading:
     return _finished(files, tokenizer, single, known, reader)
 
 
-def _ending_in_characters(files: _Files) -> Reading:
+def _ending_in_characters(files: _Files) -> TokenizerReading:
     single = {p for p in files.ids if len(p.removesuffix(_WORD_END)) == 1}
     # The library marks a word's last character; elsewhere the mark is merged like a character.
     if _missing(files) is not None or any(_WORD_END in merge for merge in files.merges):
@@ -230,7 +230,7 @@ class _ContinuedReader:
         return f"{piece} ".encode()
 
 
-def _continued(files: _Files) -> Reading:
+def _continued(files: _Files) -> TokenizerReading:
     single = {piece for piece in files.ids if len(piece.removesuffix(_CONTINUES)) == 1}
     # The merges are written with </w>, the pieces with @@ at all places but the end.
     single |= {a + b + _CONTINUES for a, b in files.merges if not b.endswith(_WORD_END)}
@@ -239,7 +239,7 @@ def _continued(files: _Files) -> Reading:
     return _by_rule(files, _ContinuedReader(), single, what)
 
 
-def _spaced(files: _Files) -> Reading:
+def _spaced(files: _Files) -> TokenizerReading:
     unknown = "<unk>" if "<unk>" in files.ids else None
     fallback = all(f"<0x{byte:02X}>" in files.ids for byte in range(256))
     tokenizer = Tokenizer(_model(files, unknown=unknown, byte_fallback=fallback))
@@ -261,14 +261,14 @@ def _finished(
     single: set[str],
     known: bool,
     reader: PieceReader | None = None,
-) -> Reading:
+) -> TokenizerReading:
     control, unwritten, notes = _unwritten(files, single)
     reading = read_tokenizer(
         tokenizer, also_special=control, reader=reader, unwritten=frozenset(unwritten)
     )
     if not known:
         notes.append(_not_encoding(files.beside))
-    return Reading(
+    return TokenizerReading(
         tokens=reading.tokens,
         special=reading.special,
         pieces=reading.pieces,
@@ -281,7 +281,7 @@ def _finished(
 
 def _by_rule(
     files: _Files, reader: WordEndReader | _ContinuedReader, single: set[str], what: str
-) -> Reading:
+) -> TokenizerReading:
     """A reading without a tokenizer: the library cannot apply these merges to these pieces."""
     control, _, notes = _unwritten(files, single)
     tokens: list[bytes | None] = [None] * (max(files.ids.values(), default=-1) + 1)
@@ -295,7 +295,7 @@ def _by_rule(
         else f"{what}, and writes a space after it, which is left out at the end of a text.",
         "Not proved by encoding: the merges do not give these pieces as they are written.",
     ]
-    return Reading(tokens=tokens, special=control, pieces=files.ids, notes=tuple(notes))
+    return TokenizerReading(tokens=tokens, special=control, pieces=files.ids, notes=tuple(notes))
 
 
 def _unwritten(files: _Files, single: set[str]) -> tuple[dict[int, str], list[int], list[str]]:

@@ -28,7 +28,7 @@ from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary.configs import CONTROL_NAME, Beside, parse_json, read_bytes
 from explorer.vocabulary.lines import lines_of
 from explorer.vocabulary.merge_files import as_pieces
-from explorer.vocabulary.reading import Encoder, Reading, checked_width
+from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 from explorer.vocabulary.sentencepiece_file import (
     SPACE,
     SentencePieceEncoder,
@@ -149,7 +149,7 @@ def tables_of(beside: Beside) -> ByTable | None:
     return None
 
 
-def read_numbered(data: bytes, where: str, beside: Beside) -> Reading:
+def read_numbered(data: bytes, where: str, beside: Beside) -> TokenizerReading:
     """Read a SentencePiece model under the numbers that its class gives the pieces.
 
     Args:
@@ -198,7 +198,7 @@ def read_numbered(data: bytes, where: str, beside: Beside) -> Reading:
     return replace(reading, notes=(*reading.notes, note), encodes=False)
 
 
-def _starts_like_fairseq(reading: Reading) -> bool:
+def _starts_like_fairseq(reading: TokenizerReading) -> bool:
     # SentencePiece's own order. Files that were written for their model's ids start like the model.
     return [reading.special.get(token) for token in range(3)] == ["<unk>", "<s>", "</s>"]
 
@@ -214,7 +214,7 @@ def _pegasus(numbering: Shifted, beside: Beside) -> Shifted:
     return Shifted(offset, numbering.first[: offset + 2] if offset else ())
 
 
-def _shifted(reading: Reading, numbering: Shifted, name: str) -> Reading:
+def _shifted(reading: TokenizerReading, numbering: Shifted, name: str) -> TokenizerReading:
     by, first = numbering.by, numbering.first
     tokens: list[bytes | None] = [None] * by + reading.tokens
     tokens += [None] * (len(first) - len(tokens))
@@ -233,7 +233,7 @@ def _shifted(reading: Reading, numbering: Shifted, name: str) -> Reading:
     pieces.update({piece: token for token, piece in enumerate(first)})
     inner = reading.encoder
     note = f"The ids are those of {name}: {by} more than the numbers in the file."
-    return Reading(
+    return TokenizerReading(
         tokens=tokens,
         special=special,
         pieces=pieces,
@@ -283,7 +283,7 @@ class ShiftedEncoder:
 # --- by a table -------------------------------------------------------------------------------
 
 
-def read_by_table(folder: Path, numbering: ByTable, beside: Beside) -> Reading:
+def read_by_table(folder: Path, numbering: ByTable, beside: Beside) -> TokenizerReading:
     """Read a folder in which a table numbers the pieces of SentencePiece files.
 
     Args:
@@ -341,7 +341,7 @@ def read_by_table(folder: Path, numbering: ByTable, beside: Beside) -> Reading:
             f"encode() is not offered: {beside.tokenizer_class or 'the class'} rewrites text "
             f"before it is cut."
         )
-    return Reading(
+    return TokenizerReading(
         tokens=tokens,
         special=special,
         pieces=ids,
@@ -388,7 +388,7 @@ def _table(path: Path) -> dict[str, int]:
 
 
 def _table_encoder(
-    reading: Reading, ids: Mapping[str, int], unknown: int | None
+    reading: TokenizerReading, ids: Mapping[str, int], unknown: int | None
 ) -> TableEncoder | None:
     inner = reading.encoder
     if not isinstance(inner, SentencePieceEncoder) or unknown is None:
@@ -435,7 +435,7 @@ class TableEncoder:
 _BLANKS: Final = re.compile(r"<\|blank_(\d{1,3})\|>")
 
 
-def _chatglm(reading: Reading, where: str, beside: Beside) -> Reading:
+def _chatglm(reading: TokenizerReading, where: str, beside: Beside) -> TokenizerReading:
     """ChatGLM's first file: ids start after those of images, and some pieces are white space."""
     images = beside.settings.get("num_image_tokens")
     if where != "ice_text.model":

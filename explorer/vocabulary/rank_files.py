@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from explorer.errors import DamagedFile
 from explorer.vocabulary.optional import load_if_installed
-from explorer.vocabulary.reading import Encoder, Reading, checked_width
+from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -53,7 +53,7 @@ _TEKKEN_FIRST_SPECIALS: Final = (
 )
 
 
-def read_ranks(data: bytes, where: str) -> Reading:
+def read_ranks(data: bytes, where: str) -> TokenizerReading:
     """Read a tiktoken rank file.
 
     Args:
@@ -83,7 +83,7 @@ def read_ranks(data: bytes, where: str) -> Reading:
             raise _damaged(where, line, f"{encoded[:60]!r} is not base64") from error
     if not ranks:
         raise DamagedFile(f"{where} holds no ranks.", remedy="Fetch the file again.")
-    return Reading(
+    return TokenizerReading(
         tokens=[ranks.get(rank) for rank in range(max(ranks) + 1)],
         special={},
         notes=(
@@ -94,7 +94,7 @@ def read_ranks(data: bytes, where: str) -> Reading:
     )
 
 
-def read_tekken(declared: Mapping[str, object], where: str) -> Reading:
+def read_tekken(declared: Mapping[str, object], where: str) -> TokenizerReading:
     """Read a ``tekken.json``.
 
     Args:
@@ -142,7 +142,7 @@ def read_tekken(declared: Mapping[str, object], where: str) -> Reading:
         "Not proved by encoding: that needs the library 'tiktoken' (the extra 'tokenizers' brings "
         "it), a pattern in the file, and ranks that hold every byte."
     )
-    return Reading(
+    return TokenizerReading(
         tokens=[None] * reserved + ranks,
         special=special,
         pieces={name: token for token, name in special.items()},

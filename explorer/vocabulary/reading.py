@@ -1,7 +1,7 @@
 """What a reader finds in a tokenizer, before anything is decided about it.
 
-Each format has a reader of its own; all of them give a `Reading`, and `assemble` alone turns a
-`Reading` into the public vocabulary. So the rules that hold for every format (what is text, which
+Each format has a reader of its own; all of them give a `TokenizerReading`, and `assemble` alone
+turns that into the public vocabulary. So the rules that hold for every format (what is text, which
 id ends it, what must be proved) stand in one place.
 """
 
@@ -45,7 +45,7 @@ class Encoder(Protocol):
 
 
 @dataclass(frozen=True)
-class Reading:
+class TokenizerReading:
     """A tokenizer's ids, as its own definition gives them.
 
     Attributes:

@@ -20,7 +20,7 @@ from typing import Final
 
 from explorer.errors import DamagedFile
 from explorer.vocabulary.lines import lines_of
-from explorer.vocabulary.reading import Encoder, Reading, checked_width
+from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 
 _LITERAL: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 RWKV_LINE: Final = re.compile(rf"(?:([0-9]+) (b?{_LITERAL}) ([0-9]+)|(b{_LITERAL}))")
@@ -38,7 +38,7 @@ def is_rwkv(data: bytes) -> bool:
         return False
 
 
-def read_rwkv(data: bytes, where: str) -> Reading:
+def read_rwkv(data: bytes, where: str) -> TokenizerReading:
     """Read RWKV's list of literals.
 
     Args:
@@ -74,7 +74,7 @@ def read_rwkv(data: bytes, where: str) -> Reading:
     special.setdefault(0, _END)
     entries: list[bytes | None] = [tokens.get(token) for token in range(max(tokens, default=0) + 1)]
     entries[0] = None
-    return Reading(
+    return TokenizerReading(
         tokens=entries,
         special=special,
         pieces={special[0]: 0},

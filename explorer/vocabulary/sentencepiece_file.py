@@ -29,7 +29,7 @@ from explorer.errors import DamagedFile, UnsupportedTokenizer
 from explorer.vocabulary.charsmap import check_charsmap
 from explorer.vocabulary.decoder import byte_of
 from explorer.vocabulary.optional import load_if_installed, not_proved
-from explorer.vocabulary.reading import Encoder, Reading, checked_width
+from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -47,7 +47,7 @@ _RULES_NAME, _RULES_MAP, _RULES_DUMMY_PREFIX, _RULES_EXTRA_SPACES = 1, 2, 3, 4
 Value = int | bytes
 
 
-def read_sentencepiece(data: bytes, where: str) -> Reading:
+def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
     """Read a SentencePiece model.
 
     Args:
@@ -99,7 +99,7 @@ def read_sentencepiece(data: bytes, where: str) -> Reading:
     notes = _notes(trainer, rules, types)
     if encoder is None:
         notes.append(not_proved("sentencepiece"))
-    return Reading(
+    return TokenizerReading(
         tokens=tokens,
         special=special,
         pieces=pieces,

@@ -21,7 +21,7 @@ from explorer.vocabulary.configs import Beside, token_name
 from explorer.vocabulary.huggingface import read_tokenizer
 from explorer.vocabulary.library import library_call
 from explorer.vocabulary.lines import lines_of
-from explorer.vocabulary.reading import Reading
+from explorer.vocabulary.reading import TokenizerReading
 
 _SPECIALS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -63,7 +63,7 @@ _OTHER_RULES: Final = {
 _UNTIDIED: Final = frozenset({"BertJapaneseTokenizer"})
 
 
-def read_word_piece(data: bytes, beside: Beside, where: str) -> Reading:
+def read_word_piece(data: bytes, beside: Beside, where: str) -> TokenizerReading:
     """Read WordPiece's ``vocab.txt``.
 
     Args:

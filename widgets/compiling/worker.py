@@ -46,7 +46,7 @@ from explorer.tokens.compile import compile
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
-from widgets.compiling.worker_process import Answer, Job, Question, Words
+from widgets.compiling.worker_process import Job, Outcome, Question, TokenBytes
 from widgets.later import CalledOff
 
 MARGIN: Final = 3.0
@@ -170,14 +170,14 @@ class _Child:
         self.killed = True
         self.process.kill()
 
-    def receive(self) -> Answer:
+    def receive(self) -> Outcome:
         try:
-            answer: Answer = pickle.loads(self.inbox.recv_bytes())
+            answer: Outcome = pickle.loads(self.inbox.recv_bytes())
         except (EOFError, OSError) as error:
             raise _Gone from error
         return answer
 
-    def ask(self, message: Words | Job) -> Answer:
+    def ask(self, message: TokenBytes | Job) -> Outcome:
         try:
             self.outbox.send_bytes(pickle.dumps(message))
         except OSError as error:
@@ -420,8 +420,8 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
-def _words(vocabulary: Vocabulary) -> Words:
-    return Words(vocabulary.fingerprint, vocabulary.tokens, vocabulary.eos_ids)
+def _words(vocabulary: Vocabulary) -> TokenBytes:
+    return TokenBytes(vocabulary.fingerprint, vocabulary.tokens, vocabulary.eos_ids)
 
 
 @contextmanager

@@ -43,7 +43,7 @@ Question = Constraint | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TokenBytes:
     """A vocabulary on its way: what a compilation needs of it.
 
     Args:
@@ -77,7 +77,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Outcome:
     """What became of a message.
 
     Args:
@@ -94,18 +94,18 @@ def serve(inbox: Connection, outbox: Connection) -> NoReturn:
     """Answer messages until the pipe is closed.
 
     Args:
-        inbox: Where `Words` and `Job` come from.
-        outbox: Where an `Answer` to each goes, the first when the process is warm.
+        inbox: Where `TokenBytes` and `Job` come from.
+        outbox: Where an `Outcome` to each goes, the first when the process is warm.
     """
     messages: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(inbox, messages), daemon=True).start()
     _warm()
     vocabularies: OrderedDict[str, Vocabulary] = OrderedDict()
-    answer = Answer("ready")
+    answer = Outcome("ready")
     while True:
         outbox.send_bytes(_dumps(answer))
-        message: Words | Job = pickle.loads(messages.get())
-        if isinstance(message, Words):
+        message: TokenBytes | Job = pickle.loads(messages.get())
+        if isinstance(message, TokenBytes):
             answer = _keep(message, vocabularies)
         else:
             answer = _run(message, vocabularies)
@@ -119,7 +119,7 @@ def _listen(inbox: Connection, messages: SimpleQueue[bytes]) -> None:
             messages.put(last)
     # The kernel is gone: nobody else removes the file for the answer.
     with suppress(Exception):
-        message: Words | Job = pickle.loads(last)
+        message: TokenBytes | Job = pickle.loads(last)
         if isinstance(message, Job):
             Path(message.path).unlink()
     os._exit(0)  # The main thread may be deep in a compile.
@@ -131,39 +131,39 @@ def _warm() -> None:
     compile(regex("(foo)+d"), toy)
 
 
-def _keep(words: Words, vocabularies: OrderedDict[str, Vocabulary]) -> Answer:
+def _keep(words: TokenBytes, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     if words.fingerprint in vocabularies:
-        return Answer("done")
+        return Outcome("done")
     while len(vocabularies) >= VOCABULARIES_KEPT:
         vocabularies.popitem(last=False)
     vocabularies[words.fingerprint] = Vocabulary(words.tokens, words.eos_ids)
     trie_of(vocabularies[words.fingerprint])
-    return Answer("done")
+    return Outcome("done")
 
 
-def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Answer:
+def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     vocabulary = vocabularies.get(job.fingerprint)
     if vocabulary is None:
-        return Answer("unknown vocabulary")
+        return Outcome("unknown vocabulary")
     vocabularies.move_to_end(job.fingerprint)
     try:
         question: Question = pickle.loads(job.question)
     except Exception:  # A class of the notebook: there is no knowing what its absence raises.
-        return Answer("foreign")
+        return Outcome("foreign")
     faulthandler.dump_traceback_later(job.seconds + WATCHDOG, exit=True)
     limit = _limit_memory(2 * job.budget.bytes)
     try:
         made = question if isinstance(question, Constraint) else kinds.build(*question)
         compile(made, vocabulary, job.budget).save(Path(job.path))
     except MemoryError:
-        return Answer("failed", _out_of_memory(limit))
+        return Outcome("failed", _out_of_memory(limit))
     except Exception as error:  # Whatever it is, the kernel shows it.
         if not isinstance(error, ExplorerError):
             error.add_note(traceback.format_exc())
-        return Answer("failed", error)
+        return Outcome("failed", error)
     finally:
         faulthandler.cancel_dump_traceback_later()
-    return Answer("done")
+    return Outcome("done")
 
 
 def _limit_memory(more: int) -> int:
@@ -192,14 +192,14 @@ def _out_of_memory(limit: int) -> ExplorerError:
     )
 
 
-def _dumps(answer: Answer) -> bytes:
+def _dumps(answer: Outcome) -> bytes:
     try:
         return pickle.dumps(answer)
     except Exception:  # An error of a library that cannot be pickled: its text can.
         told = RuntimeError(f"{type(answer.error).__name__}: {answer.error}")
         for note in getattr(answer.error, "__notes__", ()):
             told.add_note(note)
-        return pickle.dumps(Answer(answer.outcome, told))
+        return pickle.dumps(Outcome(answer.outcome, told))
 
 
 def main() -> NoReturn:

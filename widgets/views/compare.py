@@ -24,7 +24,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.tokens.machine import TokenMachine
 from widgets import messages as ask
 from widgets.cursor import Cursor
-from widgets.dialogue import MOST_AT_ONCE, Answer, Dialogue
+from widgets.dialogue import MOST_AT_ONCE, Dialogue, Reply
 from widgets.editing import COMPILE
 from widgets.place import Place
 from widgets.toy import ToyModel
@@ -243,14 +243,14 @@ class Compare(anywidget.AnyWidget):
     def _jump(self, message: ask.Jump) -> None:
         self.jump(message.k)
 
-    def _run(self, message: ask.Run) -> Answer:
+    def _run(self, message: ask.Run) -> Reply:
         self.step(min(message.tokens, MOST_AT_ONCE))
         return {"stopped": all(one.session.finished for one in self._sides.values())}
 
     def _play(self, message: ask.Play) -> None:
         self.left.playing = self.right.playing = message.on
 
-    def _whole_line(self, message: ask.WholeLine) -> Answer:
+    def _whole_line(self, message: ask.WholeLine) -> Reply:
         side = self._side(message.side)
         return {"line": self._line_changes[side].whole(getattr(self, f"{side}_line"))}
 

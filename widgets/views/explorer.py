@@ -13,7 +13,7 @@ from typing import Any, cast
 from explorer.arguments import file_path
 from explorer.errors import file_error
 from explorer.files import write_whole
-from widgets.dialogue import Answer
+from widgets.dialogue import Reply
 from widgets.export.export import exported, page
 from widgets.export.still import Still
 from widgets.figures.snapshot import Snapshot, snapshot
@@ -50,10 +50,10 @@ class Explorer(View):
     _sent = ("about", "editor", "sampler", "history")
     _still: Still | None = None
 
-    def _own_handlers(self) -> Mapping[str, Callable[[Any], Answer]]:
+    def _own_handlers(self) -> Mapping[str, Callable[[Any], Reply]]:
         return {**super()._own_handlers(), "export": self._export}
 
-    def _export(self, _: Export) -> Answer:
+    def _export(self, _: Export) -> Reply:
         return exported(self.shown)
 
     def snapshot(self) -> Snapshot:

@@ -25,7 +25,7 @@ from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from widgets import kinds
 from widgets.cursor import Cursor
-from widgets.dialogue import Answer, Dialogue
+from widgets.dialogue import Dialogue, Reply
 from widgets.editing import COMPILE
 from widgets.figures.changes import change
 from widgets.messages import WholeLine
@@ -182,11 +182,11 @@ class View(anywidget.AnyWidget):
         if getattr(self, name) != value:
             self.set_trait(name, value)
 
-    def _own_handlers(self) -> Mapping[str, Callable[[Any], Answer]]:
+    def _own_handlers(self) -> Mapping[str, Callable[[Any], Reply]]:
         """What this widget answers itself, by the name of the message."""
         return {"line": self._whole_line}
 
-    def _whole_line(self, _: WholeLine) -> Answer:
+    def _whole_line(self, _: WholeLine) -> Reply:
         return {"line": self._line_changes.whole(self.line)}
 
     def _hear(self, _: object, content: object, __: object) -> None:

@@ -21,7 +21,7 @@ from explorer.analysis.wording.words import Names, title, underlined
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Answered:
     """A verdict with the parts of the source that decide, and its words.
 
     Args:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import half_characters, show_text
-from explorer.analysis.explaining.answer import Answer
+from explorer.analysis.explaining.answer import Answered
 from explorer.analysis.explaining.text import TextExplanation, explain_text
 from explorer.analysis.places.spans import Part, parts_of
 from explorer.analysis.places.widening import Widening, widen
@@ -109,7 +109,7 @@ class Completion:
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation(Answer):
+class Explanation(Answered):
     """Why a token may come next, or may not.
 
     Made by `explain`. The fields of `verdict` are also at hand by their own names.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from explorer.analysis.explaining.answer import Answer
+from explorer.analysis.explaining.answer import Answered
 from explorer.analysis.places.spans import parts_of
 from explorer.analysis.verdict.asked import as_bytes
 from explorer.analysis.verdict.verdict import judge_text
@@ -14,7 +14,7 @@ from explorer.automata.constraint import Constraint
 
 
 @dataclass(frozen=True, eq=False)
-class TextExplanation(Answer):
+class TextExplanation(Answered):
     """How far a constraint reads a text, or a token of a record.
 
     Made by `explain_text` and by `explorer.analysis.explaining.step.explain_recorded`. For a text
