@@ -154,7 +154,7 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     limit = _limit_memory(2 * job.budget.bytes)
     try:
         made = question if isinstance(question, Constraint) else kinds.build(*question)
-        compile(made, vocabulary, job.budget).save(Path(job.path))
+        compile(made, vocabulary, job.budget, lazy=False).save(Path(job.path))
     except MemoryError:
         return Outcome("failed", _out_of_memory(limit))
     except Exception as error:  # Whatever it is, the kernel shows it.

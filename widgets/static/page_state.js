@@ -157,8 +157,8 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   // Requests: one number each; an answer to an old one is dropped by whoever asked.
   const waiting = new Map();
   let number = 0;
-  /** Whether a step is under way. */
-  ui.moving = () => [...waiting.values()].some((entry) => entry.moves);
+  /** Whether a step is under way. A compile moves the session too, but only when it is done. */
+  ui.moving = () => [...waiting.values()].some((entry) => entry.moves && !entry.tells);
   /** Whether all that follows a change is there. What takes long and says so is not waited for. */
   ui.still = () => !ui.due.size && [...waiting.values()].every((entry) => entry.tells);
   // What takes long, by number: {doing, words, since}. `frame` shows it, and how to call it off.
