@@ -119,6 +119,16 @@ class Interrupt(BaseException):
     """As a cancelled compile or Ctrl-C throws it, between any two instructions."""
 
 
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    moment = threading.Event()
+    for _ in range(int(WAIT / 0.01)):
+        if holds():
+            return
+        moment.wait(0.01)
+    pytest.fail("it never came to hold")
+
+
 def throw_into(thread: threading.Thread) -> None:
     assert thread.ident is not None
     thrown = ctypes.pythonapi.PyThreadState_SetAsyncExc(
@@ -205,6 +215,8 @@ def test_a_load_whose_caller_gave_up_does_not_begin() -> None:
     one = wait_for(first, "a")
     assert inside.wait(WAIT)
     two = wait_for(second, "b")
+    # A thread that is being started goes by the number of the one that starts it, and would be hit.
+    until(lambda: sum(t.name == "load_model" and t.is_alive() for t in threading.enumerate()) == 2)
     throw_into(two)
     two.join(WAIT)
     go_on.set()

@@ -95,6 +95,7 @@ def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Tree:
     Example:
         >>> parse("a|[bc]+").root.end
         7
+        >>> from explorer.errors import RegexError
         >>> try:
         ...     parse("a**")
         ... except RegexError as error:
