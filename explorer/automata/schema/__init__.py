@@ -1,7 +1,10 @@
 """JSON Schema as a machine, exactly or with a named reason.
 
 Read in this order: `sketch` (machines put together from pieces), `numbers`, `ecma`, `formats` and
-`strings` (what scalars may be), `values` (a set of JSON values by type), `subschemas` (references),
-`cases` (conjunctions without choices), `compiler` (places, objects, arrays), `spelling` (white
-space and escapes), `machine` (all of it together), `source` (the kind of source).
+`strings` (what scalars may be), `scalars` (what keywords leave of them), `values` (a set of JSON
+values by type), `subschemas` (references), `keywords` (one subschema, read), `cases` (conjunctions
+without choices), `making` (what the parts ask of the compiler), `places`, `deepening` (how deep
+values go), `arrays`, `objects` and `members` (what is inside), `compiler` (all of that, place by
+place), `spelling` (white space and escapes), `machine` (a whole schema), `locating` (the place of a
+text in its schema), `source` (the kind of source).
 """

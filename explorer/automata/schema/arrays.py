@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from explorer.automata.machine import Dfa
 from explorer.automata.schema import strings
-from explorer.automata.schema.keywords import prefix
+from explorer.automata.schema.keywords import (
+    bounds,
+    contains_bounds,
+    evaluates_item,
+    has_contains,
+    prefix,
+    prefix_keyword,
+    rest_of_items,
+)
 from explorer.automata.schema.making import Depth, Making, Site
 from explorer.automata.schema.sketch import Sketch
 from explorer.automata.schema.subschemas import Schema, Subschema
@@ -46,7 +54,7 @@ class ArraySketch:
             return self._kinds[index]
         compiler, meter = self._compiler, self._compiler.meter
         assert self._depth is not None
-        values = compiler.item_values(self._subs, index, self._place, self._depth)
+        values = item_values(compiler, self._subs, index, self._place, self._depth)
         split: list[tuple[Values, tuple[bool, ...]]] = [(values, ())]
         for sub, _, _ in self._contains:
             part = sub.below(cast("Schema", sub.keyword("contains")), "contains")
@@ -157,3 +165,59 @@ class ArraySketch:
                     sketch.machine(entry[shared], text, after[target])
                 sketch.epsilon(item, entry[shared])
         return sketch.finish(begin, [end])
+
+
+def array_texts(
+    making: Making, subs: tuple[Subschema, ...], place: Site, below: Depth | None
+) -> Dfa:
+    """The compact texts of the arrays that some keyword mappings allow.
+
+    Args:
+        making: The compiler.
+        subs: Keyword mappings that hold together.
+        place: Where the array stands.
+        below: How much deeper its items may go; ``None`` if there may be none.
+    """
+    minimum, maximum = bounds(subs, "minItems", "maxItems")
+    longest = max((len(prefix(sub)) for sub in subs), default=0)
+    if below is None:
+        maximum = 0
+    contains = [(sub, *contains_bounds(sub)) for sub in subs if has_contains(sub)]
+    contains = [item for item in contains if item[1] > 0 or item[2] is not None]
+    if maximum is not None and maximum < minimum:
+        return strings.nothing()
+    unique = any(sub.keyword("uniqueItems") is True for sub in subs)
+    unique = unique and (maximum is None or maximum > 1)
+    last = max(longest, minimum, *(item[1] for item in contains), 0)
+    last = last if maximum is None else maximum
+    return ArraySketch(making, subs, place, below, contains, unique, last, maximum, minimum).dfa()
+
+
+def item_values(
+    making: Making, subs: tuple[Subschema, ...], index: int, place: Site, depth: Depth
+) -> Values:
+    """What may stand at an index."""
+    applying: list[Subschema] = []
+    left: dict[int, Subschema] = {}
+    for sub in subs:
+        leading = prefix(sub)
+        rest = rest_of_items(sub)
+        if index < len(leading):
+            applying.append(sub.below(leading[index], prefix_keyword(sub), index))
+        elif rest is not None:
+            applying.append(sub.below(*rest))
+        if sub.draft >= 2019 and "unevaluatedItems" in cast("dict[str, Any]", sub.schema):
+            left[id(sub.schema)] = sub
+    values = making.values(tuple(applying), place.item, depth)
+    for owner, sub in left.items():
+        group = [each for each in subs if each is sub or owner in each.owners]
+        if any(evaluates_item(each, index, owner) for each in group):
+            continue
+        unevaluated = sub.below(sub.keyword("unevaluatedItems"), "unevaluatedItems")
+        allowed = making.values((unevaluated,), place.item, depth)
+        for each in group:
+            if each.draft >= 2020 and has_contains(each):
+                part = each.below(each.keyword("contains"), "contains")
+                allowed = allowed.join(making.values((part,), place.item, depth), making.meter)
+        values = values.meet(allowed, making.meter)
+    return values

@@ -153,6 +153,22 @@ def size(sub: Subschema, keyword: str) -> int | None:
     return int(value)
 
 
+def bounds(subs: tuple[Subschema, ...], fewest: str, most: str) -> tuple[int, int | None]:
+    """The largest of some lower bounds on a size, and the smallest of some upper ones.
+
+    Args:
+        subs: Keyword mappings that hold together.
+        fewest, most: The keywords that bound it.
+    """
+    minimum, maximum = 0, None
+    for sub in subs:
+        minimum = max(minimum, size(sub, fewest) or 0)
+        upper = size(sub, most)
+        if upper is not None:
+            maximum = upper if maximum is None else min(maximum, upper)
+    return minimum, maximum
+
+
 def anchored(python: str) -> str | None:
     """A pattern that is anchored on both sides, as one to be matched in full; else ``None``."""
     if python.startswith("^") and python.endswith(r"\Z") and not python.endswith(r"\\Z"):

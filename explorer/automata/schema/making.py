@@ -73,18 +73,16 @@ class Making(Protocol):
         """What else may apply where a subschema does."""
         ...
 
+    def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
+        """The texts in which a pattern is found; ``None`` if it was ignored."""
+        ...
+
     def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
         """Whether a pattern is found in a name."""
         ...
 
     def values(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
         """The values that satisfy all of some subschemas."""
-        ...
-
-    def item_values(
-        self, subs: tuple[Subschema, ...], index: int, place: Site, depth: Depth
-    ) -> Values:
-        """What may stand at an index of an array."""
         ...
 
     def text(self, values: Values) -> Dfa:

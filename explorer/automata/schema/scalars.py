@@ -1,0 +1,144 @@
+"""Numbers and strings: what the keywords that speak about them leave, each machine made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import cast
+
+from explorer.automata import operations
+from explorer.automata.machine import Dfa
+from explorer.automata.product import intersection
+from explorer.automata.regex import UnsupportedSyntax, compile_pattern
+from explorer.automata.schema import numbers, strings
+from explorer.automata.schema.ecma import translated
+from explorer.automata.schema.formats import FORMATS
+from explorer.automata.schema.keywords import anchored, bounds, decimal
+from explorer.automata.schema.subschemas import Subschema
+from explorer.automata.valid_utf8 import any_text
+from explorer.budget import Meter
+from explorer.errors import RegexError
+
+
+class Scalars:
+    """The machines of numbers and strings.
+
+    Args:
+        meter: Watches every limit.
+        assert_formats: Whether ``format`` constrains.
+        refuse: Raises for a keyword that cannot be followed, or notes it.
+    """
+
+    def __init__(
+        self,
+        meter: Meter,
+        *,
+        assert_formats: bool,
+        refuse: Callable[[Subschema, str, str, str], None],
+    ) -> None:
+        self._meter = meter
+        self._formats = assert_formats
+        self._refuse = refuse
+        self._machines: dict[tuple[object, ...], Dfa] = {}
+
+    def number(
+        self, subs: tuple[Subschema, ...], scalars: list[object] | None, *, integer: bool
+    ) -> Dfa:
+        """The spellings of the numbers that some keywords leave.
+
+        Args:
+            subs: Keyword mappings that hold together.
+            scalars: What ``enum`` and ``const`` leave; ``None`` where they say nothing.
+            integer: Whether there may be no fraction.
+        """
+        parts: list[Dfa] = [numbers.any_integer() if integer else numbers.any_number()]
+        if scalars is not None:
+            given = [v for v in scalars if isinstance(v, int | float) and not isinstance(v, bool)]
+            if not given:
+                return strings.nothing()
+            same = [self._compared(decimal(value), "=") for value in given]
+            parts.append(operations.union(same, self._meter) if len(same) > 1 else same[0])
+        for sub in subs:
+            for keyword, wanted in (
+                ("minimum", "=>"), ("maximum", "=<"),
+                ("exclusiveMinimum", ">"), ("exclusiveMaximum", "<"),
+            ):  # fmt: skip
+                bound = sub.keyword(keyword)
+                if isinstance(bound, bool) or not isinstance(bound, int | float):
+                    continue
+                if sub.draft == 4 and sub.keyword(f"exclusive{keyword.capitalize()}") is True:
+                    wanted = wanted.strip("=")
+                parts.append(self._compared(decimal(bound), wanted))
+            divisor = sub.keyword("multipleOf")
+            if isinstance(divisor, int | float) and not isinstance(divisor, bool):
+                made = self._multiples(sub, decimal(divisor))
+                parts += [made] if made is not None else []
+        return self._all(parts)
+
+    def _compared(self, bound: Decimal, wanted: str) -> Dfa:
+        key = "compared", bound, wanted
+        if key not in self._machines:
+            self._machines[key] = numbers.compared(bound, lambda it: it in wanted, self._meter)
+        return self._machines[key]
+
+    def _multiples(self, sub: Subschema, divisor: Decimal) -> Dfa | None:
+        decimals = max(0, -cast("int", divisor.normalize().as_tuple().exponent))
+        numerator = int(divisor.scaleb(decimals))
+        if numerator < 1 or numerator > numbers.LARGEST_MODULUS or decimals > 30:
+            self._refuse(
+                sub, "multipleOf",
+                f"Multiples of {divisor} need a machine with {numerator:,} remainders.",
+                f"Use a divisor whose digits are at most {numbers.LARGEST_MODULUS:,}.",
+            )  # fmt: skip
+            return None
+        key = "multiples", divisor
+        if key not in self._machines:
+            self._machines[key] = numbers.multiples(numerator, decimals, self._meter)
+        return self._machines[key]
+
+    def _all(self, parts: list[Dfa]) -> Dfa:
+        result = parts[0]
+        for part in parts[1:]:
+            if part is not result:
+                result = intersection(result, part, self._meter)
+        return result
+
+    def string(self, subs: tuple[Subschema, ...], scalars: list[object] | None) -> Dfa:
+        """The texts of the strings that some keywords leave; as `number`."""
+        parts: list[Dfa] = []
+        if scalars is not None:
+            parts.append(strings.among([v for v in scalars if isinstance(v, str)], self._meter))
+        minimum, maximum = bounds(subs, "minLength", "maxLength")
+        for sub in subs:
+            if isinstance(pattern := sub.keyword("pattern"), str):
+                made = self.pattern(sub, pattern, "pattern")
+                parts += [made] if made is not None else []
+            if self._formats and isinstance(name := sub.keyword("format"), str) and name in FORMATS:
+                key = "format", name
+                if key not in self._machines:
+                    self._machines[key] = compile_pattern(FORMATS[name], self._meter)[1]
+                parts.append(self._machines[key])
+        if maximum is not None and maximum < minimum:
+            return strings.nothing()
+        if minimum or maximum is not None:
+            parts.append(strings.length_between(minimum, maximum))
+        return self._all(parts) if parts else any_text()
+
+    def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
+        """The texts in which a pattern of ECMA-262 is found; ``None`` if it was ignored."""
+        key = "pattern", pattern
+        if key not in self._machines:
+            try:
+                python = translated(pattern)
+                found = anchored(python) or f"(?s:.*)(?:{python})(?s:.*)"
+                self._machines[key] = compile_pattern(found, self._meter)[1]
+            except (RegexError, UnsupportedSyntax, ValueError, IndexError) as error:
+                reason = getattr(error, "message", str(error))
+                self._refuse(sub, keyword, f"The pattern {pattern!r} cannot be read: {reason}", "")
+                return None
+        return self._machines[key]
+
+    def matches(self, sub: Subschema, pattern: str, name: str) -> bool:
+        """Whether a pattern is found in a name."""
+        found = self.pattern(sub, pattern, "patternProperties")
+        return found is None or found.accepts(name.encode(errors="surrogatepass"))
