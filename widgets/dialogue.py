@@ -2,10 +2,10 @@
 
 The way of a click: the page sends a message (`static/page_state.js`, ``ui.ask``); the widget hands
 it to its `Dialogue`, which looks its name up in `TABLE`, reads it as the class that stands there
-(`widgets.messages`), and calls the handler, a function below, inside the cursor's lock. The handler
-moves the `Cursor`, and with it the session. The cursor then tells its `Place`, which works out once
-what all its widgets show; each widget sends what changed (`widgets.views.view`). The answer repeats
-the number of the message.
+(`widgets.messages`), and calls the handler (`widgets.handlers`) inside the cursor's lock. The
+handler moves the `Cursor`, and with it the session. The cursor then tells its `Place`, which works
+out once what all its widgets show; each widget sends what changed (`widgets.views.view`). The
+answer repeats the number of the message.
 
 Four flags say what else holds of a message. ``moves``: it moves the session. ``quiet``: the view
 that sent it shows the error itself. ``later``: it is worked out on a thread of its own, without the
@@ -27,31 +27,13 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Final, Generic, cast
 
-import numpy as np
-
-from explorer.analysis import Explanation
-from explorer.analysis.explaining.step import explain_step
-from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import BudgetExceeded, ExplorerError, RegexError
-from explorer.tokens.machine import TokenMachine, table_of
+from widgets import handlers
 from widgets import messages as ask
-from widgets.cursor import at_end
-from widgets.figures.machines.arcs import arcs_of
-from widgets.figures.machines.drawn import draw_whole
-from widgets.figures.machines.present import missing_arcs
-from widgets.figures.packets import compress
-from widgets.figures.panels.mask import order_packet, rows_packet
-from widgets.figures.panels.why import more_packet, widening_packet
+from widgets.handlers import Reply
 from widgets.later import CalledOff, Later, Packet, Progress
-from widgets.messages import AtPlace, AtPosition, M, PageMessage, read
-from widgets.page import packed
+from widgets.messages import AtPlace, M, PageMessage, read
 from widgets.place import Place
-
-MOST_AT_ONCE: Final = 256
-"""How many tokens one message may ask for."""
-
-Reply = Packet | Later | None
-"""What a handler returns: what the page is told, what works it out, or nothing to tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,288 +212,44 @@ def error_packet(error: Exception) -> Packet:
     }
 
 
-# --- moving ---------------------------------------------------------------------------------------
-
-
-def _step(place: Place, message: ask.StepOn) -> None:
-    place.cursor.step()
-
-
-def _take(place: Place, message: ask.Take) -> None:
-    place.cursor.step(message.token)
-
-
-def _peek(place: Place, message: ask.Peek) -> Packet:
-    token = place.cursor.peek(message.token)
-    return {"walk": place.page.walk(place.cursor.full_trace(), place.session.index, token)}
-
-
-def _jump(place: Place, message: ask.Jump) -> None:
-    place.cursor.jump(message.k)
-
-
-def _run(place: Place, message: ask.Run) -> Packet:
-    return {"stopped": not place.cursor.run(min(message.tokens, MOST_AT_ONCE))}
-
-
-def _fork(place: Place, message: ask.Fork) -> None:
-    place.cursor.fork()
-
-
-def _switch(place: Place, message: ask.Switch) -> None:
-    place.cursor.switch(message.line)
-
-
-def _follow(place: Place, message: ask.Follow) -> None:
-    line = place.cursor.fork()
-    for token in message.tokens:
-        line.step(token)
-    place.cursor.jump(line.index)
-
-
-def _again(place: Place, message: ask.Again) -> None:
-    place.cursor.again()
-
-
-def _reset(place: Place, message: ask.Reset) -> None:
-    place.cursor.reset()
-
-
-# --- questions about a position -------------------------------------------------------------------
-
-
-def _position(place: Place, message: AtPosition) -> int:
-    k = place.session.index if message.k is None else message.k
-    if not 0 <= k <= place.session.length:
-        raise ExplorerError(f"There is no position {k}.", remedy="Step or jump first.")
-    return k
-
-
-def _walk(place: Place, message: ask.WalkToken) -> Packet:
-    k = _position(place, message)
-    return {"walk": place.page.walk(place.cursor.full_trace(), k, message.token)}
-
-
-def _why(place: Place, message: ask.Why) -> Later:
-    k, page = _position(place, message), place.page
-    session, trace = at_end(place.session), place.cursor.full_trace()
-    return Later.of(lambda: {"explanation": page.explanation(session, trace, k, message.token)})
-
-
-def _searched(
-    name: str, packet: Callable[[Explanation], Packet | None]
-) -> Callable[[Place, ask.More | ask.Widen], Reply]:
-    """The handler for what an explanation holds besides the verdict, told under a name."""
-
-    def handler(place: Place, message: ask.More | ask.Widen) -> Reply:
-        k = _position(place, message)
-        if place.session.constraint is None:
-            return {name: None}
-        session, trace = at_end(place.session), place.cursor.full_trace()
-        return Later.of(
-            lambda: {name: packet(explain_step(session, message.token, k, trace=trace))}
-        )
-
-    return handler
-
-
-def _search(place: Place, message: ask.FindTokens) -> Later:
-    k, page = _position(place, message), place.page
-    session, trace = at_end(place.session), place.cursor.full_trace()
-    return Later.of(lambda: page.search(session, trace, k, message.query))
-
-
-def _allowed(place: Place, message: ask.AllowedTokens) -> Later:
-    k, page = _position(place, message), place.page
-    session, trace = at_end(place.session), place.cursor.full_trace()
-
-    def make() -> Packet:
-        ids: list[int] = np.flatnonzero(trace.allowed(k)).tolist()
-        return {"rows": page.rows(session, trace, k, ids), "count": len(ids)}
-
-    return Later.of(make)
-
-
-def _order(place: Place, message: ask.TokenOrder) -> Later:
-    k, session = _position(place, message), at_end(place.session)
-
-    def make() -> Packet:
-        logits = session.logits(k).float().cpu().numpy()
-        return {"order": order_packet(logits, len(session.vocabulary))}
-
-    return Later.of(make)
-
-
-def _reasons(place: Place, message: ask.ReasonGroups) -> Reply:
-    k = _position(place, message)
-    if place.session.constraint is None:
-        return {"reasons": None}
-    session, trace, page = at_end(place.session), place.cursor.full_trace(), place.page
-    return Later.of(lambda: {"reasons": page.groups(session, trace, k).packet})
-
-
-def _group(place: Place, message: ask.GroupMembers) -> Reply:
-    k, page = _position(place, message), place.page
-    if place.session.constraint is None:
-        return {"rows": None}
-    session, trace = at_end(place.session), place.cursor.full_trace()
-
-    def make() -> Packet:
-        members = page.groups(session, trace, k).members
-        ids = np.flatnonzero(members[: len(page.vocabulary)] == message.group + 1)
-        return {"rows": page.rows(session, trace, k, ids.tolist()), "members": packed(members)}
-
-    return Later.of(make)
-
-
-def _traps(place: Place, message: ask.FindTraps) -> Reply:
-    page, trace = place.page, place.cursor.full_trace()
-    return Later.of(lambda: {"traps": page.traps(trace)})
-
-
-def _around(place: Place, message: ask.FiguresAround) -> Later:
-    k, page, trace = _position(place, message), place.page, place.cursor.full_trace()
-    # Drawings are words that repeat: packed they are a fifth, and they go out at every step.
-    return Later.of(lambda: {"packed": compress(page.around(trace, k, message.also))})
-
-
-def _stages(place: Place, message: ask.ConstructionStages) -> Later:
-    k, page, trace = _position(place, message), place.page, place.cursor.full_trace()
-    return Later.of(lambda: {"stages": page.stages(trace, k, message.also)})
-
-
-def _present(place: Place, message: ask.PresentArcs) -> Later:
-    k, machine, trace = _position(place, message), _machine(place), place.cursor.full_trace()
-    states = [position.state for position in trace.positions[: k + 1]]
-
-    def make() -> Packet:
-        drawn = draw_whole(machine, message.form)
-        figure, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
-        return {"present": missing_arcs(machine, figure, layout, states, message.form).to_dict()}
-
-    return Later.of(make)
-
-
-# --- questions about the machine and the line -----------------------------------------------------
-
-
-def _machine(place: Place) -> TokenMachine:
-    if place.session.constraint is None:
-        raise ExplorerError("There is no constraint, so there is no machine to draw.")
-    return place.session.machine
-
-
-def _machines(place: Place, message: ask.MachineFigures) -> Later:
-    page = place.page
-    return Later.of(lambda: {"machine": page.machines() if message.figures else page.classes()})
-
-
-def _draw(place: Place, message: ask.Draw) -> Later:
-    machine = _machine(place)
-
-    def make() -> Packet:
-        drawn = draw_whole(machine, message.form)
-        machines = {name: figure.to_dict() for name, figure in drawn.figures.items()}
-        layouts = {name: layout.to_dict() for name, layout in drawn.layouts.items()}
-        return {"drawing": {"machines": machines, "layouts": layouts}}
-
-    return Later.of(make)
-
-
-def _arc(place: Place, message: ask.ArcClasses) -> Packet:
-    machine = _machine(place)
-    ids = arcs_of(machine, message.form).tokens(message.source, message.target)
-    table = table_of(machine)
-    return {"classes": (ids if table is None else np.unique(table.token_class[ids])).tolist()}
-
-
-def _words(place: Place, message: ask.TokenTexts) -> Later:
-    page = place.page
-    return Later.of(lambda: {"words": page.words()})
-
-
-def _rows(place: Place, message: ask.MaskRows) -> Packet:
-    return rows_packet(place.cursor.full_trace(), message.first, message.end)
-
-
-def _figure(place: Place, message: ask.RunFigure) -> Later:
-    # Imported when it is asked for: the figure needs plotly, and nothing else does.
-    from widgets.figures.panels.plotly_figure import trace_page
-
-    trace = place.cursor.full_trace()
-    return Later.of(lambda: {"name": "trace.html", "data": compress(trace_page(trace))})
-
-
-# --- changing the question ------------------------------------------------------------------------
-
-
-def _edit(place: Place, message: ask.Edit) -> Reply:
-    return place.editing.edit(message.kind, message.text, message.prompt, message.preset)
-
-
-def _cancel(place: Place, message: ask.Cancel) -> None:
-    place.editing.cancel()
-
-
-def _ready(place: Place, message: ask.Ready) -> None:
-    place.editing.ready()
-
-
-def _sampler(place: Place, message: ask.SetSampler) -> None:
-    temperature = message.temperature or 0.0
-    sampler = Sampler(temperature, message.top_k, message.top_p, message.min_p)
-    if sampler != place.session.sampler:
-        place.cursor.edit(sampler=sampler)
-    if message.seed is not None and message.seed != place.session.seed:
-        place.cursor.reseed(message.seed)
-
-
-def _play(place: Place, message: ask.Play) -> None:
-    place.cursor.playing = message.on
-
-
-def _of_the_widget(place: Place, message: PageMessage) -> Reply:
-    raise ExplorerError("The page asked for something that this widget does not have.")
-
-
 TABLE: Final[Mapping[str, Entry[Any]]] = {
-    "step": Entry(ask.StepOn, _step, moves=True),
-    "take": Entry(ask.Take, _take, moves=True),
-    "peek": Entry(ask.Peek, _peek, moves=True),
-    "jump": Entry(ask.Jump, _jump, moves=True),
-    "run": Entry(ask.Run, _run, moves=True),
-    "fork": Entry(ask.Fork, _fork, moves=True),
-    "switch": Entry(ask.Switch, _switch, moves=True),
-    "follow": Entry(ask.Follow, _follow, moves=True),
-    "again": Entry(ask.Again, _again, moves=True),
-    "reset": Entry(ask.Reset, _reset, moves=True),
-    "walk": Entry(ask.WalkToken, _walk),
-    "why": Entry(ask.Why, _why, later=True),
-    "more": Entry(ask.More, _searched("more", more_packet), later=True, unasked=True),
-    "widen": Entry(ask.Widen, _searched("widening", widening_packet), later=True, unasked=True),
-    "search": Entry(ask.FindTokens, _search, later=True),
-    "allowed": Entry(ask.AllowedTokens, _allowed, later=True, unasked=True),
-    "order": Entry(ask.TokenOrder, _order, later=True),
-    "reasons": Entry(ask.ReasonGroups, _reasons, later=True, unasked=True),
-    "group": Entry(ask.GroupMembers, _group, later=True),
-    "traps": Entry(ask.FindTraps, _traps, later=True, unasked=True),
-    "around": Entry(ask.FiguresAround, _around, later=True),
-    "stages": Entry(ask.ConstructionStages, _stages, later=True),
-    "present": Entry(ask.PresentArcs, _present, later=True, unasked=True),
-    "machine": Entry(ask.MachineFigures, _machines, later=True),
-    "draw": Entry(ask.Draw, _draw, quiet=True, later=True),
-    "arc": Entry(ask.ArcClasses, _arc, unasked=True),
-    "words": Entry(ask.TokenTexts, _words, later=True),
-    "line": Entry(ask.WholeLine, _of_the_widget),
-    "rows": Entry(ask.MaskRows, _rows),
-    "figure": Entry(ask.RunFigure, _figure, later=True),
-    "export": Entry(ask.Export, _of_the_widget, later=True),
-    "edit": Entry(ask.Edit, _edit, moves=True, quiet=True, later=True),
-    "cancel": Entry(ask.Cancel, _cancel),
-    "ready": Entry(ask.Ready, _ready, quiet=True),
-    "sampler": Entry(ask.SetSampler, _sampler, moves=True, quiet=True),
-    "play": Entry(ask.Play, _play),
-    "stop": Entry(ask.Stop, _of_the_widget),
+    "step": Entry(ask.StepOn, handlers.on_step, moves=True),
+    "take": Entry(ask.Take, handlers.on_take, moves=True),
+    "peek": Entry(ask.Peek, handlers.on_peek, moves=True),
+    "jump": Entry(ask.Jump, handlers.on_jump, moves=True),
+    "run": Entry(ask.Run, handlers.on_run, moves=True),
+    "fork": Entry(ask.Fork, handlers.on_fork, moves=True),
+    "switch": Entry(ask.Switch, handlers.on_switch, moves=True),
+    "follow": Entry(ask.Follow, handlers.on_follow, moves=True),
+    "again": Entry(ask.Again, handlers.on_again, moves=True),
+    "reset": Entry(ask.Reset, handlers.on_reset, moves=True),
+    "walk": Entry(ask.WalkToken, handlers.on_walk),
+    "why": Entry(ask.Why, handlers.on_why, later=True),
+    "more": Entry(ask.More, handlers.on_more, later=True, unasked=True),
+    "widen": Entry(ask.Widen, handlers.on_widen, later=True, unasked=True),
+    "search": Entry(ask.FindTokens, handlers.on_search, later=True),
+    "allowed": Entry(ask.AllowedTokens, handlers.on_allowed, later=True, unasked=True),
+    "order": Entry(ask.TokenOrder, handlers.on_order, later=True),
+    "reasons": Entry(ask.ReasonGroups, handlers.on_reasons, later=True, unasked=True),
+    "group": Entry(ask.GroupMembers, handlers.on_group, later=True),
+    "traps": Entry(ask.FindTraps, handlers.on_traps, later=True, unasked=True),
+    "around": Entry(ask.FiguresAround, handlers.on_around, later=True),
+    "stages": Entry(ask.ConstructionStages, handlers.on_stages, later=True),
+    "present": Entry(ask.PresentArcs, handlers.on_present, later=True, unasked=True),
+    "machine": Entry(ask.MachineFigures, handlers.on_machines, later=True),
+    "draw": Entry(ask.Draw, handlers.on_draw, quiet=True, later=True),
+    "arc": Entry(ask.ArcClasses, handlers.on_arc, unasked=True),
+    "words": Entry(ask.TokenTexts, handlers.on_words, later=True),
+    "line": Entry(ask.WholeLine, handlers.of_the_widget),
+    "rows": Entry(ask.MaskRowsAt, handlers.on_rows),
+    "figure": Entry(ask.RunFigure, handlers.on_figure, later=True),
+    "export": Entry(ask.Export, handlers.of_the_widget, later=True),
+    "edit": Entry(ask.Edit, handlers.on_edit, moves=True, quiet=True, later=True),
+    "cancel": Entry(ask.Cancel, handlers.on_cancel),
+    "ready": Entry(ask.Ready, handlers.on_ready, quiet=True),
+    "sampler": Entry(ask.SetSampler, handlers.on_sampler, moves=True, quiet=True),
+    "play": Entry(ask.Play, handlers.on_play),
+    "stop": Entry(ask.Stop, handlers.of_the_widget),
 }
 """Every message that a page may send, by its name."""
 

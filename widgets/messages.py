@@ -219,7 +219,7 @@ class WholeLine(PageMessage, frozen=True):
     """The whole line: the page came later, or missed a change."""
 
 
-class MaskRows(PageMessage, frozen=True, kw_only=True):
+class MaskRowsAt(PageMessage, frozen=True, kw_only=True):
     """The rows of the mask at the positions ``first`` to before ``end``."""
 
     first: int

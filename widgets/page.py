@@ -11,7 +11,6 @@ import hashlib
 import threading
 import zlib
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Final, cast
 
 import numpy as np
@@ -26,15 +25,12 @@ from explorer.analysis.explaining.step import (
     reasons_at,
 )
 from explorer.analysis.session import Session
-from explorer.decoding.sampling.measure import measure
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.states import DONE
 from widgets.cursor import whole_trace
 from widgets.figures.drawing.frame import Layout
-from widgets.figures.drawing.labels import token_text
 from widgets.figures.drawing.layout import lay_out
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_at, drawn_whole
@@ -48,7 +44,6 @@ from widgets.figures.packets import (
     pattern_of,
     vocabulary_packet,
 )
-from widgets.figures.panels.distribution import reason_at
 from widgets.figures.panels.over_time import over_time
 from widgets.figures.panels.reasons import Grouped, grouped
 from widgets.figures.panels.strip import rejected_token, strip_packet, strip_token
@@ -62,9 +57,6 @@ MOST_BOXES: Final = 8_192
 
 MOST_INNER: Final = 64
 """How many drawings of the detokenizing FST are kept."""
-
-MOST_FOUND: Final = 12
-"""How many tokens a search lists."""
 
 Packet = dict[str, object]
 
@@ -391,82 +383,6 @@ class PageData:
             self._machine_traps = [trap_packet(trap, self.machine) for trap in traps]
         of_run = session_traps(self.machine, trace)
         return [*(trap_packet(trap, self.machine) for trap in of_run), *self._machine_traps]
-
-    def search(self, session: Session, trace: Trace, k: int, query: str) -> Packet:
-        """Tokens by text, bytes or id: those that are what is asked for, then the likeliest.
-
-        Args:
-            session: For the model's logits.
-            trace: The record.
-            k: A position.
-            query: A token's readable text or a part of it, an id, or bytes in hexadecimal
-                (``0x66``).
-
-        Returns:
-            ``rows`` of the first `MOST_FOUND`, and how many there are as ``count``.
-        """
-        same, parts = self._matching(query)
-        rows = self.rows(session, trace, k, [*same, *parts], first=len(same))
-        return {"rows": rows, "count": len(same) + len(parts)}
-
-    def rows(
-        self, session: Session, trace: Trace, k: int, found: Sequence[int], *, first: int = 0
-    ) -> list[Packet]:
-        """The likeliest of some tokens, as the bars show them.
-
-        Args:
-            session: For the model's logits.
-            trace: The record.
-            k: A position.
-            found: Ids.
-            first: So many of them come before the others, however likely they are.
-        """
-        position = trace.positions[k]
-        allowed = trace.allowed(k)
-        weights = np.zeros((3, len(self.vocabulary)))
-        if session.lm is not None and position.state != DONE:
-            measured = measure(session.logits(k), allowed, trace.sampler, 1)
-            for row, logs in enumerate((measured.model, measured.filtered, measured.constrained)):
-                known = np.exp(logs[: weights.shape[1]])
-                weights[row, : len(known)] = known
-        ids = np.asarray(found, np.int64)
-        later = np.arange(len(ids)) >= first
-        best: list[int] = ids[np.lexsort((ids, -weights[0, ids], later))][:MOST_FOUND].tolist()
-        rows: list[Packet] = []
-        for token in best:
-            reason = None
-            if not allowed[token]:
-                reason = reason_at(position, token, self.machine)
-            rows.append(
-                {
-                    "id": token,
-                    "text": token_text(self.vocabulary, token),
-                    "allowed": bool(allowed[token]),
-                    "reason": reason,
-                    "model": float(weights[0, token]),
-                    "filtered": float(weights[1, token]),
-                    "constrained": float(weights[2, token]),
-                }
-            )
-        return rows
-
-    def _matching(self, query: str) -> tuple[list[int], list[int]]:
-        """The tokens that are what is asked for, and those that hold it."""
-        wanted = query.replace(" ", "␣")
-        named = int(query) if query.isdecimal() else None
-        data = None
-        if query.lower().startswith("0x"):
-            with suppress(ValueError):
-                data = bytes.fromhex(query[2:])
-        same: list[int] = []
-        parts: list[int] = []
-        for token, piece in enumerate(self.vocabulary.tokens):
-            text = token_text(self.vocabulary, token)
-            if token == named or text == wanted or (data is not None and piece == data):
-                same.append(token)
-            elif wanted in text if data is None else piece is not None and data in piece:
-                parts.append(token)
-        return same, parts
 
 
 def _unconstrained() -> Packet:

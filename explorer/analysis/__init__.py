@@ -19,7 +19,7 @@ from explorer.analysis.explaining.explanation import (
     explain,
     explain_text,
 )
-from explorer.analysis.explaining.groups import Group, Reasons, explain_all
+from explorer.analysis.explaining.groups import MaskReasons, ReasonGroup, explain_all
 from explorer.analysis.explaining.step import (
     explain_recorded,
     explain_step,
@@ -30,9 +30,9 @@ from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_t
 
 __all__ = [
     "Explanation",
-    "Group",
     "History",
-    "Reasons",
+    "MaskReasons",
+    "ReasonGroup",
     "TextExplanation",
     "Trap",
     "explain",

@@ -8,7 +8,7 @@ one stands.
 from __future__ import annotations
 
 from explorer.analysis.explaining.explanation import Explanation
-from explorer.analysis.explaining.groups import Reasons
+from explorer.analysis.explaining.groups import MaskReasons
 from explorer.analysis.explaining.step import explain_step, reasons_at
 from explorer.analysis.traps import Trap, machine_traps, session_traps
 from explorer.budget import Budget
@@ -46,7 +46,7 @@ class Session(Walk):
         """
         return explain_step(self, token, position, budget=budget)
 
-    def reasons(self, position: int | None = None, *, budget: Budget | None = None) -> Reasons:
+    def reasons(self, position: int | None = None, *, budget: Budget | None = None) -> MaskReasons:
         """The verdict on every id at a position, in a few groups with their probability.
 
         Args:

@@ -111,7 +111,7 @@ def fsm_to_dfa(fsm: interegular.fsm.FSM, meter: Meter) -> Dfa:
     return minimal_dfa(nfa, meter)
 
 
-class _Characters:
+class _CharacterWalk:
     """Follows a byte machine by whole characters, an interval of bytes at a time."""
 
     def __init__(self, steps: Sequence[list[Interval]] | Mapping[int, list[Interval]]) -> None:
@@ -177,7 +177,7 @@ def character_arcs(
     """
     if dfa.num_states == 0:
         return {}
-    characters = _Characters(byte_intervals(dfa) if steps is None else steps)
+    characters = _CharacterWalk(byte_intervals(dfa) if steps is None else steps)
     result: dict[int, list[Piece]] = {}
     queue = [dfa.start]
     for state in queue:
@@ -198,7 +198,7 @@ def character_pieces(steps: Mapping[int, list[Interval]], state: int) -> list[Pi
         >>> character_pieces({0: [(97, 99, 1)]}, 0)
         [(97, 99, 1)]
     """
-    return _Characters(steps).from_state(state)
+    return _CharacterWalk(steps).from_state(state)
 
 
 def dfa_to_fsm(dfa: Dfa) -> interegular.fsm.FSM:

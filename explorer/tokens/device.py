@@ -17,8 +17,8 @@ reach another constraint's rows. What goes wrong is written to an error word on 
 There are three ways to the same mask, held equal by the tests:
 
 - on a GPU with Triton, one launch that reads two bytes per id and writes only what is masked;
-- on a CPU, the rows of visited states are kept as bits of a Boolean row and blended into the logits
-  by a compiled loop: 9 µs for 131,072 float32 logits, 20 µs on the first visit of a state;
+- on a CPU, the rows of visited states are kept and blended into the logits
+  (`explorer.tokens.host_masks`);
 - anywhere, plain torch, which is the reference and can be captured in a CUDA graph too.
 
 A machine without a table (`explorer.tokens.machine`) has only the sentinels' rows in the tables;
@@ -33,11 +33,10 @@ constraint.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -45,11 +44,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.arguments import instance, listed, whole_number, wrong
-from explorer.automata.machine import Bool, Int32
+from explorer.automata.machine import Bool
 from explorer.errors import ExplorerError, VocabularyError
-from explorer.jit import jit
 from explorer.tokens import error_word
 from explorer.tokens.error_word import ErrorWord, ints
+from explorer.tokens.host_masks import MINUS_INFINITY, HostMasks, refuse_budget
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.needed import (
     FIRST_STATE,
@@ -68,42 +67,6 @@ DEAD_ROW: Final = DEAD + FIRST_STATE
 """The row of `DEAD` in every constraint's tables."""
 
 _COMPILE: Final = "Make it with explorer.compile(constraint, vocabulary)."
-
-_ROW_BYTES_KEPT: Final = 64_000_000
-
-# -inf as bits, and the integers through which a CPU row is read; the sign bit, then all of the
-# exponent. Blending bits needs no arithmetic on 16-bit floats and works on every type alike.
-_MINUS_INFINITY: Final = {
-    torch.float64: (torch.int64, np.int64(-(2**52))),
-    torch.float32: (torch.int32, np.int32(-(2**23))),
-    torch.bfloat16: (torch.int16, np.int16(-(2**7))),
-    torch.float16: (torch.int16, np.int16(-(2**10))),
-}
-
-
-_NO_BUDGET: Final = UNLIMITED // 2
-"""A row without a budget counts down from `UNLIMITED`; no generation gets this far."""
-
-AnyInt = np.signedinteger[Any]
-
-
-@jit
-def _blend(bits: NDArray[AnyInt], keep: Bool, masked: AnyInt) -> None:
-    """Write -inf where a token is not kept, and past the mask."""
-    width = min(bits.shape[0], keep.shape[0])
-    for k in range(width):
-        bits[k] = bits[k] if keep[k] else masked
-    for k in range(width, bits.shape[0]):
-        bits[k] = masked
-
-
-@jit
-def _gather(row: Bool, classes: NDArray[np.integer[Any]]) -> Bool:
-    """A row over classes as a row over ids; numpy would widen the ids' classes first."""
-    result = np.empty(classes.shape[0], np.bool_)
-    for k in range(classes.shape[0]):
-        result[k] = row[classes[k]]
-    return result
 
 
 class DeviceMasks:
@@ -166,9 +129,7 @@ class DeviceMasks:
         ]
         if not classes:
             rows, classes = [no_table()], [only_ends]
-        self._targets = [targets for targets, _ in rows]
         self._needed = [needed for _, needed in rows]
-        self._classes = classes
 
         stacked = np.stack(classes)
         # Two bytes per id where they suffice. Not torch's uint16, which lacks most operations.
@@ -184,14 +145,14 @@ class DeviceMasks:
 
         num_rows = [len(needed) for needed in self._needed]
         self.token_class = self._put(stacked.astype(np.int16 if narrow else np.int32))
-        self.target = self._put(np.concatenate([t.ravel() for t in self._targets]))
+        self.target = self._put(np.concatenate([targets.ravel() for targets, _ in rows]))
         self.needed = self._put(np.concatenate([n.ravel() for n in self._needed]))
         self.least = self._put(np.concatenate([least_needed(n) for n in self._needed]))
         self.cell_start = self._put(_starts([needed.size for needed in self._needed]))
         self.row_start = self._put(_starts(num_rows))
         self.num_rows = self._put(np.array(num_rows, np.int64))
         self.num_classes = self._put(np.array([n.shape[1] for n in self._needed], np.int64))
-        self._kept_rows: OrderedDict[tuple[int, int, int], Bool] = OrderedDict()
+        self._host = HostMasks(self.constraints, self._asked, self._needed, classes)
 
     @property
     def nbytes(self) -> int:
@@ -346,43 +307,7 @@ class DeviceMasks:
         Returns:
             bool[len(vocabulary)], read-only.
         """
-        constraint = whole_number("constraint", constraint, 0, len(self._needed) - 1)
-        row = whole_number("state", state, -FIRST_STATE) + FIRST_STATE
-        if row >= self._num_rows(constraint):
-            raise ExplorerError(
-                f"There is no state {state} in constraint {constraint}, which has "
-                f"{self._num_rows(constraint) - FIRST_STATE}.",
-                remedy="Take states from `advance`, or from the machine's `step`.",
-                evidence={"state": state, "constraint": constraint},
-            )
-        if remaining is not None:
-            remaining = whole_number("remaining", remaining, None)
-        return self._row(constraint, row, remaining)
-
-    def _row(self, constraint: int, row: int, remaining: int | None) -> Bool:
-        """`allowed`, unchecked: this stands in the inner loop of the CPU's way."""
-        budget = UNLIMITED if remaining is None else min(max(remaining, 0), UNLIMITED)
-        if constraint in self._asked and row >= FIRST_STATE:
-            _refuse_budget(budget)
-            return self.constraints[constraint].allowed(row - FIRST_STATE)
-        needed = self._needed[constraint][row]
-        if budget >= self._most_needed[constraint][row]:
-            # The budget removes nothing here, so the row is the same with any larger one.
-            budget = UNLIMITED
-        key = (constraint, row, budget)
-        kept = self._kept_rows.get(key)
-        if kept is None:
-            if budget == UNLIMITED and self.constraints:
-                kept = self.constraints[constraint].allowed(row - FIRST_STATE)
-            else:
-                kept = _gather(needed <= budget, self._classes[constraint])
-                kept.setflags(write=False)
-            while self._kept_rows and (len(self._kept_rows) + 1) * kept.nbytes > _ROW_BYTES_KEPT:
-                self._kept_rows.popitem(last=False)
-            self._kept_rows[key] = kept
-        else:
-            self._kept_rows.move_to_end(key)
-        return kept
+        return self._host.allowed(constraint, state, remaining)
 
     def _mask_rows_(
         self,
@@ -392,42 +317,14 @@ class DeviceMasks:
         remaining: Tensor | None,
         step: int | Tensor,
     ) -> Tensor:
-        """`mask_` on the CPU, row by row."""
+        """`mask_` on the CPU."""
         whiches = [0] * len(states)
         if constraint is not None or len(self._needed) > 1:
             whiches = ints(self._constraint_of_rows(constraint, len(states)))
-        bits_type, masked = _MINUS_INFINITY[logits.dtype]
-        bits = logits.detach().view(bits_type).numpy()
-        budgets: list[int | None] = [None] * len(states)
-        if remaining is not None:
-            budgets = [*ints(remaining)]
-        faults: list[int] = []
-        for k, (state, which, budget) in enumerate(
-            zip(ints(states), whiches, budgets, strict=True)
-        ):
-            known = 0 <= which < len(self._needed) and (
-                0 <= state + FIRST_STATE < self._num_rows(which)
-            )
-            if known:
-                keep = self._row(which, state + FIRST_STATE, budget)
-            else:
-                keep = self._row(0, DEAD_ROW, None)
-            _blend(bits[k], keep, masked)
-            in_table = known and not (which in self._asked and state >= 0)
-            least = self._least[which][state + FIRST_STATE] if in_table else 0
-            empty = least > (UNLIMITED if budget is None else max(budget, 0))
-            faults.append(
-                error_word.NO_SUCH_STATE if not known else error_word.NOTHING_ALLOWED * empty
-            )
+        faults = self._host.mask_(logits, ints(states), whiches, remaining)
         if any(faults):
             self.error.write(torch.tensor(faults, dtype=torch.int64), states, step)
         return logits
-
-    def _num_rows(self, constraint: int) -> int:
-        """How many states and sentinels a constraint has by now."""
-        if constraint in self._asked:
-            return self.constraints[constraint].num_states + FIRST_STATE
-        return len(self._needed[constraint])
 
     def _ask(
         self, states: Tensor, constraint: Tensor, remaining: Tensor | None
@@ -449,7 +346,7 @@ class DeviceMasks:
         if remaining is not None:
             budgets = ints(remaining)
             for k in rows:
-                _refuse_budget(budgets[k])
+                refuse_budget(budgets[k])
         states = states.clone()
         states[torch.tensor(rows, dtype=torch.int64, device=states.device)] = FREE
         return states, rows, places
@@ -484,7 +381,7 @@ class DeviceMasks:
         """
         checked_tensor("logits", logits, "a tensor, float[B, W]")
         checked_tensor("states", states, "a tensor, int64[B]")
-        if logits.dtype not in _MINUS_INFINITY:
+        if logits.dtype not in MINUS_INFINITY:
             raise ExplorerError(
                 f"Logits of {logits.dtype} cannot be masked.",
                 remedy="Give float16, bfloat16, float32 or float64.",
@@ -510,23 +407,8 @@ class DeviceMasks:
         return host.to(self.device)
 
     @cached_property
-    def _least(self) -> list[list[int]]:
-        """`least` on the host."""
-        return [least_needed(needed).tolist() for needed in self._needed]
-
-    @cached_property
-    def _most_needed(self) -> list[list[int]]:
-        """For each constraint and row the budget from which on it removes nothing."""
-        return [_most_needed(needed).tolist() for needed in self._needed]
-
-    @cached_property
     def _has_kernels(self) -> bool:
         return self.device.type == "cuda" and find_spec("triton") is not None
-
-
-def _most_needed(needed: Int32) -> Int32:
-    """The largest finite entry of each row, 0 where there is none."""
-    return np.where(needed <= UNLIMITED, needed, 0).max(axis=1)
 
 
 def _starts(sizes: Sequence[int]) -> NDArray[np.int64]:
@@ -550,21 +432,6 @@ def _after_free(machine: TokenMachine) -> int:
     ends = machine.vocabulary.eos_ids
     target = machine.step(FREE, ends[0]) if ends else FREE
     return FREE if target is None else target
-
-
-def _refuse_budget(remaining: int) -> None:
-    """Raise if a row of a machine without a table has a token budget.
-
-    Raises:
-        ExplorerError: The budget is one that could be reached.
-    """
-    if remaining < _NO_BUDGET:
-        raise ExplorerError(
-            f"remaining={remaining} takes part in the mask, which needs the fewest tokens to the "
-            "end from every state. A machine without a table does not know them.",
-            remedy="Compile the constraint with lazy=False, or give no budget.",
-            evidence={"remaining": remaining},
-        )
 
 
 def _one_vocabulary(

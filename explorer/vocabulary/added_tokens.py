@@ -18,7 +18,7 @@ from tokenizers import AddedToken, Tokenizer, models
 
 
 @dataclass(frozen=True)
-class Part:
+class TextPart:
     """A part of a text.
 
     Attributes:
@@ -47,9 +47,9 @@ class AddedTokens:
         self._in_writing = _Finder(written) if written else None
         self._in_normalized = _Finder(normalized) if normalized else None
 
-    def parts(self, text: str) -> list[Part]:
+    def parts(self, text: str) -> list[TextPart]:
         """The parts of a text in order, those between added tokens normalized."""
-        parts: list[Part] = []
+        parts: list[TextPart] = []
         for outer in _find(self._in_writing, text):
             if outer.token is not None:
                 parts.append(outer)
@@ -61,7 +61,7 @@ class AddedTokens:
                 outer.text == normalized or self._normalize(outer.text[1:]) != normalized
             )
             parts += (
-                Part(inner.text, inner.token, starts and inner.first)
+                TextPart(inner.text, inner.token, starts and inner.first)
                 for inner in _find(self._in_normalized, normalized)
             )
         return parts
@@ -99,14 +99,14 @@ class _Finder:
         ]
 
 
-def _find(finder: _Finder | None, text: str) -> list[Part]:
-    parts: list[Part] = []
+def _find(finder: _Finder | None, text: str) -> list[TextPart]:
+    parts: list[TextPart] = []
     done = 0
     for token, start, end in finder.spans(text) if finder else ():
         if start > done:
-            parts.append(Part(text[done:start], None, done == 0))
-        parts.append(Part(text[start:end], token, start == 0))
+            parts.append(TextPart(text[done:start], None, done == 0))
+        parts.append(TextPart(text[start:end], token, start == 0))
         done = end
     if done < len(text):
-        parts.append(Part(text[done:], None, done == 0))
+        parts.append(TextPart(text[done:], None, done == 0))
     return parts

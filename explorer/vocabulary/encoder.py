@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 from tokenizers import AddedToken, Tokenizer, models
 
 from explorer.errors import VocabularyError
-from explorer.vocabulary.added_tokens import AddedTokens, Part
+from explorer.vocabulary.added_tokens import AddedTokens, TextPart
 from explorer.vocabulary.decoder import PieceReader, clean_up
 from explorer.vocabulary.library import library_call
 from explorer.vocabulary.model_facts import ModelFacts, model_state
@@ -132,7 +132,7 @@ class TokenizersEncoder:
             lookup(f"<0x{byte:02X}>") is not None for byte in character.encode()
         )
 
-    def _part_image(self, part: Part) -> bytes:
+    def _part_image(self, part: TextPart) -> bytes:
         segments = self._declared.segments(part.text, part.first)
         to_bytes = self._declared.to_bytes
         match self._reader.joins:

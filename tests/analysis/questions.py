@@ -119,9 +119,7 @@ def session(constraint: Constraint, prompt: str, **settings: object) -> explorer
 
 
 def traps_of(run: explorer.Session, *kinds: str) -> str:
-    dfa = run.dfa
-    if dfa is None:
-        raise AssertionError("the question has a constraint")
+    dfa = run.machine
     found = session_traps(dfa, run.trace)
     return "\n".join(str(trap) for trap in found if trap.kind in kinds)
 

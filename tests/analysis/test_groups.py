@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.analysis.characters.kinds import HALF, KINDS, kind_of, kinds_of
 from explorer.analysis.explaining.explanation import explain
-from explorer.analysis.explaining.groups import MOST_GROUPS, Reasons, explain_all
+from explorer.analysis.explaining.groups import MOST_GROUPS, MaskReasons, explain_all
 from explorer.analysis.verdict.background import background_of
 from explorer.analysis.verdict.verdict import STAGES
 from explorer.errors import ExplorerError
@@ -19,7 +19,7 @@ from tests.analysis.cases import build
 from tests.patterns import patterns, vocabularies
 
 
-def adds_up(reasons: Reasons, width: int, total: float | None = None) -> None:
+def adds_up(reasons: MaskReasons, width: int, total: float | None = None) -> None:
     assert sum(group.count for group in reasons.groups) + reasons.num_allowed == width
     assert len(reasons.groups) <= MOST_GROUPS + 1
     counted = np.bincount(reasons.group[reasons.group >= 0], minlength=len(reasons.groups))

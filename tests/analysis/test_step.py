@@ -93,8 +93,7 @@ def test_a_saved_trace_explains_with_and_without_the_vocabulary(tmp_path: Path) 
     run.run()
     run.trace.save(tmp_path / "t.json")
     trace = explorer.Trace.load(tmp_path / "t.json")
-    dfa = run.dfa
-    assert dfa is not None
+    dfa = run.machine
     for k in range(len(trace.positions)):
         for token in range(-1, len(VOCABULARY) + 1):
             full = explain_trace(dfa, trace, token, k)
@@ -138,9 +137,9 @@ def test_a_token_of_another_type_is_our_own_error(token: object) -> None:
         with pytest.raises(ExplorerError, match=r"position is .* not a whole number"):
             run.reasons(position)
     with pytest.raises(ExplorerError, match="text is 7"):
-        explain(run.dfa, 0, 0, text=cast("str", 7))
+        explain(run.machine, 0, 0, text=cast("str", 7))
     with pytest.raises(ExplorerError, match=r"state is .* not a whole number"):
-        explain(run.dfa, cast("int", "0"), 0)
+        explain(run.machine, cast("int", "0"), 0)
     assert run.explain(np.int64(1), np.int32(0)).allowed
 
 

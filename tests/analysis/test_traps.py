@@ -86,8 +86,7 @@ def run(pattern: str, rule: Rule, prompt: str = "", tokens: int = 12) -> list[Tr
         TableModel(VOCABULARY, rule), explorer.regex(pattern), prompt, max_tokens=tokens
     )
     session.run()
-    dfa = session.dfa
-    assert dfa is not None
+    dfa = session.machine
     return list(session_traps(dfa, session.trace))
 
 
@@ -140,8 +139,7 @@ def test_the_tiny_model_falls_into_its_greedy_trap() -> None:
         model, explorer.choice([" New York", " Boston"]), "The night train stops at"
     )
     session.run()
-    dfa = session.dfa
-    assert dfa is not None
+    dfa = session.machine
     traps = session_traps(dfa, session.trace)
     (trap,) = [trap for trap in traps if trap.kind == "greedy_trap"]
     assert "' New' was likely" in trap.message and trap.position == 0
@@ -160,8 +158,8 @@ def test_a_constraint_that_fits_its_prompt_raises_no_alarm(temperature: float) -
             sampler=explorer.Sampler(temperature=temperature), seed=1, max_tokens=20,
         )  # fmt: skip
         run.run()
-        assert run.dfa is not None and session_traps(run.dfa, run.trace) == ()
-        assert machine_traps(run.dfa) == ()
+        assert session_traps(run.machine, run.trace) == ()
+        assert machine_traps(run.machine) == ()
 
 
 @given(st.lists(st.lists(st.integers(0, 6), max_size=3), min_size=7, max_size=7))

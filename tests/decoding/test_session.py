@@ -20,6 +20,8 @@ from explorer.decoding.stepping import walk
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Rejection, Trace
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
+from explorer.tokens.free import Free
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import SMALL_TOKENS, HashModel, hash_model, language_model
@@ -33,7 +35,7 @@ def session(**more: Any) -> Session:
     return Session(hash_model(), PATTERN, "hi", sampler=LOOSE, seed=5, **more)
 
 
-def greedy_or_drawn(model: Any, dfa: explorer.TokenDFA, prompt: str, sampler: Sampler, seed: int,
+def greedy_or_drawn(model: Any, dfa: TokenMachine, prompt: str, sampler: Sampler, seed: int,
                     limit: int) -> list[int]:  # fmt: skip
     """The plainest loop that decodes: no session, no cache, no budget."""
     path, out, state = list(model.encode_prompt(prompt)), list[int](), dfa.start
@@ -60,8 +62,7 @@ def test_stepping_equals_the_plain_loop(kind: str, sampler: Sampler) -> None:
     for seed in range(3):
         made = Session(model, pattern, "is it", sampler=sampler, seed=seed)
         trace = made.run(20)
-        assert made.dfa is not None
-        assert list(trace.ids) == greedy_or_drawn(model, made.dfa, "is it", sampler, seed, 20)
+        assert list(trace.ids) == greedy_or_drawn(model, made.machine, "is it", sampler, seed, 20)
         if trace.finished:
             assert pattern.accepts(trace.text)
 
@@ -219,7 +220,6 @@ def test_with_a_budget_every_text_matches(limit: int) -> None:
         trace = made.run()
         assert trace.finished and len(trace) <= limit and PATTERN.accepts(trace.text)
         for position in trace.positions:
-            assert made.dfa is not None
             row = trace.row(position.index, with_budget=False)
             removed = row & ~trace.row(position.index)
             assert bool(removed.any()) == (position.over_budget > 0)
@@ -270,13 +270,13 @@ def test_wrong_arguments_are_refused() -> None:
 def test_a_token_dfa_is_taken_as_it_is() -> None:
     model = hash_model()
     dfa = explorer.compile(PATTERN, model.vocabulary)
-    assert Session(model, dfa).dfa is dfa
+    assert Session(model, dfa).machine is dfa
 
 
 def test_free_text_goes_on_until_eos() -> None:
     made = Session(hash_model(), None, sampler=LOOSE, seed=1)
     trace = made.run()
-    assert trace.finished and trace.ids[-1] == 23 and made.dfa is None
+    assert trace.finished and trace.ids[-1] == 23 and isinstance(made.machine, Free)
     assert all(0.5 < p.distribution.z <= 1 for p in trace.positions if p.distribution)
     assert trace.allowed(0).sum() == len(made.vocabulary)
 
@@ -394,7 +394,7 @@ def test_editing_to_free_and_back() -> None:
     made.run(3)
     ids = made.ids
     made.edit(constraint=None, sampler=Sampler(0.0))
-    assert made.ids == ids and made.dfa is None
+    assert made.ids == ids and isinstance(made.machine, Free)
     made.edit(constraint=PATTERN, sampler=LOOSE)
     assert made.ids == ids
     assert made.trace.positions == session_after(3).positions

@@ -540,15 +540,19 @@ def test_a_thousand_steps_over_a_wide_vocabulary_stay_small() -> None:
     constraint = explorer.regex(r'\[("[a-z ]{0,20}"|[0-9]{1,9})(, ("[a-z ]{0,20}"|[0-9]{1,9}))*\]')
     model = HashModel(vocabulary, scale=1.0)
     made = Session(model, constraint, sampler=Sampler(1.0), max_tokens=10**6)
-    assert made.dfa is not None
-    eos_states = made.dfa.accepting
+    assert isinstance(made.machine, explorer.TokenDFA)
+    eos_states = made.machine.accepting
     while made.index < 40:
         step = made.step()
         if eos_states[made.state]:
             made.back()
             allowed = made.allowed().nonzero()[0]
-            following = [t for t in allowed[:200] if made.dfa.step(made.state, int(t)) is not None]
-            going = [t for t in following if not eos_states[made.dfa.step(made.state, int(t)) or 0]]
+            following = [
+                t for t in allowed[:200] if made.machine.step(made.state, int(t)) is not None
+            ]
+            going = [
+                t for t in following if not eos_states[made.machine.step(made.state, int(t)) or 0]
+            ]
             step = made.step(token=int(going[0]))
         assert step.token < 131_071
     trace = made.trace

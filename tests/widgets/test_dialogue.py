@@ -15,10 +15,10 @@ import pytest
 
 from explorer import Sampler, Session
 from tests.widgets.page import Page
+from widgets import handlers
 from widgets.dialogue import TABLE, table_for_page
 from widgets.later import Later
 from widgets.messages import AtPlace, read
-from widgets.page import PageData
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 from widgets.views.compare import Compare
@@ -207,14 +207,14 @@ def test_what_is_flagged_as_later_is_worked_out_on_a_thread_and_nothing_else(pag
 
 def test_a_step_does_not_wait_for_a_search(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    search = PageData.search
+    search = handlers.search_packet
 
     def slow(*arguments: Any) -> Any:
         begun.set()
         assert go_on.wait(60)
         return search(*arguments)
 
-    monkeypatch.setattr(PageData, "search", slow)
+    monkeypatch.setattr(handlers, "search_packet", slow)
     asked = page.tell("search", query="f")
     assert begun.wait(60)
     done: list[dict[str, Any]] = []

@@ -26,10 +26,11 @@ def large(pattern: str) -> Explorer:
 
 def test_the_byte_form_has_every_state() -> None:
     made = Explorer(load_model("tiny"), explorer.regex("(é|ü|日)+x"))
-    assert made.session.dfa is not None
     answer = ask(made, "draw", form="bytes")
     found = answer["drawing"]["machines"]
-    states = made.session.dfa.constraint.dfa.num_states
+    constraint = made.session.constraint
+    assert constraint is not None
+    states = constraint.dfa.num_states
     assert len(found["character_fsa"]["nodes"]) == states
     assert {e["label"] for e in found["character_fsa"]["edges"]} >= {"<C3>", "<E6>"}
     assert set(answer["drawing"]["layouts"]["character_fsa"]["nodes"]) == {
@@ -48,8 +49,8 @@ def test_a_large_machine_is_drawn_whole_when_asked_for() -> None:
     assert not token["complete"] and token["caption"].startswith(f"{len(token['edges']):,} of ")
     present = ask(made, "present", k=0, form="characters")["present"]
     drawn = {e["id"] for e in token["edges"]} | {e["id"] for e in present["edges"]}
-    dfa = made.session.dfa
-    assert dfa is not None
+    dfa = made.session.machine
+    assert isinstance(dfa, explorer.TokenDFA)
     targets = {dfa.step(dfa.start, t) for t in dfa.allowed(dfa.start).nonzero()[0].tolist()}
     assert {f"q0-q{int(dfa.char_state[t])}" for t in targets if t is not None} <= drawn
     made.close()
@@ -65,8 +66,8 @@ def test_above_two_thousand_states_the_count_is_said() -> None:
 
 def test_the_classes_of_an_arc() -> None:
     made = large('"[a-z ]*"')
-    dfa = made.session.dfa
-    assert dfa is not None
+    dfa = made.session.machine
+    assert isinstance(dfa, explorer.TokenDFA)
     edges = ask(made, "machine")["machine"]["machines"]["token_dfa"]["edges"]
     edge = max(edges, key=lambda e: e["count"])
     answer = ask(made, "arc", source=edge["source"], target=edge["target"], form="characters")

@@ -47,8 +47,7 @@ def test_an_edit_is_answered_later_and_then_is_there(page: Page) -> None:
     assert page.heard[0] == {"re": sent, "later": True}
     assert page.answer(sent)["ok"]
     assert shown(page) == "foo|food"
-    assert page.made.session.dfa is not None
-    assert page.made.session.dfa.vocabulary is page.made.session.vocabulary
+    assert page.made.session.machine.vocabulary is page.made.session.vocabulary
 
 
 def test_meanwhile_one_steps_under_the_old_constraint_and_keeps_what_holds(page: Page) -> None:

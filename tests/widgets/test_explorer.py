@@ -269,8 +269,8 @@ def test_a_still_holds_the_machines_and_the_run(page: Page) -> None:
 def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     # More arcs than are drawn: the still adds those of the path, and lays nothing out again.
     made = Explorer(load_model("tiny", device="cpu"), regex("[a-z]{60}"))
-    dfa = made.session.dfa
-    assert dfa is not None
+    dfa = made.session.machine
+    assert isinstance(dfa, explorer.TokenDFA)
     drawn = {edge.id for edge in draw_whole(dfa).figures["token_dfa"].edges}
     made.cursor.run(3)
     here = made.session.position.char_state

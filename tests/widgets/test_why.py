@@ -118,10 +118,9 @@ def test_earlier_names_the_place_and_what_was_taken_there(page: Page) -> None:
     assert more["earlier"] == {"position": 1, "chosen": OO}
     # It was taken there itself, and not another one in its place.
     session, trace = page.made.session, page.made.trace
-    assert session.dfa is not None
-    hints = explain_trace(session.dfa, trace, OO, 3).hints
+    hints = explain_trace(session.machine, trace, OO, 3).hints
     assert any("at position 1, where it was chosen" in hint for hint in hints)
-    hints = explain_trace(session.dfa, trace, F, 3).hints
+    hints = explain_trace(session.machine, trace, F, 3).hints
     assert any("at position 2, where" in hint and "it was" not in hint for hint in hints) is True
     assert not starts_a_word(b"foofood" + TOKENS[OO])
     assert starts_a_word(b"f" + TOKENS[OO])

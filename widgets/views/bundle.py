@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from widgets.dialogue import table_for_page
 
 
-class Part(NamedTuple):
+class ViewPart(NamedTuple):
     """A view that stands alone, or in another one.
 
     Args:
@@ -44,7 +44,7 @@ EVERY: Final[tuple[str, ...]] = ("elements", "words", "page_state", "frame")
 """The files that every view needs; a file has no imports, and its names are plain."""
 
 VIEWS: Final = {
-    "machines": Part(
+    "machines": ViewPart(
         "renderMachines",
         ("machine", "words", "around"),
         needs=(
@@ -61,16 +61,16 @@ VIEWS: Final = {
             "kept_tokens",
         ),
     ),
-    "stepper": Part("renderStepper", ("words",), keys=True),
-    "strip": Part("renderStrip", ("words",), needs=("legend", "traps")),
-    "distribution": Part(
+    "stepper": ViewPart("renderStepper", ("words",), keys=True),
+    "strip": ViewPart("renderStrip", ("words",), needs=("legend", "traps")),
+    "distribution": ViewPart(
         "renderDistribution", ("machine", "words"), keys=True, needs=("legend", "why", "traps")
     ),
-    "mask": Part("renderMask", ("machine", "words"), needs=("bitmap", "history")),
-    "reasons": Part("renderReasons", ("words",), needs=("traps",)),
-    "editor": Part("renderEditor"),
-    "sampler": Part("renderSampler"),
-    "over_time": Part("renderOverTime"),
+    "mask": ViewPart("renderMask", ("machine", "words"), needs=("bitmap", "history")),
+    "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
+    "editor": ViewPart("renderEditor"),
+    "sampler": ViewPart("renderSampler"),
+    "over_time": ViewPart("renderOverTime"),
 }
 """The parts; each is declared in the file of its name."""
 

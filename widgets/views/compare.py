@@ -24,8 +24,9 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.tokens.machine import TokenMachine
 from widgets import messages as ask
 from widgets.cursor import Cursor
-from widgets.dialogue import MOST_AT_ONCE, Dialogue, Reply
+from widgets.dialogue import Dialogue
 from widgets.editing import COMPILE
+from widgets.handlers import MOST_AT_ONCE, Reply
 from widgets.place import Place
 from widgets.toy import ToyModel
 from widgets.views import bundle

@@ -13,10 +13,10 @@ from typing import Any, cast
 from explorer.arguments import file_path
 from explorer.errors import file_error
 from explorer.files import write_whole
-from widgets.dialogue import Reply
 from widgets.export.export import exported, page
 from widgets.export.still import Still
 from widgets.figures.snapshot import Snapshot, snapshot
+from widgets.handlers import Reply
 from widgets.messages import Export
 from widgets.page import machine_of
 from widgets.views import bundle

@@ -25,9 +25,10 @@ from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from widgets import kinds
 from widgets.cursor import Cursor
-from widgets.dialogue import Dialogue, Reply
+from widgets.dialogue import Dialogue
 from widgets.editing import COMPILE
 from widgets.figures.changes import change
+from widgets.handlers import Reply
 from widgets.messages import WholeLine
 from widgets.page import PageData
 from widgets.place import Place, no_op

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from explorer.analysis.characters.display import show_characters, show_text
-from explorer.analysis.places.spans import Part
+from explorer.analysis.places.spans import SourcePart
 from explorer.analysis.verdict.verdict import Stage, Verdict
 from explorer.analysis.wording.markup import answer_html
 from explorer.analysis.wording.message import message
@@ -30,7 +30,7 @@ class Answered:
     """
 
     verdict: Verdict
-    parts: tuple[Part, ...]
+    parts: tuple[SourcePart, ...]
 
     # What the verdict says.
 
@@ -127,7 +127,7 @@ class Answered:
         return {"text/plain": self.paragraph, "text/html": shown}
 
 
-def verdict_dict(verdict: Verdict, found: Sequence[Part]) -> dict[str, object]:
+def verdict_dict(verdict: Verdict, found: Sequence[SourcePart]) -> dict[str, object]:
     """A verdict and its parts as plain values."""
     return {
         "stage": verdict.stage,

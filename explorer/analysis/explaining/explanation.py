@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.answer import Answered
+from explorer.analysis.explaining.limits import OverBudget, budget_sentence, sampler_sentence
 from explorer.analysis.explaining.text import TextExplanation, explain_text
-from explorer.analysis.places.spans import Part, parts_of
+from explorer.analysis.places.spans import SourcePart, parts_of
 from explorer.analysis.places.widening import Widening, widen
 from explorer.analysis.verdict.asked import (
     as_bytes,
@@ -40,8 +41,8 @@ from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DEAD, DONE
 
 __all__ = [
-    "Completion", "Earlier", "Explanation", "History", "OverBudget", "TextExplanation", "explain",
-    "explain_text", "ids_of_text", "sampler_sentence", "with_limits",
+    "Completion", "Earlier", "Explanation", "History", "TextExplanation", "explain", "explain_text",
+    "ids_of_text", "with_limits",
 ]  # fmt: skip
 
 if TYPE_CHECKING:  # It comes with torch, which an explanation does not need.
@@ -52,19 +53,6 @@ NEAREST: Final = 5
 
 LONGEST_FORCED: Final = 200
 """How many bytes of forced text are followed."""
-
-
-@dataclass(frozen=True, slots=True)
-class OverBudget:
-    """A token budget that the token does not fit into.
-
-    Args:
-        needs: Tokens from this one to the end of the text, EOS included.
-        remain: Tokens that may still be written.
-    """
-
-    needs: int
-    remain: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,16 +259,9 @@ class Explanation(Answered):
     @property
     def limits(self) -> tuple[str, ...]:
         """What the token budget and the sampler have against it."""
-        found: list[str] = []
-        if self.over_budget is not None:
-            needs, remain = self.over_budget.needs, self.over_budget.remain
-            found.append(
-                f"It does not fit into the token budget: it needs {needs:,} tokens to the end, "
-                f"and {remain:,} {'remains' if remain == 1 else 'remain'}."
-            )
-        if self.sampled_out is not None:
-            found.append(sampler_sentence(self.sampled_out))
-        return tuple(found)
+        budget = () if self.over_budget is None else (budget_sentence(self.over_budget),)
+        sampler = () if self.sampled_out is None else (sampler_sentence(self.sampled_out),)
+        return budget + sampler
 
     @cached_property
     def hints(self) -> tuple[str, ...]:
@@ -468,10 +449,12 @@ def explain(
     )
 
 
-def live_parts(background: Background, verdict: Verdict) -> tuple[Part, ...]:
+def live_parts(background: Background, verdict: Verdict) -> tuple[SourcePart, ...]:
     """What of the constraint's source decides."""
     constraint = background.machine.constraint
-    return () if constraint is None else parts_of(constraint.source, constraint.dfa, verdict)
+    return (
+        () if constraint is None else parts_of(constraint.source, background.byte_machine, verdict)
+    )
 
 
 def _prefix(
@@ -502,26 +485,6 @@ def _prefix(
                 evidence={"text": given, "state": state, "char_state": reached},
             )
     return given, False
-
-
-def sampler_sentence(found: SampledOut) -> str:
-    """Why the sampler never draws an allowed token."""
-    match found.by:
-        case "greedy":
-            what = f"greedy decoding takes the likeliest, and it is number {found.rank:,}"
-        case "min_p":
-            what = (
-                f"min-p keeps a probability of {found.threshold:.3g} or more, and it has "
-                f"{found.probability:.3g}"
-            )
-        case _:
-            kept = int(found.threshold)
-            what = (
-                f"{found.by.replace('_', '-')} keeps {kept:,} token{'' if kept == 1 else 's'} "
-                f"here, and it is number {found.rank:,} with a probability of "
-                f"{found.probability:.3g}"
-            )
-    return f"The sampler removes it: {what}."
 
 
 def with_limits(

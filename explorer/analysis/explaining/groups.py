@@ -53,7 +53,7 @@ _STAGE: Final[dict[Stage, int]] = {stage: k for k, stage in enumerate(STAGES)}
 
 
 @dataclass(frozen=True)
-class Group:
+class ReasonGroup:
     """Ids that are masked for the same reason.
 
     Args:
@@ -79,7 +79,7 @@ class Group:
         """The group as a clause.
 
         Example:
-            >>> Group("constraint", "'-'", "a letter", 2, None, ()).reason
+            >>> ReasonGroup("constraint", "'-'", "a letter", 2, None, ()).reason
             "expects '-', offered a letter"
         """
         match self.stage:
@@ -108,7 +108,7 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons:
+class MaskReasons:
     """The reasons at one state.
 
     Args:
@@ -123,7 +123,7 @@ class Reasons:
     stage: NDArray[np.uint8]
     offset: Int32
     group: NDArray[np.int16]
-    groups: tuple[Group, ...]
+    groups: tuple[ReasonGroup, ...]
     num_allowed: int
     z: float | None
 
@@ -157,7 +157,7 @@ def explain_all(
     *,
     text: str | bytes | None = None,
     budget: Budget | None = None,
-) -> Reasons:
+) -> MaskReasons:
     """Why each id is masked in a state.
 
     Args:
@@ -203,7 +203,7 @@ def explain_all(
             np.append(codes.offset, np.full(more, READ, np.int32)),
             codes.begun,
         )
-    return _grouped(codes, weights, _Names(background, tail, state))
+    return _grouped(codes, weights, _ExpectedNames(background, tail, state))
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +297,7 @@ _SENTINEL: Final = {
 }
 
 
-class _Names:
+class _ExpectedNames:
     """What was expected, in words, for the state at which a character begins."""
 
     def __init__(self, background: Background, tail: tuple[int, bytes], state: int) -> None:
@@ -327,7 +327,9 @@ class _Names:
         return show_characters(chars) if chars.ranges else "only the end of text"
 
 
-def _grouped(codes: _Codes, weights: NDArray[np.float64] | None, names: _Names) -> Reasons:
+def _grouped(
+    codes: _Codes, weights: NDArray[np.float64] | None, names: _ExpectedNames
+) -> MaskReasons:
     code = codes.code
     size = len(STAGES) + len(codes.begun) * len(KINDS)
     counts = np.bincount(code, minlength=size)
@@ -374,13 +376,13 @@ def _grouped(codes: _Codes, weights: NDArray[np.float64] | None, names: _Names) 
     stage_of_code = np.full(size, _STAGE["constraint"], np.uint8)
     stage_of_code[: len(STAGES)] = np.arange(len(STAGES))
     num_allowed = int(counts[allowed])
-    return Reasons(stage_of_code[code], codes.offset, group, tuple(groups), num_allowed, z)
+    return MaskReasons(stage_of_code[code], codes.offset, group, tuple(groups), num_allowed, z)
 
 
 def _group(
     label: tuple[Stage, str, str] | None, ids: NDArray[np.intp],
     weights: NDArray[np.float64] | None, sentinel: str,
-) -> Group:  # fmt: skip
+) -> ReasonGroup:  # fmt: skip
     mass = None
     first = ids[:EXAMPLES]
     if weights is not None:
@@ -390,7 +392,7 @@ def _group(
         first = ids[best[np.lexsort((ids[best], -of_ids[best]))]]
     stage, expected, offered = label if label is not None else (None, "", "")
     because = sentinel if stage == "constraint" else ""
-    return Group(stage, expected, offered, len(ids), mass, tuple(first.tolist()), because)
+    return ReasonGroup(stage, expected, offered, len(ids), mass, tuple(first.tolist()), because)
 
 
 def _share(mass: float) -> str:

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from explorer.analysis.explaining.explanation import (
     Explanation,
     History,
-    OverBudget,
     TextExplanation,
     explain,
     with_limits,
 )
-from explorer.analysis.explaining.groups import Reasons, explain_all
+from explorer.analysis.explaining.groups import MaskReasons, explain_all
+from explorer.analysis.explaining.limits import OverBudget
 from explorer.analysis.places.spans import parts_of
 from explorer.analysis.verdict.background import unconstrained
 from explorer.analysis.verdict.verdict import judge_recorded
@@ -163,7 +163,7 @@ def reasons_at(
     *,
     budget: Budget | None = None,
     trace: Trace | None = None,
-) -> Reasons:
+) -> MaskReasons:
     """Every id at a position of a session, with the model's probabilities where there is a model.
 
     Args:

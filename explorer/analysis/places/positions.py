@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.automata.tree.build import build
-from explorer.automata.tree.layout import Origin, lay_out
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Node, Source, Texts
+from explorer.automata.tree.origin import Origin
 from explorer.budget import Budget, Meter
 
 LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=5.0)
@@ -40,7 +41,7 @@ MOST_TEXTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """One place of a source.
 
     Args:
@@ -132,7 +133,7 @@ class PositionAutomaton:
         """Whether the (relaxed) source may end here."""
         return self._end in self._sets[live]
 
-    def positions(self, live: int, wanted: bytes | None = None) -> tuple[Place, ...]:
+    def positions(self, live: int, wanted: bytes | None = None) -> tuple[SourcePlace, ...]:
         """The places that come next, in the order of the tree.
 
         Args:
@@ -152,14 +153,16 @@ class PositionAutomaton:
         found = {_key(self._origins[k]): self._origins[k] for k in origins}
         return tuple(map(self._place, found.values()))
 
-    def _place(self, origin: Origin) -> Place:
+    def _place(self, origin: Origin) -> SourcePlace:
         source = origin.source or self._source
         if isinstance(origin.node, Texts):
-            return Place(source, None, None, self._alive(origin.node, origin.before), origin.label)
+            return SourcePlace(
+                source, None, None, self._alive(origin.node, origin.before), origin.label
+            )
         start, end = origin.start, origin.end
         if start == end:
-            return Place(source, None, None, str(source), origin.label)
-        return Place(source, start, end, source.text[start:end], origin.label)
+            return SourcePlace(source, None, None, str(source), origin.label)
+        return SourcePlace(source, start, end, source.text[start:end], origin.label)
 
     def _alive(self, node: Texts, before: bytes) -> str:
         """The texts of a choice that begin so, in byte order."""

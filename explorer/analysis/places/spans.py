@@ -28,9 +28,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-from explorer.analysis.places.positions import LIMITS, Place, PositionAutomaton, positions_of
+from explorer.analysis.places.positions import LIMITS, PositionAutomaton, SourcePlace, positions_of
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.lookaround import without_edge_anchors
 from explorer.automata.tree.nodes import (
@@ -65,7 +65,7 @@ MOST_ASSERTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SourcePart:
     """A part of the constraint and what it does here.
 
     Args:
@@ -85,7 +85,7 @@ class Part:
     role: Role
     source: Source
     path: tuple[int, ...]
-    positions: tuple[Place, ...] = ()
+    positions: tuple[SourcePlace, ...] = ()
     words: tuple[bytes, ...] = ()
     state: int = NO_ARC
     assertion: str = ""
@@ -152,13 +152,13 @@ class _Question:
 
 
 def parts(
-    source: Source, dfa: Dfa, text: bytes, byte: int | None, begin: int | None = None
-) -> tuple[Part, ...]:
+    source: Source, machine: ByteMachine, text: bytes, byte: int | None, begin: int | None = None
+) -> tuple[SourcePart, ...]:
     """What of a source decides at one place.
 
     Args:
         source: What the constraint was made of.
-        dfa: Its machine.
+        machine: The machine over bytes that the constraint became.
         text: What was read; the beginning of some word.
         byte: The byte that fails there; ``None`` asks what must come before the text may end.
         begin: Where the character begins that is not finished, so that all characters which could
@@ -169,15 +169,15 @@ def parts(
     """
     question = _Question(text, byte, len(text) if begin is None else begin)
     known = asked(source)
-    return tuple(known.find(known.source.tree, _At(known.source), question, dfa))
+    return tuple(known.find(known.source.tree, _At(known.source), question, machine))
 
 
-def parts_of(source: Source, dfa: Dfa, verdict: Verdict) -> tuple[Part, ...]:
+def parts_of(source: Source, machine: ByteMachine, verdict: Verdict) -> tuple[SourcePart, ...]:
     """What of a source decides a verdict; nothing where the constraint has no say.
 
     Args:
         source: What the constraint was made of.
-        dfa: Its machine.
+        machine: The machine over bytes that the constraint became.
         verdict: The verdict.
     """
     if verdict.char_state == NO_ARC or verdict.stage not in (
@@ -188,24 +188,24 @@ def parts_of(source: Source, dfa: Dfa, verdict: Verdict) -> tuple[Part, ...]:
     if byte is None and verdict.stage in ("allowed", "dead_end"):
         # What comes next, not what forbids: only the places.
         begin = verdict.char_begin
-        found = parts(source, dfa, verdict.read, None, begin)
+        found = parts(source, machine, verdict.read, None, begin)
         return tuple(part for part in found if part.role == "expects")
-    return parts(source, dfa, verdict.read, byte, verdict.char_begin)
+    return parts(source, machine, verdict.read, byte, verdict.char_begin)
 
 
 def children_of(source: Source) -> tuple[Source, ...]:
-    """The parts of a source, as `Part.path` counts them."""
+    """The parts of a source, as `SourcePart.path` counts them."""
     return source.children
 
 
 @lru_cache(maxsize=64)
-def asked(source: Source) -> _Asked:
+def asked(source: Source) -> _SourceMachines:
     """What is known of a source, kept for the last few asked about."""
-    return _Asked(source)
+    return _SourceMachines(source)
 
 
 @dataclass(slots=True, eq=False)
-class _Asked:
+class _SourceMachines:
     """A source, and the machines of its parts, each built when it is first asked.
 
     Nodes are known by identity: the tree belongs to the source, which is held here.
@@ -256,11 +256,13 @@ class _Asked:
 
     # Each part is asked as what it is.
 
-    def find(self, node: Node, at: _At, question: _Question, dfa: Dfa | None = None) -> list[Part]:
-        """What of a part decides."""
+    def find(
+        self, node: Node, at: _At, question: _Question, whole: ByteMachine | None = None
+    ) -> list[SourcePart]:
+        """The parts that decide within a part; ``whole`` is its machine where that is known."""
         inner, here_at = at.entered(node)
         try:
-            machine = self.machine(node) if dfa is None else dfa
+            machine = self.machine(node) if whole is None else whole
             here = _after(machine, question.text)
             if here == NO_ARC:
                 return []
@@ -278,23 +280,23 @@ class _Asked:
                 case Negate():
                     return self.excluded(node, here_at, None, inner.body, question)
                 case Deferred() if found := self.located(inner, here_at, question):
-                    return [Part("expects", here_at.source, here_at.path, found)]
+                    return [SourcePart("expects", here_at.source, here_at.path, found)]
                 case Machine() | Deferred():
-                    return [Part("state", here_at.source, here_at.path, state=here)]
+                    return [SourcePart("state", here_at.source, here_at.path, state=here)]
                 case Concat() | Repeat() if self.is_closed(inner):
                     return self.nested(inner, here_at, question)
                 case _:
                     return self.places(node, at, machine, here, question)
         except BudgetExceeded:
-            return [Part("too_large", here_at.source, here_at.path)]
+            return [SourcePart("too_large", here_at.source, here_at.path)]
 
-    def located(self, node: Deferred, at: _At, question: _Question) -> tuple[Place, ...]:
+    def located(self, node: Deferred, at: _At, question: _Question) -> tuple[SourcePlace, ...]:
         """The places that a ready machine's source names for what comes next."""
         if node.locate is None:
             return ()
         text = at.source.text
         return tuple(
-            Place(at.source, start, end, text[start:end], label)
+            SourcePlace(at.source, start, end, text[start:end], label)
             for start, end, label in node.locate(question.text)
         )
 
@@ -321,7 +323,7 @@ class _Asked:
         else:
             yield node, at
 
-    def intersected(self, node: Node, at: _At, question: _Question) -> list[Part]:
+    def intersected(self, node: Node, at: _At, question: _Question) -> list[SourcePart]:
         operands = list(self.operands(node, at))
         dying = [item for item in operands if self.survives(item[0], question) == NO_ARC]
         if dying:
@@ -329,11 +331,11 @@ class _Asked:
         words = tuple(self.word(item, question) for item, _ in operands)
         names = tuple(_name(item, there) for item, there in operands)
         _, there = at.entered(node)
-        return [Part("combination", there.source, there.path, words=words, operands=names)]
+        return [SourcePart("combination", there.source, there.path, words=words, operands=names)]
 
     def excluded(
         self, node: Node, at: _At, left: Node | None, right: Node, question: _Question
-    ) -> list[Part]:
+    ) -> list[SourcePart]:
         """A difference; a complement is one of any text."""
         if left is not None:
             if self.survives(left, question) == NO_ARC:
@@ -344,19 +346,19 @@ class _Asked:
             if there == NO_ARC or (question.byte is None and not any_text().accepting[there]):
                 # Bytes that are not text are not excluded by the part.
                 here = _after(self.machine(node), question.text)
-                return [Part("state", at.source, at.path, state=here)]
+                return [SourcePart("state", at.source, at.path, state=here)]
             rest = b"" if question.byte is None else shortest_word(any_text(), there)
             words = (question.longer + rest,)
         _, inner = at.entered(right)
         if question.byte is None:  # The excluder may end here; it has no place that says so.
-            return [Part("excludes", inner.source, inner.path, (), words)]
+            return [SourcePart("excludes", inner.source, inner.path, (), words)]
         automaton = self.automaton(right, at)
         found = automaton.positions(automaton.live(question.text), bytes([question.byte]))
-        return [Part("excludes", inner.source, inner.path, found, words)]
+        return [SourcePart("excludes", inner.source, inner.path, found, words)]
 
-    def nested(self, node: Concat | Repeat, at: _At, question: _Question) -> list[Part]:
+    def nested(self, node: Concat | Repeat, at: _At, question: _Question) -> list[SourcePart]:
         """The parts of a sequence, each asked from every offset at which it can begin."""
-        found: dict[tuple[tuple[int, ...], str, tuple[Place, ...]], Part] = {}
+        found: dict[tuple[tuple[int, ...], str, tuple[SourcePlace, ...]], SourcePart] = {}
         begins = {0}
         following = node.items if isinstance(node, Concat) else (node.body,)
         for below in following:
@@ -388,17 +390,17 @@ class _Asked:
         return list(found.values())
 
     def places(
-        self, node: Node, at: _At, machine: Dfa, here: int, question: _Question
-    ) -> list[Part]:
+        self, node: Node, at: _At, machine: ByteMachine, here: int, question: _Question
+    ) -> list[SourcePart]:
         """The live places of a part, and its assertions that exclude."""
         inner, there = at.entered(node)
         automaton = self.automaton(node, at)
         begun = question.text[: question.begin]
         expected = machine.expected(_after(machine, begun))
-        found: list[Part] = []
+        found: list[SourcePart] = []
         positions = automaton.positions(automaton.live(begun), expected)
         if positions and machine.num_states and machine.expected(here):
-            found.append(Part("expects", there.source, there.path, positions))
+            found.append(SourcePart("expects", there.source, there.path, positions))
         if isinstance(inner, Whole):
             live = automaton.live(question.text)
             if question.byte is None:
@@ -411,15 +413,15 @@ class _Asked:
 
     # Assertions
 
-    def assertions(self, whole: Whole, at: _At, question: _Question) -> list[Part]:
+    def assertions(self, whole: Whole, at: _At, question: _Question) -> list[SourcePart]:
         """The assertions without one of which the pattern would go on; else their combination."""
-        found: list[Part] = []
-        tried: list[Part] = []
+        found: list[SourcePart] = []
+        tried: list[SourcePart] = []
         for assertion, machine in self.without_one(whole):
             start, end = assertion.start, assertion.end
-            where = Place(at.source, start, end, at.source.text[start:end], at.label)
+            where = SourcePlace(at.source, start, end, at.source.text[start:end], at.label)
             name = f"{'negative ' if assertion.negated else ''}{assertion.kind.value}"
-            part = Part("excludes", at.source, at.path, (where,), assertion=name)
+            part = SourcePart("excludes", at.source, at.path, (where,), assertion=name)
             tried.append(part)
             there = _after(machine, question.longer)
             if there != NO_ARC and (question.byte is not None or machine.accepting[there]):
@@ -427,7 +429,7 @@ class _Asked:
                 found.append(replace(part, words=(question.longer + rest,)))
         if not found and tried:
             together = tuple(part.positions[0] for part in tried)
-            found.append(Part("combination", at.source, at.path, together))
+            found.append(SourcePart("combination", at.source, at.path, together))
         return found
 
     def without_one(self, whole: Whole) -> tuple[tuple[Assertion, Dfa], ...]:
@@ -443,8 +445,10 @@ class _Asked:
         return known
 
 
-def _after(dfa: Dfa, text: bytes) -> int:
-    return NO_ARC if dfa.start == NO_ARC else int(run(dfa, dfa.start, text)[-1])
+def _after(machine: ByteMachine, text: bytes) -> int:
+    if machine.start == NO_ARC:
+        return NO_ARC
+    return int(run(machine, machine.start, text)[-1])
 
 
 def _is_split(node: Branch) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.analysis.places.spans import Part
+from explorer.analysis.places.spans import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC
@@ -51,7 +51,7 @@ class Widening:
         return self.pattern[: self.start] + self.replacement + self.pattern[self.end :]
 
 
-def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[Part]) -> Widening | None:
+def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) -> Widening | None:
     """The smallest change that lets a token through, where exactly one place is live.
 
     Args:

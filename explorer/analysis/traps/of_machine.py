@@ -92,7 +92,7 @@ def _known(machine: TokenMachine) -> list[tuple[Trap, ...]]:
     return []
 
 
-class _Arcs(Protocol):
+class _ArcsOfStates(Protocol):
     """What the search for loops asks of the states it may look at."""
 
     @property
@@ -246,7 +246,7 @@ def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
     return sorted(found)
 
 
-def _loops(background: Background, arcs: _Arcs, meter: Meter) -> Iterator[Trap]:
+def _loops(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterator[Trap]:
     """Every loop is a trap of its own: one of white space only, or one of text."""
     sorts = _sorts(background.machine.vocabulary)
     edges: list[list[int]] = []
@@ -345,7 +345,7 @@ def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
             )
 
 
-def _byte_by_byte(background: Background, arcs: _Arcs, meter: Meter) -> Iterator[Trap]:
+def _byte_by_byte(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterator[Trap]:
     """Characters that no single token writes where they are expected; each is named once.
 
     Wide classes always hold such characters; only places that expect few are looked at.

@@ -14,7 +14,7 @@ from typing import Final
 
 from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import show_character
-from explorer.analysis.places.spans import Part
+from explorer.analysis.places.spans import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 
 _BLUE: Final = "#0072B2"
@@ -26,7 +26,7 @@ MOST_BYTES: Final = 64
 """How many bytes of a token are drawn."""
 
 
-def pattern_html(part: Part) -> str:
+def pattern_html(part: SourcePart) -> str:
     """A pattern with its live positions underlined; empty without spans."""
     if not part.spans:
         return ""
@@ -82,7 +82,7 @@ def _byte(verdict: Verdict, at: int, byte: int) -> str:
 
 
 def answer_html(
-    verdict: Verdict, lines: Sequence[str], parts: Sequence[Part], hints: Sequence[str]
+    verdict: Verdict, lines: Sequence[str], parts: Sequence[SourcePart], hints: Sequence[str]
 ) -> str:
     """The rich display of an answer.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.analysis.characters.display import show_characters, show_text
-from explorer.analysis.places.spans import Part
+from explorer.analysis.places.spans import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.analysis.wording.words import (
     Names,
@@ -27,7 +27,7 @@ MOST_PLACES = 4
 
 
 def message(
-    verdict: Verdict, parts: Sequence[Part], names: Names | None, *, assumed: bool = False
+    verdict: Verdict, parts: Sequence[SourcePart], names: Names | None, *, assumed: bool = False
 ) -> str:
     """The verdict in one line, without a line break.
 
@@ -98,7 +98,7 @@ def _dead_end(verdict: Verdict) -> str:
 # The source
 
 
-def source_clause(verdict: Verdict, parts: Sequence[Part]) -> str:
+def source_clause(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
     """Which part of the source decides, without a full stop; empty if none is to be named."""
     if verdict.stage not in ("constraint", "end_of_text"):
         return ""
@@ -106,7 +106,7 @@ def source_clause(verdict: Verdict, parts: Sequence[Part]) -> str:
     return ". ".join(clauses)
 
 
-def _part(part: Part) -> str:
+def _part(part: SourcePart) -> str:
     match part.role:
         case "expects":
             if part.spans:

@@ -17,7 +17,7 @@ from explorer.analysis.characters.display import (
     show_character,
     show_text,
 )
-from explorer.analysis.places.spans import Part
+from explorer.analysis.places.spans import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.analysis.wording.message import MOST_PLACES
 from explorer.analysis.wording.words import (
@@ -33,7 +33,7 @@ from explorer.analysis.wording.words import (
 from explorer.automata.choice import Choice
 
 
-def prose(verdict: Verdict, parts: Sequence[Part], names: Names | None) -> str:
+def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) -> str:
     """Why, in plain sentences.
 
     Args:
@@ -182,12 +182,12 @@ def _dead_end(verdict: Verdict) -> Iterator[str]:
 # The source
 
 
-def _sources(verdict: Verdict, parts: Sequence[Part]) -> Iterator[str]:
+def _sources(verdict: Verdict, parts: Sequence[SourcePart]) -> Iterator[str]:
     if verdict.stage in ("constraint", "end_of_text"):
         yield from dict.fromkeys(sentence for part in parts if (sentence := _part(part)))
 
 
-def _part(part: Part) -> str:
+def _part(part: SourcePart) -> str:
     match part.role:
         case "expects":
             if part.spans:
@@ -219,7 +219,7 @@ def _part(part: Part) -> str:
             return "The source is too large to say which part of it decides."
 
 
-def _combination(part: Part) -> str:
+def _combination(part: SourcePart) -> str:
     if part.words:
         alone = [
             f"{inline(operand)} has {show_text(word)}"

@@ -21,7 +21,7 @@ from explorer.analysis.characters.display import (
     show_text,
     split_tail,
 )
-from explorer.analysis.places.spans import Part
+from explorer.analysis.places.spans import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.tree.charset import char_set
 from explorer.errors import caret
@@ -233,7 +233,7 @@ def _first_piece(data: bytes) -> tuple[bytes, bytes]:
 # The source
 
 
-def underlined(part: Part) -> str:
+def underlined(part: SourcePart) -> str:
     """The pattern of a part with marks under its live positions; empty without spans.
 
     Returns:

@@ -114,10 +114,10 @@ def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Tree:
         )
     meter = meter or Meter()
     meter.check(STAGE, bytes=len(pattern) * _BYTES_PER_CHARACTER)
-    return _Parser(pattern, int(flags), meter).tree()
+    return _PatternParser(pattern, int(flags), meter).tree()
 
 
-class _Parser(Groups):
+class _PatternParser(Groups):
     """Alternatives, sequences and single pieces."""
 
     __slots__ = ()

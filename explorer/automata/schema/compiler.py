@@ -27,7 +27,7 @@ from explorer.automata.schema.keywords import (
 )
 from explorer.automata.schema.making import Depth, Order, Site
 from explorer.automata.schema.members import object_texts
-from explorer.automata.schema.places import Place
+from explorer.automata.schema.places import SchemaPlace
 from explorer.automata.schema.scalars import Scalars
 from explorer.automata.schema.subschemas import Schema, Subschema
 from explorer.automata.schema.values import Values, empty
@@ -71,7 +71,7 @@ class Compiler:
         subs = tuple(subschemas)
         key = tuple(sub.key for sub in subs)
         if key not in self._places:
-            made: Site = Place(self, subs)
+            made: Site = SchemaPlace(self, subs)
             self._places[key] = made
         return self._places[key]
 

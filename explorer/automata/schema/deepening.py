@@ -7,7 +7,7 @@ from typing import Literal
 
 from explorer.automata.schema.cases import in_place
 from explorer.automata.schema.making import Depth, Making
-from explorer.automata.schema.places import Place
+from explorer.automata.schema.places import SchemaPlace
 from explorer.automata.schema.subschemas import Subschema
 
 
@@ -59,7 +59,7 @@ class Deepening:
         return self._recursive[key]
 
     def _below(self, sub: Subschema) -> list[Subschema]:
-        place = Place(self._making, [sub])
+        place = SchemaPlace(self._making, [sub])
         found: list[Subschema] = []
         for each in place.subschemas:
             for keyword in ("properties", "patternProperties"):

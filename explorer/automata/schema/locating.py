@@ -16,7 +16,7 @@ Step = tuple[Literal["member"], str] | tuple[Literal["item"], int]
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenContainer:
     """A container whose end has not come."""
 
     kind: Literal["object", "array"]
@@ -40,7 +40,7 @@ def steps_to(data: bytes) -> tuple[Step, ...]:
         >>> steps_to(b'{"a": [1, {"b')
         (('member', 'a'), ('item', 1))
     """
-    stack: list[_Open] = []
+    stack: list[_OpenContainer] = []
     position = 0
     while position < len(data):
         byte = data[position]
@@ -53,9 +53,9 @@ def steps_to(data: bytes) -> tuple[Step, ...]:
             position = match.end()
             continue
         if byte == 0x7B:
-            stack.append(_Open("object", "key"))
+            stack.append(_OpenContainer("object", "key"))
         elif byte == 0x5B:
-            stack.append(_Open("array", "value"))
+            stack.append(_OpenContainer("array", "value"))
         elif byte in b"}]" and stack:
             stack.pop()
         elif byte == 0x3A and stack:

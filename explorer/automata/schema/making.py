@@ -32,7 +32,7 @@ class Depth:
 
 
 class Site(Protocol):
-    """A place in a value; see `explorer.automata.schema.places.Place`."""
+    """A place in a value; see `explorer.automata.schema.places.SchemaPlace`."""
 
     @property
     def subschemas(self) -> tuple[Subschema, ...]:

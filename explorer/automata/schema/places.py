@@ -10,7 +10,7 @@ from explorer.automata.schema.making import Making, Site
 from explorer.automata.schema.subschemas import Subschema
 
 
-class Place:
+class SchemaPlace:
     """A place in the value: every subschema that may apply there, in whatever case.
 
     Args:

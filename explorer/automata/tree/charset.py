@@ -110,7 +110,7 @@ def complement(chars: CharSet) -> CharSet:
     return char_set(gaps)
 
 
-class _Characters(dict[str, CharSet]):
+class _CharacterSets(dict[str, CharSet]):
     """The set of each single character, made when first asked for."""
 
     def __missing__(self, char: str) -> CharSet:
@@ -121,7 +121,7 @@ class _Characters(dict[str, CharSet]):
         return made
 
 
-character = _Characters().__getitem__
+character = _CharacterSets().__getitem__
 """The set of one character: ``character("a").ranges == ((97, 97),)``."""
 
 ANY: Final = char_set([(0, MAX_CODE_POINT)])

@@ -56,6 +56,8 @@ from explorer.automata.tree.nodes import (
     Whole,
     Written,
 )
+from explorer.automata.tree.origin import Origin
+from explorer.automata.tree.repeats import flattened
 from explorer.automata.tree.utf8 import Arc, Fragment, utf8_fragment
 from explorer.automata.tree.width import width
 from explorer.budget import Meter
@@ -73,33 +75,6 @@ _TILE_FROM: Final = 200
 _LEAVES: Final = (Literal, Class, Dot)
 
 MarkSymbol = Callable[[Assertion], int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Origin:
-    """What an arc came from.
-
-    Args:
-        node: The leaf of the tree.
-        source: Whose text its span counts in; ``None`` outside any source.
-        label: What the place is called beside its span; empty if it has no name.
-        before: For texts: what of them stands before the arc, in bytes.
-    """
-
-    node: Leaf | Texts | Closed
-    source: Source | None = None
-    label: str = ""
-    before: bytes = b""
-
-    @property
-    def start(self) -> int:
-        """Where its span begins, in characters of the source's text."""
-        return self.node.start
-
-    @property
-    def end(self) -> int:
-        """Where its span ends."""
-        return self.node.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +132,12 @@ def lay_out(
         >>> [built.origins[k].start for k in built.arc_origin]
         [0, 1]
     """
-    layout = _Layout(meter, write, mark, machine, with_origin, relax_assertions)
+    layout = _NfaLayout(meter, write, mark, machine, with_origin, relax_assertions)
     layout.lay(root, 0, 1)
     return layout.built(num_symbols)
 
 
-class _Layout:
+class _NfaLayout:
     """Arcs and ε-arcs so far: short pieces in lists, copies of long ones as arrays."""
 
     __slots__ = (
@@ -493,38 +468,6 @@ class _Layout:
             arcs=arcs,
             bytes=states * _BYTES_PER_STATE + arcs * _BYTES_PER_ARC,
         )
-
-
-def flattened(node: Repeat) -> tuple[Node, int, int | None]:
-    """Body, fewest and most repetitions, with directly nested repeats multiplied where exact.
-
-    ``(x{a,b}){c,d}`` reads ``k·a`` to ``k·b`` copies for some ``k`` in ``c .. d``. Those intervals
-    leave no gap if the first two touch, because the later ones overlap more.
-
-    Example:
-        >>> from explorer.automata.regex import parse
-        >>> flattened(parse("(x{1,500}){1,500}").root)[1:]
-        (1, 250000)
-        >>> flattened(parse("(x{2}){0,3}").root)[1:]  # Only 0, 2, 4 and 6: left as it is.
-        (0, 3)
-    """
-    body, low, high = node.body, node.minimum, node.maximum
-    while True:
-        inner = body
-        while isinstance(inner, Group):
-            inner = inner.body
-        if not isinstance(inner, Repeat):
-            return body, low, high
-        a, b = inner.minimum, inner.maximum
-        if high == 0:
-            return inner.body, 0, 0
-        # From low to low + 1 repetitions there must be no gap; a single count has none.
-        endless_from_first = b is None and low > 0
-        touching = low * (b or 0) + 1 >= (low + 1) * a
-        if not (low == high or endless_from_first or touching):
-            return body, low, high
-        endless = b != 0 if high is None else b is None
-        body, low, high = inner.body, low * a, None if endless else (high or 0) * (b or 0)
 
 
 def _joined(rows: list[tuple[int, ...]] | list[Arc], blocks: list[Int32], width: int) -> Int32:

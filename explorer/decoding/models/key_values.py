@@ -47,7 +47,7 @@ _GROW_BY_CONCATENATION: Final = (DynamicLayer, DynamicSlidingWindowLayer)
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class CacheEntry:
     """The key-values of a text.
 
     Args:
@@ -68,7 +68,7 @@ class Start:
     Args:
         cache: A cache of one's own to go on with.
         length: How many of the ids it already holds.
-        floor: As in `Entry`.
+        floor: As in `CacheEntry`.
         note: Why that is less than what was shared with an earlier text; empty if it is not.
     """
 
@@ -132,7 +132,7 @@ class KeyValues:
 
     def __init__(self, empty: Callable[[], Cache]) -> None:
         self._empty = empty
-        self._entries: list[Entry] = []  # The last one was used last.
+        self._entries: list[CacheEntry] = []  # The last one was used last.
 
     def __len__(self) -> int:
         """How many texts are remembered."""
@@ -144,7 +144,7 @@ class KeyValues:
         Args:
             tokens: Ids to be read, at least one.
         """
-        best: tuple[int, Entry] | None = None
+        best: tuple[int, CacheEntry] | None = None
         most_shared = 0
         for entry in self._entries:
             shared = min(_shared(entry.tokens, tokens), len(tokens) - 1)
@@ -193,7 +193,7 @@ class KeyValues:
             for entry in self._entries
             if not (floor <= entry.floor and path[: len(entry.tokens)] == entry.tokens)
         ]
-        self._entries.append(Entry(path, cache, floor))
+        self._entries.append(CacheEntry(path, cache, floor))
         del self._entries[:-ENTRIES]
 
     def _fresh(self) -> Cache:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from explorer.automata.machine import Bool
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.trace.records import Candidate, Distribution
+from explorer.decoding.trace.records import Candidate, TokenDistribution
 from explorer.errors import ExplorerError
 
 Float64 = NDArray[np.float64]
@@ -39,7 +39,7 @@ class Measured:
         drawable: float32[W] on the model's device: what the sampler draws from.
     """
 
-    distribution: Distribution
+    distribution: TokenDistribution
     model: Float64
     filtered: Float64
     constrained: Float64
@@ -85,7 +85,7 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
     picked = np.unique(np.concatenate([_highest(scores, top_k) for scores in distinct]))
     order = picked[np.lexsort((picked, -model[picked]))]
     first = int(model.argmax())
-    distribution = Distribution(
+    distribution = TokenDistribution(
         candidates=tuple(
             Candidate(
                 token=int(token),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from explorer.arguments import shown
 from explorer.decoding.stepping.token_id import token_id, token_of_text
-from explorer.decoding.stepping.tree import Node, Tree
+from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DONE
 
 
-def text_of(node: Node) -> str:
+def text_of(node: StepNode) -> str:
     """The text up to a node. Half a character at its end shows as U+FFFD."""
     return bytes(node.written).decode("utf-8", errors="replace")
 
@@ -35,7 +35,7 @@ def checked_position(k: object, length: int, index: int) -> int:
     return k
 
 
-def is_open(node: Node, limit: int | None) -> bool:
+def is_open(node: StepNode, limit: int | None) -> bool:
     """Whether a token can follow.
 
     Args:
@@ -45,7 +45,7 @@ def is_open(node: Node, limit: int | None) -> bool:
     return node.state != DONE and (limit is None or node.index < limit)
 
 
-def check_open(node: Node, limit: int | None) -> None:
+def check_open(node: StepNode, limit: int | None) -> None:
     """Refuse to go on where no token can follow.
 
     Args:
@@ -69,7 +69,7 @@ def check_open(node: Node, limit: int | None) -> None:
         )
 
 
-def permitted(tree: Tree, node: Node, token: int | str) -> int:
+def permitted(tree: StepTree, node: StepNode, token: int | str) -> int:
     """The id that a user means.
 
     Args:

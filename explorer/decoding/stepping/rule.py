@@ -26,12 +26,11 @@ from explorer.tokens.compile import compile
 from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.needed import FIRST_STATE, UNLIMITED, needed_rows
-from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
-class Mask:
+class StateMask:
     """The mask at one place.
 
     Args:
@@ -91,7 +90,7 @@ class Rule:
                         "the same ids would mean other text.",
                         remedy="Compile the constraint with `lm.vocabulary`, or give it as it is.",
                         evidence={
-                            "dfa": constraint.vocabulary.fingerprint,
+                            "machine": constraint.vocabulary.fingerprint,
                             "model": vocabulary.fingerprint,
                         },
                     )
@@ -106,11 +105,6 @@ class Rule:
     def vocabulary(self) -> Vocabulary:
         """The tokens."""
         return self.machine.vocabulary
-
-    @property
-    def dfa(self) -> TokenDFA | None:
-        """The machine, where it is a token DFA."""
-        return self.machine if isinstance(self.machine, TokenDFA) else None
 
     @property
     def start(self) -> int:
@@ -131,7 +125,7 @@ class Rule:
         """The state after one more token, whatever the budget; ``None`` if it is not allowed."""
         return self.machine.step(state, token)
 
-    def mask(self, state: int, remaining: int | None) -> Mask:
+    def mask(self, state: int, remaining: int | None) -> StateMask:
         """What may come next.
 
         Args:
@@ -142,7 +136,7 @@ class Rule:
         allowed = self.machine.allowed(state)
         if self._table is None:
             row = self.machine.mask(state).tobytes()
-            return Mask(allowed, row, row, 0)
+            return StateMask(allowed, row, row, 0)
         needed = self._needed[state + FIRST_STATE]
         row = kept_row = np.packbits(needed <= UNLIMITED).tobytes()
         over_budget = 0
@@ -154,7 +148,7 @@ class Rule:
                 kept_row = np.packbits(kept).tobytes()
                 allowed = kept[self._table.token_class]
                 allowed.setflags(write=False)
-        return Mask(allowed, row, kept_row, over_budget)
+        return StateMask(allowed, row, kept_row, over_budget)
 
     def check_budget(self, max_tokens: int | None) -> None:
         """Refuse a token budget that the mask cannot keep.
@@ -192,8 +186,8 @@ class Rule:
         """The masks of a path as a trace keeps them; ``None`` without a constraint.
 
         Args:
-            rows: `Mask.row` of each position.
-            kept_rows: `Mask.kept_row` of each.
+            rows: `StateMask.row` of each position.
+            kept_rows: `StateMask.kept_row` of each.
             seen: Works out the classes of a machine without a table.
         """
         if self.machine.constraint is None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from explorer.automata.serial import source_to_dict
 from explorer.decoding.stepping.classes import first_of_classes
 from explorer.decoding.stepping.rule import Rule
-from explorer.decoding.stepping.tree import Node, Tree
+from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import Position, Step
 from explorer.decoding.trace.trace import (
@@ -24,8 +24,8 @@ from explorer.tokens.states import DEAD_CLASS
 
 
 def trace_of(
-    tree: Tree,
-    nodes: Sequence[Node],
+    tree: StepTree,
+    nodes: Sequence[StepNode],
     *,
     seed: int,
     stream: int,

@@ -25,9 +25,9 @@ from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.stepping.logits_store import LogitsStore
-from explorer.decoding.stepping.rule import Mask, Rule
+from explorer.decoding.stepping.rule import Rule, StateMask
 from explorer.decoding.trace.masks import MaskRows
-from explorer.decoding.trace.records import ChosenBy, Position, Step, Timing, Written, added
+from explorer.decoding.trace.records import ChosenBy, Position, Step, Timing, WrittenText, added
 from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.states import DONE
 
@@ -65,7 +65,7 @@ class Setting:
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class StepNode:
     """A token path.
 
     Args:
@@ -76,38 +76,38 @@ class Node:
         written: The bytes of the tokens.
         log_prob_model, log_prob_constrained: Sums over the steps.
         position: What is recorded of it; ``None`` until it is asked for.
-        row, kept_row: The mask as `Mask` packs it, together with the position.
+        row, kept_row: The mask as `StateMask` packs it, together with the position.
     """
 
-    parent: Node | None
+    parent: StepNode | None
     step: Step | None
     index: int
     state: int
-    written: Written = Written()  # noqa: RUF009 - A frozen value.
+    written: WrittenText = WrittenText()  # noqa: RUF009 - A frozen value.
     log_prob_model: float | None = 0.0
     log_prob_constrained: float | None = 0.0
     position: Position | None = None
     row: bytes = b""
     kept_row: bytes = b""
-    children: dict[tuple[int, ChosenBy, float | None], Node] = field(
-        default_factory=lambda: dict[tuple[int, ChosenBy, float | None], Node]()
+    children: dict[tuple[int, ChosenBy, float | None], StepNode] = field(
+        default_factory=lambda: dict[tuple[int, ChosenBy, float | None], StepNode]()
     )
     drawn: dict[tuple[int, int], tuple[int, float | None]] = field(
         default_factory=lambda: dict[tuple[int, int], tuple[int, float | None]]()
     )
 
-    def line(self) -> list[Node]:
+    def line(self) -> list[StepNode]:
         """The nodes from the start to here."""
         return list(self._upwards())[::-1]
 
-    def _upwards(self) -> Iterator[Node]:
-        node: Node | None = self
+    def _upwards(self) -> Iterator[StepNode]:
+        node: StepNode | None = self
         while node is not None:
             yield node
             node = node.parent
 
 
-class Tree:
+class StepTree:
     """All paths of a session and its forks under one setting.
 
     Args:
@@ -118,27 +118,27 @@ class Tree:
     def __init__(self, setting: Setting, logits: LogitsStore | None) -> None:
         self.setting = setting
         self.logits = logits
-        self.root = Node(None, None, 0, setting.rule.start)
-        self._measured: OrderedDict[int, tuple[Node, Measured]] = OrderedDict()
+        self.root = StepNode(None, None, 0, setting.rule.start)
+        self._measured: OrderedDict[int, tuple[StepNode, Measured]] = OrderedDict()
         self._rows: dict[bytes, bytes] = {}
         vocabulary = setting.rule.vocabulary
         self._seen = SeenClasses(len(vocabulary), vocabulary.eos_ids)
 
-    def ids(self, node: Node) -> tuple[int, ...]:
+    def ids(self, node: StepNode) -> tuple[int, ...]:
         """The prompt's ids and those of the path."""
         own = [step.token for step in (entry.step for entry in node.line()) if step is not None]
         return (*self.setting.prompt_ids, *own)
 
-    def mask(self, node: Node) -> Mask:
+    def mask(self, node: StepNode) -> StateMask:
         """What may come next."""
         return self.setting.rule.mask(node.state, self.setting.remaining(node.index))
 
-    def mask_rows(self, nodes: Sequence[Node]) -> MaskRows | None:
+    def mask_rows(self, nodes: Sequence[StepNode]) -> MaskRows | None:
         """The masks of a path whose positions are known; ``None`` without a constraint."""
         rows, kept_rows = [node.row for node in nodes], [node.kept_row for node in nodes]
         return self.setting.rule.mask_rows(rows, kept_rows, self._seen)
 
-    def position(self, node: Node) -> Position:
+    def position(self, node: StepNode) -> Position:
         """Everything about a node, measured now if it was not before."""
         if node.position is None:
             began = time.perf_counter()
@@ -168,7 +168,7 @@ class Tree:
             )
         return node.position
 
-    def measured(self, node: Node) -> Measured | None:
+    def measured(self, node: StepNode) -> Measured | None:
         """The distributions in full, computed again if they are no longer at hand."""
         if self.logits is None or node.state == DONE:
             return None
@@ -176,7 +176,7 @@ class Tree:
         kept = self._measured.get(id(node))
         return kept[1] if kept is not None else self._measure(node, self.mask(node), 0.0)
 
-    def draw(self, node: Node, seed: int, stream: int) -> tuple[int, float | None]:
+    def draw(self, node: StepNode, seed: int, stream: int) -> tuple[int, float | None]:
         """The token that the sampler takes here, and the random number that decided.
 
         Args:
@@ -209,12 +209,12 @@ class Tree:
 
     def choose(
         self,
-        node: Node,
+        node: StepNode,
         token: int,
         chosen_by: ChosenBy,
         number: float | None = None,
         known_log_prob: float | None = None,
-    ) -> Node:
+    ) -> StepNode:
         """The node after one more token; the one that is there already, if it is.
 
         Args:
@@ -253,7 +253,7 @@ class Tree:
             rank=rank,
             uniform=number,
         )
-        child = Node(
+        child = StepNode(
             parent=node,
             step=step,
             index=node.index + 1,
@@ -270,7 +270,7 @@ class Tree:
         tokens: Sequence[int],
         log_probs: Sequence[float | None],
         chosen_by: ChosenBy,
-    ) -> list[Node]:
+    ) -> list[StepNode]:
         """The nodes along some tokens from the root on, as far as the mask allows them.
 
         Args:
@@ -287,7 +287,7 @@ class Tree:
             line.append(self.choose(node, token, chosen_by, None, log_prob))
         return line
 
-    def _measure(self, node: Node, mask: Mask, mask_milliseconds: float) -> Measured:
+    def _measure(self, node: StepNode, mask: StateMask, mask_milliseconds: float) -> Measured:
         if self.logits is None:
             raise ExplorerError("This run has no model.", remedy="Make a Session with a model.")
         began = time.perf_counter()

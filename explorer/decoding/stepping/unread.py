@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from explorer.decoding.stepping.tree import Node
+from explorer.decoding.stepping.tree import StepNode
 from explorer.tokens.states import DONE
 
 
@@ -24,7 +24,7 @@ class Unread:
     @classmethod
     def beyond(
         cls,
-        line: Sequence[Node],
+        line: Sequence[StepNode],
         ids: Sequence[int],
         log_probs: Sequence[float | None],
         eos_ids: Collection[int],

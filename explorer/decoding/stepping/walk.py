@@ -21,16 +21,12 @@ nearly all of it for what is recorded. Text without a record is written by
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Final, Self
 
-from torch import Tensor
-
 from explorer.arguments import instance, listed, whole_number, wrong
 from explorer.automata.constraint import Constraint
-from explorer.automata.machine import Bool
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
     LAST_SEED,
@@ -38,27 +34,23 @@ from explorer.decoding.models.arguments import (
     checked_log_probs,
     checked_model,
 )
-from explorer.decoding.models.model import LanguageModel, Message, Prompt
+from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.refusals import (
     check_open,
-    checked_position,
     is_open,
     permitted,
-    text_of,
 )
 from explorer.decoding.stepping.settings import UNCHANGED, Unchanged, asked, edited, given
+from explorer.decoding.stepping.standing import Standing
 from explorer.decoding.stepping.token_id import token_id
-from explorer.decoding.stepping.trace_of import trace_of
-from explorer.decoding.stepping.tree import Node, Tree
+from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.decoding.stepping.unread import Unread
-from explorer.decoding.trace.records import Position, Step
-from explorer.decoding.trace.trace import Rejection, Trace
+from explorer.decoding.trace.records import Step
+from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.states import DONE
-from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
 _REPORT: Final = "This is a fault of the toolkit; please report it with the constraint."
@@ -67,7 +59,7 @@ LONGEST_RUN: Final = 1024
 """How many tokens `Walk.run` adds at most where nothing else says when to stop."""
 
 
-class Walk:
+class Walk(Standing):
     """Constrained decoding, one token at a time; users hold an `explorer.Session`.
 
     Args:
@@ -144,20 +136,7 @@ class Walk:
             masking_budget=masking_budget,
             top_k=top_k,
         )
-        self._begin(Tree(setting, LogitsStore(lm, logits_bytes)), seed, stream, budget)
-
-    def _begin(self, tree: Tree, seed: int, stream: int, budget: Budget | None) -> None:
-        self._tree = tree
-        self._seed = seed
-        self._stream = stream
-        self._budget = budget
-        self._lock = threading.RLock()
-        self._line: list[Node] = [tree.root]
-        self._at = 0
-        self._generation = 0
-        self._forks: tuple[Self, ...] = ()
-        self._unread = Unread()
-        self._trace: tuple[int, Trace] | None = None
+        self._begin(StepTree(setting, LogitsStore(lm, logits_bytes)), seed, stream, budget)
 
     @classmethod
     def from_ids(
@@ -203,156 +182,9 @@ class Walk:
             known = checked_log_probs(logprobs, len(tokens))
         setting = given(vocabulary, constraint, prompt, budget)
         session = cls.__new__(cls)
-        session._begin(Tree(setting, None), 0, 0, budget)
+        session._begin(StepTree(setting, None), 0, 0, budget)
         session._read_ids(tokens, known)
         return session
-
-    # --- where we are -------------------------------------------------------------------------
-
-    @property
-    def lm(self) -> LanguageModel | None:
-        """The language model; ``None`` for a run from elsewhere."""
-        return self._tree.setting.model
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The model's tokens."""
-        return self._tree.setting.rule.vocabulary
-
-    @property
-    def machine(self) -> TokenMachine:
-        """The token machine that says what may come next; `Free` without a constraint."""
-        return self._tree.setting.rule.machine
-
-    @property
-    def dfa(self) -> TokenDFA | None:
-        """The machine where it is a token DFA, else ``None``; `machine` is any kind of machine."""
-        return self._tree.setting.rule.dfa
-
-    @property
-    def constraint(self) -> Constraint | None:
-        """What the text must be; ``None`` without a constraint."""
-        return self.machine.constraint
-
-    @property
-    def prompt(self) -> str | tuple[Message, ...] | None:
-        """What the text goes on from."""
-        return self._tree.setting.prompt
-
-    @property
-    def sampler(self) -> Sampler:
-        """How a token is chosen."""
-        return self._tree.setting.sampler
-
-    @property
-    def seed(self) -> int:
-        """Of the random numbers."""
-        return self._seed
-
-    @property
-    def index(self) -> int:
-        """The cursor: how many tokens stand before it."""
-        return self._at
-
-    @property
-    def length(self) -> int:
-        """How many tokens the line has, those ahead of the cursor included."""
-        return len(self._line) - 1
-
-    @property
-    def generation(self) -> int:
-        """Counts every change of the cursor or of the setting; see `request`."""
-        return self._generation
-
-    @property
-    def forks(self) -> tuple[Self, ...]:
-        """The walks that were forked off this one, by `fork` and by `edit`."""
-        return self._forks
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """The token ids up to the cursor, the prompt's not included."""
-        with self._lock:
-            return tuple(step.token for step in self._steps())
-
-    @property
-    def text(self) -> str:
-        """The text up to the cursor. Half a character at its end shows as U+FFFD."""
-        return text_of(self._node)
-
-    @property
-    def state(self) -> int:
-        """The constraint's state at the cursor."""
-        return self._node.state
-
-    @property
-    def finished(self) -> bool:
-        """Whether the text has ended at the cursor."""
-        return self._node.state == DONE
-
-    @property
-    def position(self) -> Position:
-        """What is known at the cursor. Reads the model if it was not here before."""
-        with self._lock:
-            return self._tree.position(self._node)
-
-    @property
-    def rejection(self) -> Rejection | None:
-        """The first id of a run from elsewhere that is not allowed."""
-        with self._lock:
-            if not self._unread.ids:
-                return None
-            last = self._line[-1]
-            return Rejection(last.index, self._unread.ids[0], last.state)
-
-    def allowed(self) -> Bool:
-        """The mask at the cursor, token budget included.
-
-        Returns:
-            bool[len(vocabulary)], read-only.
-        """
-        with self._lock:
-            return self._tree.mask(self._node).allowed
-
-    def logits(self, k: int | None = None) -> Tensor:
-        """The model's own logits at a position, from memory or read again.
-
-        Args:
-            k: A position of this line; default the cursor's.
-
-        Returns:
-            float[W], on the model's device; not to be changed.
-
-        Raises:
-            ExplorerError: There is no model, or no such position.
-        """
-        with self._lock:
-            node = self._node if k is None else self._line[self._checked(k)]
-            if self._tree.logits is None:
-                raise ExplorerError(
-                    "This run has no model, so it has no logits.",
-                    remedy="Make a Session with a model.",
-                )
-            return self._tree.logits.read(self._tree.ids(node)).logits
-
-    @property
-    def trace(self) -> Trace:
-        """The path from the start to the cursor. Reads the model if it was not here before."""
-        with self._lock:
-            if self._trace is None or self._trace[0] != self._generation:
-                at_end = self._at == self.length
-                self._trace = (
-                    self._generation,
-                    trace_of(
-                        self._tree,
-                        self._line[: self._at + 1],
-                        seed=self._seed,
-                        stream=self._stream,
-                        rejection=self.rejection if at_end else None,
-                        unread=self._unread.ids[1:] if at_end else (),
-                    ),
-                )
-            return self._trace[1]
 
     # --- moving -------------------------------------------------------------------------------
 
@@ -535,7 +367,7 @@ class Walk:
             setting = edited(
                 old, self._budget, constraint=constraint, prompt=prompt, sampler=sampler
             )
-            tree = Tree(setting, self._tree.logits)
+            tree = StepTree(setting, self._tree.logits)
             tokens, known = self._all_ids()
             line = tree.follow(tokens, known, "kept")
             kept = len(line) - 1
@@ -549,36 +381,16 @@ class Walk:
                 self._unread = Unread.beyond(line, tokens, known, self.vocabulary.eos_ids)
             return fork
 
-    def __repr__(self) -> str:
-        with self._lock:
-            model = self.lm.name if self.lm is not None else None
-            ahead = self.length - self._at
-            more = f", {ahead} ahead" if ahead else ""
-            constraint = self.constraint if self.constraint is not None else "free"
-            name = type(self).__name__
-            return f"{name}({model!r}, {constraint}, {self._at} tokens{more}: {self.text!r})"
-
     # --- inside the lock ----------------------------------------------------------------------
 
-    @property
-    def _node(self) -> Node:
-        # One read of each, so that it is some cursor even without the lock.
-        line, at = self._line, self._at
-        return line[min(at, len(line) - 1)]
-
-    def _steps(self) -> Iterator[Step]:
-        for node in self._line[1 : self._at + 1]:
-            if node.step is not None:
-                yield node.step
-
-    def _twin(self, line: list[Node], at: int) -> Self:
+    def _twin(self, line: list[StepNode], at: int) -> Self:
         other = type(self).__new__(type(self))
         other._begin(self._tree, self._seed, self._stream, self._budget)
         other._lock = self._lock
         other._line, other._at = list(line), at
         return other
 
-    def _advance(self, child: Node) -> Step:
+    def _advance(self, child: StepNode) -> Step:
         # Counted before anything changes: an interrupt in between leaves no trace that is stale.
         self._generation += 1
         ahead = self._line[self._at + 1 : self._at + 2]
@@ -594,9 +406,6 @@ class Walk:
         k = self._checked(k)
         self._generation += 1
         self._at = k
-
-    def _checked(self, k: int) -> int:
-        return checked_position(k, self.length, self._at)
 
     def _open(self) -> bool:
         return is_open(self._node, self._tree.setting.max_tokens)

@@ -47,11 +47,11 @@ from explorer.decoding.trace.form import (
 from explorer.decoding.trace.masks import MaskRows, bytes_per_class, unpack_row
 from explorer.decoding.trace.records import (
     Candidate,
-    Distribution,
     Position,
     Step,
     Timing,
-    Written,
+    TokenDistribution,
+    WrittenText,
     added,
 )
 from explorer.decoding.trace.trace import MentionedTokens, Rejection, Trace
@@ -134,7 +134,9 @@ class _Reader:
         self._num_states = 0 if given is None else given.num_states
         self._num_char_states = 0 if given is None else given.num_char_states
         self._machine = (
-            None if given is None else _Machine(given, self._tokens, len(form.positions), faults)
+            None
+            if given is None
+            else _MachineReading(given, self._tokens, len(form.positions), faults)
         )
 
     def trace(self) -> Trace:
@@ -217,13 +219,13 @@ class _Reader:
 
     def _distribution(
         self, place: str, form: DistributionForm, position: PositionForm
-    ) -> Distribution:
+    ) -> TokenDistribution:
         most = max(position.num_allowed, 1)
         self._within(1, most, f"{place}.num_drawable", form.num_drawable)
         allowed = self._allows(f"{place}.first_choice", position.kept_row, form.first_choice)
         wanted = "what the row says of the first choice"
         self._check(form.intervention != allowed, f"{place}.intervention", not allowed, wanted)
-        return Distribution(
+        return TokenDistribution(
             **fields_of(form, "candidates", "timing"),
             candidates=self._candidates(f"{place}.candidates", form.candidates, position.kept_row),
             timing=Timing(**fields_of(form.timing)),
@@ -284,7 +286,7 @@ class _Reader:
 class _Before:
     """What follows from the steps before a position."""
 
-    written: Written
+    written: WrittenText
     log_prob_model: float | None
     log_prob_constrained: float | None
 
@@ -296,10 +298,10 @@ class _Before:
         )
 
 
-_START: Final = _Before(Written(), 0.0, 0.0)
+_START: Final = _Before(WrittenText(), 0.0, 0.0)
 
 
-class _Machine:
+class _MachineReading:
     """What the document says about the constraint and the masks."""
 
     def __init__(

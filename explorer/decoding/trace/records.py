@@ -71,7 +71,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class TokenDistribution:
     """What the model says at one position, and what the mask makes of it.
 
     Args:
@@ -127,7 +127,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Written:
+class WrittenText:
     """The bytes of all tokens up to a position, sharing what stands before with other positions.
 
     As plain bytes, the texts of 5,000 positions took 20 MB, four times as much for twice the
@@ -138,31 +138,31 @@ class Written:
         tail: The last bytes.
 
     Example:
-        >>> bytes(Written().plus(b"foo").plus(b"d"))
+        >>> bytes(WrittenText().plus(b"foo").plus(b"d"))
         b'food'
     """
 
-    before: Written | None = None
+    before: WrittenText | None = None
     tail: bytes = b""
 
-    def plus(self, data: bytes | None) -> Written:
+    def plus(self, data: bytes | None) -> WrittenText:
         """These bytes and those of one more token; ``None`` for one that writes nothing."""
         if not data:
             return self
         if len(self.tail) + len(data) <= _TAIL_BYTES:
-            return Written(self.before, self.tail + data)
-        return Written(self, data)
+            return WrittenText(self.before, self.tail + data)
+        return WrittenText(self, data)
 
     def __bytes__(self) -> bytes:
         parts: list[bytes] = []
-        at: Written | None = self
+        at: WrittenText | None = self
         while at is not None:
             parts.append(at.tail)
             at = at.before
         return b"".join(reversed(parts))
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Written) and bytes(self) == bytes(other))
+        return self is other or (isinstance(other, WrittenText) and bytes(self) == bytes(other))
 
     def __hash__(self) -> int:
         return hash(bytes(self))
@@ -170,9 +170,9 @@ class Written:
     def __repr__(self) -> str:
         return f"Written({bytes(self)!r})"
 
-    def __reduce__(self) -> tuple[type[Written], tuple[None, bytes]]:
+    def __reduce__(self) -> tuple[type[WrittenText], tuple[None, bytes]]:
         # A long chain of pointers would be too deep for pickle.
-        return Written, (None, bytes(self))
+        return WrittenText, (None, bytes(self))
 
 
 _TAIL_BYTES: Final = 256
@@ -198,12 +198,12 @@ class Position:
     index: int
     state: int
     char_state: int
-    written: Written
+    written: WrittenText
     num_allowed: int
     over_budget: int
     log_prob_model: float | None
     log_prob_constrained: float | None
-    distribution: Distribution | None
+    distribution: TokenDistribution | None
 
     @property
     def data(self) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from explorer.decoding.trace.records import Distribution, Position, Step, Timing
+from explorer.decoding.trace.records import Position, Step, Timing, TokenDistribution
 from explorer.decoding.trace.trace import MentionedTokens, Trace
 
 _TOKEN_WIDTH = 18
@@ -140,7 +140,7 @@ def record(trace: Trace, k: int) -> dict[str, object]:
     return found | _distribution_record(position.distribution)
 
 
-def _distribution_record(distribution: Distribution | None) -> dict[str, object]:
+def _distribution_record(distribution: TokenDistribution | None) -> dict[str, object]:
     known = distribution
     times: Timing | None = None if known is None else known.timing
     return {

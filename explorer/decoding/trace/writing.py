@@ -41,7 +41,7 @@ from explorer.decoding.trace.form import (
     form_of,
 )
 from explorer.decoding.trace.masks import MaskRows
-from explorer.decoding.trace.records import Candidate, Distribution, Position
+from explorer.decoding.trace.records import Candidate, Position, TokenDistribution
 from explorer.decoding.trace.trace import MentionedTokens, Trace
 from explorer.errors import ExplorerError
 from explorer.files import holds_at_most
@@ -154,7 +154,7 @@ def _position_form(position: Position, masks: MaskRows | None) -> PositionForm:
     )
 
 
-def _distribution_form(distribution: Distribution) -> DistributionForm:
+def _distribution_form(distribution: TokenDistribution) -> DistributionForm:
     return form_of(
         DistributionForm,
         distribution,

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from explorer.automata.operations import equivalent, minimal_dfa
 from explorer.automata.regex import compile_pattern, parse
-from explorer.automata.tree.layout import flattened, lay_out
+from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Class, Dot, Literal, Repeat, walk
+from explorer.automata.tree.repeats import flattened
 from explorer.automata.tree.utf8 import utf8_fragment
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError

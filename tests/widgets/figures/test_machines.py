@@ -20,7 +20,7 @@ from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.character_view import character_view
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole, drawn_whole
-from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node, check_size
+from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure, check_size
 from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.token_dfa import token_figure
 
@@ -248,7 +248,7 @@ def test_two_thousand_states_are_refused_with_the_count() -> None:
 
 def test_a_figure_without_ends_is_refused() -> None:
     with pytest.raises(ExplorerError, match="without ends"):
-        MachineFigure("stage", "", True, (Node("s0", "0"),), (Edge("s0", "s1", "", "", 0),))
+        MachineFigure("stage", "", True, (FigureNode("s0", "0"),), (Edge("s0", "s1", "", "", 0),))
 
 
 def test_figures_load_no_notebook_library() -> None:

@@ -22,7 +22,7 @@ from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.lit import lit_path
 from widgets.figures.machines.token_dfa import token_figure
-from widgets.figures.machines.walk import Walk, walk, walk_packet
+from widgets.figures.machines.walk import TokenWalk, walk, walk_packet
 from widgets.figures.packets import (
     class_packet,
     decompress,
@@ -61,7 +61,7 @@ def size(value: object) -> int:
 
 def test_the_toy_position_is_the_design_s() -> None:
     session = toy_session()
-    packet = plain(position_packet(session.trace, 1, session.dfa))
+    packet = plain(position_packet(session.trace, 1, session.machine))
     assert (packet["k"], packet["state"]) == (1, 2)
     assert packet["lit"] == {
         "characters": {
@@ -149,7 +149,7 @@ def test_slow_motion_lights_the_still() -> None:
     session = toy_session()
     dfa = toy_dfa()
     path = lit_path(session.trace, 1, dfa)
-    found: Walk = walk(dfa, session.trace.positions[1].state, 4)
+    found: TokenWalk = walk(dfa, session.trace.positions[1].state, 4)
     assert path.edges == ("c0-c1", "c1-c2", "c2-c3", "q0-q3")
     assert path.now == ("c3", "q3", "t")
     two = found.steps[:2]
@@ -176,7 +176,7 @@ def test_markup_is_text_and_nothing_else(words: str) -> None:
 def test_no_token_becomes_markup_in_a_snapshot() -> None:
     vocabulary = explorer.Vocabulary.from_bytes(HOSTILE, eos_ids=[len(HOSTILE)])
     session = hash_session(vocabulary, r"(?s:.)*", 4)
-    trace, dfa = session.trace, session.dfa
+    trace, dfa = session.trace, session.machine
     assert dfa is not None
     for k in range(len(trace.positions)):
         found = snapshot(trace, k, dfa)
@@ -264,7 +264,7 @@ def test_the_plotly_figure_holds_the_same_values_and_escapes() -> None:
 
 def test_a_run_stores_each_row_once_and_names_the_same_masks() -> None:
     session = toy_session()
-    packet = plain(trace_packet(session.trace, session.dfa))
+    packet = plain(trace_packet(session.trace, session.machine))
     assert len(packet["positions"]) == 4 and len(packet["rows"]) == 2
     for k, position in enumerate(packet["positions"]):
         row = unpack_bits(packet["rows"][position["row"]], packet["num_classes"])
@@ -282,7 +282,7 @@ def test_a_machine_packet_is_json_and_complete() -> None:
 
 def test_sizes_at_131_072_tokens(tekken_131k: explorer.Vocabulary) -> None:
     session = hash_session(tekken_131k, r'"([^"\\\x00-\x1f]|\\["\\/bfnrt])*"', 6)
-    trace, dfa = session.trace, session.dfa
+    trace, dfa = session.trace, session.machine
     assert dfa is not None
     vocabulary = vocabulary_packet(tekken_131k)
     assert size(vocabulary) <= 1_500_000
@@ -304,6 +304,6 @@ def test_the_path_of_a_long_text_is_cut() -> None:
     session = hash_session(vocabulary, "a*b?", 0)
     for _ in range(30):
         session.step(0)
-    packet = plain(position_packet(session.trace, len(session.trace.steps), session.dfa))
+    packet = plain(position_packet(session.trace, len(session.trace.steps), session.machine))
     assert len(session.trace.data) > 1_000
     assert len(packet["lit"]["characters"]["nodes"]) <= 256 + 2

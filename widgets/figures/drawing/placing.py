@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WantedLabel:
     """A label that wants a place.
 
     Args:
@@ -81,7 +81,7 @@ class Labels:
         """No label goes here."""
         self._taken = np.concatenate([self._taken, np.array([box])])
 
-    def place(self, asked: Sequence[Asked], order: Sequence[int]) -> dict[str, Stand]:
+    def place(self, asked: Sequence[WantedLabel], order: Sequence[int]) -> dict[str, Stand]:
         """Places for some labels.
 
         Args:
@@ -120,7 +120,7 @@ class Labels:
         self._taken = taken[:standing].copy()
         return found
 
-    def _boxes(self, one: Asked) -> tuple[Floats, Floats]:
+    def _boxes(self, one: WantedLabel) -> tuple[Floats, Floats]:
         """The boxes in which a label may stand, and how much each is disliked."""
         half = label_width(one.text) / 2
         at = one.places[:_FEW_STEPS] if self._fast else one.places

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widgets.figures.drawing.geometry import RADIUS, Box, Placed, Point, Routed, Wire, extent, pair
-from widgets.figures.drawing.placing import LABEL_STEPS, SAMPLES, Asked, Labels
+from widgets.figures.drawing.placing import LABEL_STEPS, SAMPLES, Labels, WantedLabel
 
 STRAIGHT: Final = 150
 """Past so many nodes arcs between rows are straight, and labels have fewer places."""
@@ -103,14 +103,14 @@ class Router:
         listed = [w for w in wires if w.source in self.nodes and w.target in self.nodes]
         bows = self._bows(listed)
         curves = self._curves(listed, bows)
-        asked: list[Asked] = []
+        asked: list[WantedLabel] = []
         for wire in listed:
             same = self.nodes[wire.source].y == self.nodes[wire.target].y
             loop = wire.source == wire.target
             samples = curves[wire.id].samples
             places = samples[0] + _LOOP_PLACES if loop else samples[LABEL_STEPS]
             under = bows[wire.id] > 0 and same
-            asked.append(Asked(wire.id, wire.label, places, under, samples))
+            asked.append(WantedLabel(wire.id, wire.label, places, under, samples))
         # Straight arcs first: their labels have the fewest places to go.
         order = sorted(range(len(listed)), key=lambda k: (abs(bows[listed[k].id]), k))
         stands = self.labels.place(asked, order)
@@ -145,7 +145,9 @@ class Router:
         beside = [(tip[0] + 2, tip[1]), (tip[0] + 20, tip[1]), (tip[0] + 4, tip[1] + 4)]
         places = np.array([middle, tip, *beside] if dy == 0.0 else beside, float)
         line = np.linspace(begin, tip, 5)
-        stands = self.labels.place([Asked(wire.id, wire.label, places, dy > 0, line)], [0])[wire.id]
+        stands = self.labels.place([WantedLabel(wire.id, wire.label, places, dy > 0, line)], [0])[
+            wire.id
+        ]
         return Routed(
             f"M{pair(begin)} L{pair(tip)}",
             stands.x,

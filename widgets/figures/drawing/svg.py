@@ -26,7 +26,7 @@ from widgets.figures.drawing.palette import (
     SANS,
     SOFT,
 )
-from widgets.figures.machines.machine_figure import MachineFigure, Node
+from widgets.figures.machines.machine_figure import FigureNode, MachineFigure
 
 MONO_WIDTH: Final = 0.602
 """The width of a monospaced character, by its size."""
@@ -184,7 +184,7 @@ def _head(edge: Routed) -> str:
     return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in corners) + "Z"
 
 
-def _node(node: Node, at: Placed, mark: Mark | None) -> tuple[str, str]:
+def _node(node: FigureNode, at: Placed, mark: Mark | None) -> tuple[str, str]:
     """A state's circles, without what `machine` says for all of them, and its label."""
     if at.r <= 0:
         return "", ""

@@ -16,7 +16,7 @@ from explorer.automata.tree.charset import char_set
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, ranges_label
 from widgets.figures.machines.character_view import CharacterView, Form, character_view
-from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node
+from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure
 
 
 def expects(machine: TokenMachine, state: int) -> str:
@@ -82,7 +82,7 @@ def character_figure(
     ]
     kept = set(drawn)
     nodes = [
-        Node(
+        FigureNode(
             f"c{state}",
             str(state) if view.between(state) else "",
             "state" if view.between(state) else "dot",

@@ -16,7 +16,7 @@ from typing import Final
 from explorer.automata.detokenizing import readable
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import byte_text, shorten, token_text
-from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node
+from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure
 
 END: Final = "tend"
 """The node that EOS leads to."""
@@ -84,7 +84,7 @@ def detokenizing_figure(
     prefixes.add(b"")
     order = sorted(prefixes)
     nodes = [
-        Node(
+        FigureNode(
             prefix_node(prefix),
             "r" if not prefix else _prefix_label(prefix),
             "prefix" if prefix else "root",
@@ -112,7 +112,7 @@ def detokenizing_figure(
         if ends:
             edges.append(_last(vocabulary, prefix, ends, told))
     if vocabulary.eos_ids:
-        nodes.append(Node(END, "", "prefix", accepting=True, title="the text has ended"))
+        nodes.append(FigureNode(END, "", "prefix", accepting=True, title="the text has ended"))
         end = "reads EOS, writes nothing"
         edges.append(Edge(prefix_node(b""), END, "EOS : ε", end, len(vocabulary.eos_ids)))
     total = _texts(vocabulary)

@@ -143,7 +143,7 @@ def lit(trace: Trace, k: int, machine: TokenMachine, token: int | None = None) -
         >>> from explorer.analysis.session import Session
         >>> session = Session(ToyModel(), toy_constraint())
         >>> _ = session.step(2)
-        >>> found = lit(session.trace, 1, session.dfa, 4)
+        >>> found = lit(session.trace, 1, session.machine, 4)
         >>> found.edges["c2-c3"], found.edges["q3-q4"], found.nodes["q3"]
         ('go', 'go', 'now')
     """

@@ -35,7 +35,7 @@ GROUPED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FigureNode:
     """A state.
 
     Args:
@@ -173,7 +173,7 @@ class MachineFigure:
     name: MachineName
     caption: str
     complete: bool
-    nodes: tuple[Node, ...]
+    nodes: tuple[FigureNode, ...]
     edges: tuple[Edge, ...]
     alias: Mapping[str, str] = field(default_factory=dict[str, str])
 

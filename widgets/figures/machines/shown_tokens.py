@@ -55,7 +55,7 @@ def shown_tokens(
         >>> from explorer.analysis.session import Session
         >>> from widgets.toy import ToyModel, toy_constraint
         >>> session = Session(ToyModel(), toy_constraint())
-        >>> shown_tokens(session.trace, 0, session.dfa)
+        >>> shown_tokens(session.trace, 0, session.machine)
         (0, 1, 2, 3, 4)
     """
     tokens = None if machine is None else machine.vocabulary

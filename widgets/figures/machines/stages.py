@@ -29,7 +29,13 @@ from widgets.figures.machines.character_view import (
     character_view,
 )
 from widgets.figures.machines.detokenizing_figure import prefix_node, prefix_text
-from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node, NodeKind, check_size
+from widgets.figures.machines.machine_figure import (
+    Edge,
+    FigureNode,
+    MachineFigure,
+    NodeKind,
+    check_size,
+)
 
 ALGORITHM_1: Final = (
     "Make the root, where a token begins: texts start and end there.",
@@ -207,7 +213,7 @@ def _figure(
             )
         )
     if vocabulary.eos_ids and stage.accepting:
-        nodes.append(Node("done", "", "done", title="the text has ended"))
+        nodes.append(FigureNode("done", "", "done", title="the text has ended"))
         edges += [
             Edge(names[state], "done", "EOS", "the text may end here", len(vocabulary.eos_ids))
             for state in sorted(stage.accepting)
@@ -241,7 +247,7 @@ def _sources(
     return tuple(found.values())
 
 
-def _node(stage: Stage, state: int, name: str, goes: bool) -> Node:
+def _node(stage: Stage, state: int, name: str, goes: bool) -> FigureNode:
     char = stage.characters[state]
     prefix = prefix_text(stage.prefixes[state]) or "r"
     pair = stage.name in ("composed", "ε-free")
@@ -260,4 +266,4 @@ def _node(stage: Stage, state: int, name: str, goes: bool) -> Node:
         title += "; the next step takes it away"
     kind: NodeKind = "dot" if char == NO_ARC else "ghost" if goes else "state"
     label = "" if char == NO_ARC else f"{char},{prefix}" if pair else str(char)
-    return Node(name, label, kind, state in stage.accepting, state == stage.start, title)
+    return FigureNode(name, label, kind, state in stage.accepting, state == stage.start, title)

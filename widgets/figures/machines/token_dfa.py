@@ -18,7 +18,7 @@ from explorer.tokens.machine import TokenMachine, table_of
 from widgets.figures.machines.arcs import arcs_of, state_names, states_of_bytes
 from widgets.figures.machines.character_fsa import expects
 from widgets.figures.machines.character_view import CharacterView, Form, character_view
-from widgets.figures.machines.machine_figure import Edge, MachineFigure, Node, NodeKind
+from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure, NodeKind
 
 EDGES_SHOWN: Final = 400
 """How many edges are drawn at once; of more, the largest of each state."""
@@ -102,14 +102,14 @@ def token_figure(
 
 def _nodes(
     machine: TokenMachine, view: CharacterView, wanted: set[int] | None, form: Form
-) -> tuple[list[Node], dict[str, str]]:
+) -> tuple[list[FigureNode], dict[str, str]]:
     """The nodes in the order of the character states, and which of them stand for others."""
     known = states_of_bytes(machine)
     names = state_names(machine, form)
     collapsed = view.collapsed and form == "characters"
     # By byte every state in the middle of a character; by character those where tokens end.
     middle = sorted(view.dots if form == "characters" else set(view.steps) - set(view.arcs))
-    nodes: list[Node] = []
+    nodes: list[FigureNode] = []
     for state in [*sorted(view.arcs), *(() if collapsed else middle)]:
         if wanted is not None and state not in wanted:
             continue
@@ -119,13 +119,15 @@ def _nodes(
     alias: dict[str, str] = {}
     if collapsed and wanted is None and view.dots:
         title = f"{len(view.dots):,} states in the middle of a character, as one"
-        nodes.append(Node("qmid", "…", "dot", title=title))
+        nodes.append(FigureNode("qmid", "…", "dot", title=title))
         alias = {f"q{state}": "qmid" for state in sorted(view.dots)}
-    nodes.append(Node("done", "", "done", title="the text has ended"))
+    nodes.append(FigureNode("done", "", "done", title="the text has ended"))
     return nodes, alias
 
 
-def _node(machine: TokenMachine, view: CharacterView, state: int, name: str, known: bool) -> Node:
+def _node(
+    machine: TokenMachine, view: CharacterView, state: int, name: str, known: bool
+) -> FigureNode:
     byte_machine = machine.byte_machine
     middle = not view.between(state)
     kind: NodeKind = "ghost" if not known else "dot" if middle else "state"
@@ -134,7 +136,7 @@ def _node(machine: TokenMachine, view: CharacterView, state: int, name: str, kno
         title = f"character state {state}: not met so far"
     if known:
         title = f"state {state}: expects {expects(machine, state)}"
-    return Node(
+    return FigureNode(
         name,
         "" if middle else str(state),
         kind,

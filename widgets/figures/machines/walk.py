@@ -37,7 +37,7 @@ class ByteStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class TokenWalk:
     """A token through the machines, in one of the two forms of the character FSA.
 
     Args:
@@ -64,7 +64,7 @@ class Walk:
         }
 
 
-def walk(machine: TokenMachine, state: int, token: int, form: Form = "characters") -> Walk:
+def walk(machine: TokenMachine, state: int, token: int, form: Form = "characters") -> TokenWalk:
     """What a token does in all three machines.
 
     Args:
@@ -111,7 +111,7 @@ def walk(machine: TokenMachine, state: int, token: int, form: Form = "characters
         steps.append(ByteStep((f"t-{END}",), (END,)))
     target = machine.step(state, token)
     name = None if target is None or state < 0 else node_of(machine, target, form)
-    return Walk(
+    return TokenWalk(
         tuple(steps),
         failed,
         None if failed is None or state < 0 else f"c{here}",

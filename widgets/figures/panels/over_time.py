@@ -15,7 +15,7 @@ Values = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class OverTime:
+class TimeSeries:
     """One value per position.
 
     Args:
@@ -51,7 +51,7 @@ class OverTime:
         }
 
 
-def over_time(trace: Trace) -> OverTime:
+def over_time(trace: Trace) -> TimeSeries:
     """The lines of a trace.
 
     Args:
@@ -63,7 +63,7 @@ def over_time(trace: Trace) -> OverTime:
         known = tuple(None if log is None else _round(math.exp(log)) for log in logs)
         return (*known, None)
 
-    return OverTime(
+    return TimeSeries(
         tuple(None if d is None else _round(d.z) for d in found),
         tuple(None if d is None else _round(d.entropy_before) for d in found),
         tuple(None if d is None else _round(d.entropy_after) for d in found),

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.analysis import Reasons
+from explorer.analysis import MaskReasons
 from explorer.analysis.characters.display import show_characters
 from explorer.analysis.explaining.groups import EXAMPLES
 from explorer.analysis.verdict.background import background_of
@@ -107,7 +107,7 @@ class Grouped:
 
 
 def grouped(
-    reasons: Reasons, mask: NDArray[np.bool_], probabilities: NDArray[np.floating] | None
+    reasons: MaskReasons, mask: NDArray[np.bool_], probabilities: NDArray[np.floating] | None
 ) -> Grouped:
     """Reasons for the page: what the token budget takes is a group of its own.
 

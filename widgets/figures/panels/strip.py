@@ -76,7 +76,7 @@ def rejected_token(trace: Trace, machine: TokenMachine | None = None) -> dict[st
         >>> from explorer.analysis.session import Session
         >>> from widgets.toy import ToyModel, toy_constraint
         >>> run = Session.from_ids(ToyModel().vocabulary, toy_constraint(), [2, 3, 0, 0])
-        >>> rejected_token(run.trace, run.dfa)
+        >>> rejected_token(run.trace, run.machine)
         {'id': 3, 'text': 'for', 'at': 1, 'reason': 'r: expects o', 'unread': 2}
     """
     found = trace.rejection

@@ -13,7 +13,7 @@ from typing import Final
 
 from explorer.analysis import Explanation
 from explorer.analysis.characters.display import half_characters, show_bytes, show_text
-from explorer.analysis.places.spans import Part
+from explorer.analysis.places.spans import SourcePart
 from explorer.automata.registry import name_of
 
 MOST_PARTS: Final = 3
@@ -72,11 +72,11 @@ def _notes(found: Explanation) -> list[str]:
     return notes
 
 
-def _shown(part: Part) -> bool:
+def _shown(part: SourcePart) -> bool:
     return bool(part.spans)
 
 
-def _part(part: Part) -> dict[str, object]:
+def _part(part: SourcePart) -> dict[str, object]:
     return {
         "role": part.role,
         "pattern": part.pattern or part.source.shown,

@@ -1,0 +1,322 @@
+"""What the kernel does for each message of a page: one function per message, called by its name.
+
+`widgets.dialogue.TABLE` says which function answers which message, and calls it with the cursor's
+lock held. A function that moves the session does so at once. One that must work something out takes
+what it needs from the session and returns a `Later`, whose work runs on a thread without the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from explorer.analysis import Explanation
+from explorer.analysis.explaining.step import explain_step
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine, table_of
+from widgets import messages as ask
+from widgets.cursor import at_end
+from widgets.figures.machines.arcs import arcs_of
+from widgets.figures.machines.drawn import draw_whole
+from widgets.figures.machines.present import missing_arcs
+from widgets.figures.packets import compress
+from widgets.figures.panels.mask import order_packet, rows_packet
+from widgets.figures.panels.token_rows import search_packet, token_rows
+from widgets.figures.panels.why import more_packet, widening_packet
+from widgets.later import Later, Packet
+from widgets.messages import AtPosition, PageMessage
+from widgets.page import packed
+from widgets.place import Place
+
+MOST_AT_ONCE: Final = 256
+"""How many tokens one message may ask for."""
+
+Reply = Packet | Later | None
+"""What a handler returns: what the page is told, what works it out, or nothing to tell."""
+
+
+# --- moving ---------------------------------------------------------------------------------------
+
+
+def on_step(place: Place, message: ask.StepOn) -> None:
+    """Add the token that the sampler draws."""
+    place.cursor.step()
+
+
+def on_take(place: Place, message: ask.Take) -> None:
+    """Add a token that the user chose."""
+    place.cursor.step(message.token)
+
+
+def on_peek(place: Place, message: ask.Peek) -> Packet:
+    """Choose the next token without taking it, and tell what it does in the machines."""
+    token = place.cursor.peek(message.token)
+    return {"walk": place.page.walk(place.cursor.full_trace(), place.session.index, token)}
+
+
+def on_jump(place: Place, message: ask.Jump) -> None:
+    """Go to a position of the line."""
+    place.cursor.jump(message.k)
+
+
+def on_run(place: Place, message: ask.Run) -> Packet:
+    """Add some tokens, and tell whether the run had to stop."""
+    return {"stopped": not place.cursor.run(min(message.tokens, MOST_AT_ONCE))}
+
+
+def on_fork(place: Place, message: ask.Fork) -> None:
+    """Put a new line beside this one, which goes on from the cursor."""
+    place.cursor.fork()
+
+
+def on_switch(place: Place, message: ask.Switch) -> None:
+    """Show another line."""
+    place.cursor.switch(message.line)
+
+
+def on_follow(place: Place, message: ask.Follow) -> None:
+    """Fork, add some tokens there, and stand behind the last of them."""
+    line = place.cursor.fork()
+    for token in message.tokens:
+        line.step(token)
+    place.cursor.jump(line.index)
+
+
+def on_again(place: Place, message: ask.Again) -> None:
+    """Go on from the cursor with other random numbers."""
+    place.cursor.again()
+
+
+def on_reset(place: Place, message: ask.Reset) -> None:
+    """Go back to the start, and forget what was ahead and beside."""
+    place.cursor.reset()
+
+
+# --- questions about a position -------------------------------------------------------------------
+
+
+def _position(place: Place, message: AtPosition) -> int:
+    k = place.session.index if message.k is None else message.k
+    if not 0 <= k <= place.session.length:
+        raise ExplorerError(f"There is no position {k}.", remedy="Step or jump first.")
+    return k
+
+
+def on_walk(place: Place, message: ask.WalkToken) -> Packet:
+    """Tell what a token does in the machines, byte by byte."""
+    k = _position(place, message)
+    return {"walk": place.page.walk(place.cursor.full_trace(), k, message.token)}
+
+
+def on_why(place: Place, message: ask.Why) -> Later:
+    """Explain why a token is allowed or masked."""
+    k, page = _position(place, message), place.page
+    session, trace = at_end(place.session), place.cursor.full_trace()
+    return Later.of(lambda: {"explanation": page.explanation(session, trace, k, message.token)})
+
+
+def _searched(
+    name: str, packet: Callable[[Explanation], Packet | None]
+) -> Callable[[Place, ask.More | ask.Widen], Reply]:
+    """The handler for what an explanation holds besides the verdict, told under a name."""
+
+    def handler(place: Place, message: ask.More | ask.Widen) -> Reply:
+        k = _position(place, message)
+        if place.session.constraint is None:
+            return {name: None}
+        session, trace = at_end(place.session), place.cursor.full_trace()
+        return Later.of(
+            lambda: {name: packet(explain_step(session, message.token, k, trace=trace))}
+        )
+
+    return handler
+
+
+on_more = _searched("more", more_packet)
+on_widen = _searched("widening", widening_packet)
+
+
+def on_search(place: Place, message: ask.FindTokens) -> Later:
+    """Find tokens by text, bytes or id."""
+    k, page = _position(place, message), place.page
+    session, trace = at_end(place.session), place.cursor.full_trace()
+    return Later.of(lambda: search_packet(session, trace, k, page.machine, message.query))
+
+
+def on_allowed(place: Place, message: ask.AllowedTokens) -> Later:
+    """List the likeliest allowed tokens."""
+    k, page = _position(place, message), place.page
+    session, trace = at_end(place.session), place.cursor.full_trace()
+
+    def make() -> Packet:
+        ids: list[int] = np.flatnonzero(trace.allowed(k)).tolist()
+        return {"rows": token_rows(session, trace, k, page.machine, ids), "count": len(ids)}
+
+    return Later.of(make)
+
+
+def on_order(place: Place, message: ask.TokenOrder) -> Later:
+    """Order all tokens by their logits."""
+    k, session = _position(place, message), at_end(place.session)
+
+    def make() -> Packet:
+        logits = session.logits(k).float().cpu().numpy()
+        return {"order": order_packet(logits, len(session.vocabulary))}
+
+    return Later.of(make)
+
+
+def on_reasons(place: Place, message: ask.ReasonGroups) -> Reply:
+    """Group the masked tokens by their reasons."""
+    k = _position(place, message)
+    if place.session.constraint is None:
+        return {"reasons": None}
+    session, trace, page = at_end(place.session), place.cursor.full_trace(), place.page
+    return Later.of(lambda: {"reasons": page.groups(session, trace, k).packet})
+
+
+def on_group(place: Place, message: ask.GroupMembers) -> Reply:
+    """List the tokens of one group of reasons."""
+    k, page = _position(place, message), place.page
+    if place.session.constraint is None:
+        return {"rows": None}
+    session, trace = at_end(place.session), place.cursor.full_trace()
+
+    def make() -> Packet:
+        members = page.groups(session, trace, k).members
+        ids = np.flatnonzero(members[: len(page.vocabulary)] == message.group + 1)
+        return {
+            "rows": token_rows(session, trace, k, page.machine, ids.tolist()),
+            "members": packed(members),
+        }
+
+    return Later.of(make)
+
+
+def on_traps(place: Place, message: ask.FindTraps) -> Reply:
+    """Find the traps of the run and of its constraint."""
+    page, trace = place.page, place.cursor.full_trace()
+    return Later.of(lambda: {"traps": page.traps(trace)})
+
+
+def on_around(place: Place, message: ask.FiguresAround) -> Later:
+    """Draw what changes with the position."""
+    k, page, trace = _position(place, message), place.page, place.cursor.full_trace()
+    # Drawings are words that repeat: packed they are a fifth, and they go out at every step.
+    return Later.of(lambda: {"packed": compress(page.around(trace, k, message.also))})
+
+
+def on_stages(place: Place, message: ask.ConstructionStages) -> Later:
+    """Draw the construction of the token machine, stage by stage."""
+    k, page, trace = _position(place, message), place.page, place.cursor.full_trace()
+    return Later.of(lambda: {"stages": page.stages(trace, k, message.also)})
+
+
+def on_present(place: Place, message: ask.PresentArcs) -> Later:
+    """Draw the arcs of the path that the drawing of the whole leaves out."""
+    k, machine, trace = _position(place, message), _machine(place), place.cursor.full_trace()
+    states = [position.state for position in trace.positions[: k + 1]]
+
+    def make() -> Packet:
+        drawn = draw_whole(machine, message.form)
+        figure, layout = drawn.figures["token_dfa"], drawn.layouts["token_dfa"]
+        return {"present": missing_arcs(machine, figure, layout, states, message.form).to_dict()}
+
+    return Later.of(make)
+
+
+# --- questions about the machine and the line -----------------------------------------------------
+
+
+def _machine(place: Place) -> TokenMachine:
+    if place.session.constraint is None:
+        raise ExplorerError("There is no constraint, so there is no machine to draw.")
+    return place.session.machine
+
+
+def on_machines(place: Place, message: ask.MachineFigures) -> Later:
+    """Draw the machines, or tell the classes of the tokens alone."""
+    page = place.page
+    return Later.of(lambda: {"machine": page.machines() if message.figures else page.classes()})
+
+
+def on_draw(place: Place, message: ask.Draw) -> Later:
+    """Draw the whole machine, over characters or over bytes."""
+    machine = _machine(place)
+
+    def make() -> Packet:
+        drawn = draw_whole(machine, message.form)
+        machines = {name: figure.to_dict() for name, figure in drawn.figures.items()}
+        layouts = {name: layout.to_dict() for name, layout in drawn.layouts.items()}
+        return {"drawing": {"machines": machines, "layouts": layouts}}
+
+    return Later.of(make)
+
+
+def on_arc(place: Place, message: ask.ArcClasses) -> Packet:
+    """Tell which token classes an arc carries."""
+    machine = _machine(place)
+    ids = arcs_of(machine, message.form).tokens(message.source, message.target)
+    table = table_of(machine)
+    return {"classes": (ids if table is None else np.unique(table.token_class[ids])).tolist()}
+
+
+def on_words(place: Place, message: ask.TokenTexts) -> Later:
+    """Tell the readable text of every token."""
+    page = place.page
+    return Later.of(lambda: {"words": page.words()})
+
+
+def on_rows(place: Place, message: ask.MaskRowsAt) -> Packet:
+    """Tell the rows of the mask over time."""
+    return rows_packet(place.cursor.full_trace(), message.first, message.end)
+
+
+def on_figure(place: Place, message: ask.RunFigure) -> Later:
+    """Make the figure of the whole run, as a file."""
+    # Imported when it is asked for: the figure needs plotly, and nothing else does.
+    from widgets.figures.panels.plotly_figure import trace_page
+
+    trace = place.cursor.full_trace()
+    return Later.of(lambda: {"name": "trace.html", "data": compress(trace_page(trace))})
+
+
+# --- changing the question ------------------------------------------------------------------------
+
+
+def on_edit(place: Place, message: ask.Edit) -> Reply:
+    """Change the prompt, the constraint or the preset."""
+    return place.editing.edit(message.kind, message.text, message.prompt, message.preset)
+
+
+def on_cancel(place: Place, message: ask.Cancel) -> None:
+    """Stop the compilation that is under way."""
+    place.editing.cancel()
+
+
+def on_ready(place: Place, message: ask.Ready) -> None:
+    """Tell the page what it may have missed before it listened."""
+    place.editing.ready()
+
+
+def on_sampler(place: Place, message: ask.SetSampler) -> None:
+    """Change how tokens are chosen."""
+    temperature = message.temperature or 0.0
+    sampler = Sampler(temperature, message.top_k, message.top_p, message.min_p)
+    if sampler != place.session.sampler:
+        place.cursor.edit(sampler=sampler)
+    if message.seed is not None and message.seed != place.session.seed:
+        place.cursor.reseed(message.seed)
+
+
+def on_play(place: Place, message: ask.Play) -> None:
+    """Note whether the page plays."""
+    place.cursor.playing = message.on
+
+
+def of_the_widget(place: Place, message: PageMessage) -> Reply:
+    """Refuse a message that only some widgets answer themselves."""
+    raise ExplorerError("The page asked for something that this widget does not have.")
