@@ -24,6 +24,7 @@ LAYERS = (
     ("errors", "arguments", "alphabet", "budget", "files", "jit", "hashing", "memo"),
     ("vocabulary",),
     ("automata",),
+    ("terminals",),
     ("tokens",),
     ("decoding",),
     ("analysis",),

@@ -14,6 +14,9 @@ from abc import ABC, abstractmethod
 from typing import Final
 
 from explorer.automata.regex.flags import KINDS, BadFlags, read_flags
+from explorer.automata.regex.terminal_groups import made, read_arguments
+from explorer.automata.terminals.kinds import Terminal
+from explorer.automata.terminals.known import TERMINALS
 from explorer.automata.tree.nodes import Assertion, AssertionKind, Group, Node
 from explorer.automata.tree.width import MAX_REPEAT, width
 from explorer.budget import Meter
@@ -43,7 +46,7 @@ class Groups(ABC):
 
     __slots__ = (
         "asserts", "closed", "depth", "end", "flags", "lookbehind_groups", "meter", "names", "pos",
-        "text",
+        "terminals", "text",
     )  # fmt: skip
 
     def __init__(self, text: str, flags: int, meter: Meter) -> None:
@@ -57,6 +60,7 @@ class Groups(ABC):
         self.depth: int = 0
         self.lookbehind_groups: int | None = None
         self.asserts = False
+        self.terminals: list[tuple[Terminal, int, int]] = []
 
     @abstractmethod
     def alternatives(self, flags: int) -> Node:
@@ -195,6 +199,9 @@ class Groups(ABC):
             if name not in self.names:
                 raise self.error(f"there is no group {name!r} before this place", start, close + 1)
             raise self.reference(self.names[name], start, close + 1)
+        terminal = TERMINALS.get(name)
+        if terminal is not None:
+            return self.terminal(terminal, flags, start, close + 1)
         if name in self.names:
             raise self.error(
                 f"group {self.names[name]} has the name {name!r} already",
@@ -204,6 +211,17 @@ class Groups(ABC):
             )
         self.pos = close + 1
         return self.contents(flags, start, capturing=True, name=name)
+
+    def terminal(self, terminal: Terminal, flags: int, start: int, begin: int) -> Node:
+        """``(?P<SUBSTRING_OF>text)`` and its like; ``begin`` is where the arguments begin."""
+        arguments, self.pos = read_arguments(self.text, begin, start, terminal, self.error)
+        item = None
+        if terminal.pattern and self.text[self.pos - 1] == "|" and len(arguments) == terminal.most:
+            item = self.inside(flags, start)
+        else:
+            self.pos += 1
+        self.terminals.append((terminal, start, self.pos))
+        return made(terminal, start, self.pos, arguments, item, self.error)
 
     def lookaround(self, flags: int, start: int) -> Node:
         """``(?=...)``, ``(?!...)``, ``(?<=...)``, ``(?<!...)``."""

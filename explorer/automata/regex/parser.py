@@ -28,6 +28,7 @@ from explorer.automata.regex.flags import TEMPLATE
 from explorer.automata.regex.groups import Groups
 from explorer.automata.regex.quantifier import QUANTIFIER, BadCount, counts
 from explorer.automata.regex.sets import BadSet, read_set
+from explorer.automata.regex.terminal_groups import unlabelled
 from explorer.automata.regex.tree import Tree
 from explorer.automata.regex.unicode_sets import (
     ascii_folded,
@@ -35,6 +36,7 @@ from explorer.automata.regex.unicode_sets import (
     folded,
 )
 from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet, character
+from explorer.automata.tree.lookaround import without_edge_anchors
 from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,
@@ -46,6 +48,7 @@ from explorer.automata.tree.nodes import (
     Literal,
     Node,
     Repeat,
+    walk,
 )
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
@@ -142,6 +145,8 @@ class _PatternParser(Groups):
                 "the flags ASCII and UNICODE exclude each other", 0, remedy="Keep one of them."
             )
         flags = self.flags if self.flags & _ASCII else self.flags | int(re.UNICODE)
+        if self.terminals and self.asserts:
+            root = self.beside_assertions(root)
         return Tree(
             self.text,
             flags,
@@ -150,6 +155,23 @@ class _PatternParser(Groups):
             len(self.closed) - 1,
             self.asserts,
         )
+
+    def beside_assertions(self, root: Node) -> Node:
+        """A pattern with terminals and assertions: anchors at its edges say nothing anyway."""
+        root = without_edge_anchors(root)
+        self.asserts = any(isinstance(node, Assertion) for node in walk(root))
+        if not self.asserts:
+            return root
+        for terminal, start, end in self.terminals:
+            if terminal.closed:
+                raise self.unsupported(
+                    f"{terminal.name} cannot stand in a pattern with assertions",
+                    start,
+                    end,
+                    remedy="Write two patterns and combine them: regex(...) & regex(...), or "
+                    "regex(...) + regex(...).",
+                )
+        return unlabelled(root)
 
     # Alternatives and sequences
 

@@ -26,9 +26,10 @@ def replacements(leaf: str, rest: str, verbose: bool) -> list[str]:
         >>> replacements("[a-c]", "d", False)[0]
         '[a-d]'
     """
+    # A terminal is not a literal or class: it can only be made optional, or have an alternative.
+    members = [] if leaf.startswith("(?P<") else [rest[:1], "".join(dict.fromkeys(rest))]
     found = [
-        reading(leaf, rest[:1]),
-        reading(leaf, "".join(dict.fromkeys(rest))),
+        *(reading(leaf, characters) for characters in members),
         f"(?:{leaf}?)",
         f"(?:{leaf}|{''.join(c if c == ' ' and not verbose else _escaped(c) for c in rest)})",
     ]

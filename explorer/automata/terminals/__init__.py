@@ -1,0 +1,11 @@
+"""Terminals: ready-made pieces of a pattern, written as specially named groups.
+
+``(?P<QUOTED_TEXT>)`` is a quoted string, ``(?P<SUBSTRING_OF>some text)`` any piece of a text. (Koo,
+Liu & He 2024, table 1.) A terminal is not a kind of source: it is a part of a pattern, so whatever
+knows patterns knows terminals.
+
+Read in this order: `kinds` (what a terminal is, and the register of them), `texts` (strings and
+lists), `substrings` (the suffix automaton), `subsequences` (items in order), `known` (all of them).
+
+No terminal matches the empty text; where it may be missing, a ``?`` after the group says so.
+"""

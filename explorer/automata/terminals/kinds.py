@@ -1,0 +1,123 @@
+"""What a terminal is: a name, how its arguments are written, and the tree that it stands for.
+
+In a pattern a terminal is a group with one of the names below and its arguments where an ordinary
+group has its body. Arguments are texts, not patterns: any character stands for itself but
+``( ) | \\\\``, which a backslash comes before; escapes such as ``\\n`` and ``\\u00e4`` work as in
+patterns. A bar stands between two arguments. Where the last argument is a pattern, it is read as
+one, bars included. Flags of the pattern apply to an argument that is a pattern, and to no other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from explorer.automata.tree.nodes import Node
+from explorer.errors import ExplorerError
+
+_SYNTAX: Final = re.compile(r"[\\()|]")
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument.
+
+    Args:
+        text: What it stands for.
+        start, end: Its span in the pattern.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+class BadArgument(Exception):
+    """Arguments that a terminal cannot take; the parser makes a `RegexError` of it.
+
+    Args:
+        reason: What is wrong.
+        start, end: The span of the argument.
+        remedy: What to write instead.
+    """
+
+    def __init__(self, reason: str, start: int, end: int, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.start = start
+        self.end = end
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A terminal as it was written.
+
+    Args:
+        name: The name of the terminal.
+        start, end: The span of the group in the pattern.
+        arguments: The texts.
+        item: The pattern, where the last argument is one.
+    """
+
+    name: str
+    start: int
+    end: int
+    arguments: tuple[Argument, ...]
+    item: Node | None = None
+
+    def bad(self, reason: str, remedy: str, argument: Argument | None = None) -> BadArgument:
+        """The error for an argument; without one, for the whole group."""
+        if argument is None:
+            return BadArgument(reason, self.start, self.end, remedy)
+        return BadArgument(reason, argument.start, argument.end, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """One kind of terminal.
+
+    Args:
+        name: The name of the group.
+        form: The group as one writes it, such as ``(?P<SUBSTRING_OF>text)``.
+        least, most: How many texts it takes; ``None`` for any number.
+        pattern: Whether a pattern follows the texts.
+        make: The tree of a group; every node has the span of the group.
+        closed: Whether the tree holds machines, which no assertion can look into.
+    """
+
+    name: str
+    form: str
+    least: int
+    most: int | None
+    make: Callable[[Group], Node]
+    pattern: bool = False
+    closed: bool = False
+
+
+TERMINALS: Final[dict[str, Terminal]] = {}
+"""Every terminal by the name of its group."""
+
+
+def register(terminal: Terminal) -> None:
+    """Make a terminal known to patterns.
+
+    Raises:
+        ExplorerError: There is another one of that name.
+    """
+    if TERMINALS.setdefault(terminal.name, terminal) is not terminal:
+        raise ExplorerError(
+            f"There is a terminal {terminal.name} already.", remedy="Choose another name."
+        )
+
+
+def escaped(text: str) -> str:
+    """A text as an argument of a terminal.
+
+    Example:
+        >>> print(escaped("f(x) | y"))
+        f\\(x\\) \\| y
+    """
+    return _SYNTAX.sub(r"\\\g<0>", text)

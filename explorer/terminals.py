@@ -1,0 +1,158 @@
+"""Terminals as functions: quoted strings, plain scalars, pieces of a text, lists.
+
+Each gives a constraint that combines with all others. It is written as a pattern with one specially
+named group (`explorer.automata.terminals`), so that it can be edited, saved and explained as any
+pattern. In a pattern of your own write the group; `escape` makes an argument of any text.
+
+    >>> from explorer import literal, terminals
+    >>> c = literal("name: ") + terminals.quoted_text()
+    >>> c.accepts('name: "Ada \\\\"Countess\\\\" Lovelace"')
+    True
+
+(Koo, Liu & He 2024, "Automata-based constraints for language model decoding", table 1.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from explorer.arguments import listed, wrong
+from explorer.automata.choice import check_text
+from explorer.automata.constraint import Constraint, literal, regex
+from explorer.automata.terminals.kinds import escaped
+from explorer.errors import ConstraintError
+
+__all__ = [
+    "delimited_list",
+    "delimited_subsequence_of",
+    "escape",
+    "quoted_text",
+    "substring_of",
+    "unquoted_text",
+]
+
+
+def escape(text: str) -> str:
+    """A text as an argument of a terminal in a pattern.
+
+    Args:
+        text: Any text.
+
+    Raises:
+        ConstraintError: It is not a text, or holds a lone surrogate.
+
+    Example:
+        >>> from explorer import regex
+        >>> regex(f"(?P<SUBSTRING_OF>{escape('f(x) | y')})").accepts("(x) |")
+        True
+    """
+    return escaped(_text("text", text))
+
+
+def quoted_text() -> Constraint:
+    """A string in double quotes on one line; a backslash may stand before any character.
+
+    The group ``(?P<QUOTED_TEXT>)``; the texts of ``"(?:[^"\\\\\\n]|\\\\.)*"``.
+
+    Example:
+        >>> quoted_text().accepts('"a \\\\" b"'), quoted_text().accepts('"a " b"')
+        (True, False)
+    """
+    return regex("(?P<QUOTED_TEXT>)")
+
+
+def unquoted_text() -> Constraint:
+    """A plain scalar of YAML on one line, outside of brackets and braces.
+
+    The group ``(?P<UNQUOTED_TEXT>)``. A YAML reader takes it as one scalar whose text is what is
+    written; whether that reads as a number or ``true`` is the reader's affair. (YAML 1.2.2, section
+    7.3.3; without tabs.)
+
+    Example:
+        >>> plain = unquoted_text()
+        >>> plain.accepts("it's a:b"), plain.accepts("a: b"), plain.accepts("- a")
+        (True, False, False)
+    """
+    return regex("(?P<UNQUOTED_TEXT>)")
+
+
+def substring_of(text: str) -> Constraint:
+    """Any piece of a text that is not empty, as a machine of at most two states per byte.
+
+    The group ``(?P<SUBSTRING_OF>text)``. (Suffix automaton; Blumer et al. 1985.)
+
+    Args:
+        text: At least one character.
+
+    Raises:
+        ConstraintError: It is not a text, or holds a lone surrogate.
+        RegexError: It is empty.
+
+    Example:
+        >>> quote = substring_of("to be, or not to be")
+        >>> quote.accepts("not to"), quote.accepts("to not")
+        (True, False)
+    """
+    return regex(f"(?P<SUBSTRING_OF>{escape(text)})")
+
+
+def delimited_list(item: str | Constraint, delimiter: str = ", ") -> Constraint:
+    """One or more items with a delimiter between each two.
+
+    The group ``(?P<DELIMITED_LIST>delimiter|pattern)``.
+
+    Args:
+        item: What an item is: a pattern, or a constraint.
+        delimiter: The text between two items; not empty.
+
+    Raises:
+        ConstraintError, RegexError: An argument cannot be used.
+
+    Example:
+        >>> numbers = delimited_list("[0-9]+")
+        >>> numbers.accepts("1, 22, 3"), numbers.accepts("1, ")
+        (True, False)
+    """
+    if isinstance(item, Constraint):
+        if not _text("delimiter", delimiter):
+            raise ConstraintError("The delimiter is empty.", remedy="Write item.plus().")
+        return item + (literal(delimiter) + item).star()
+    return regex(f"(?P<DELIMITED_LIST>{escape(delimiter)}|{_text('item', item)})")
+
+
+def delimited_subsequence_of(items: Iterable[str], delimiter: str = ", ") -> Constraint:
+    """One or more of the given items, in their order, with a delimiter between each two.
+
+    The group ``(?P<DELIMITED_SUBSEQUENCE_OF>delimiter|item|item|…)``.
+
+    Args:
+        items: Texts that are not empty. One that is given twice may be taken twice.
+        delimiter: The text between two items; not empty.
+
+    Raises:
+        ConstraintError, RegexError: An argument cannot be used.
+
+    Example:
+        >>> some = delimited_subsequence_of(["red", "green", "blue"])
+        >>> some.accepts("red, blue"), some.accepts("blue, red")
+        (True, False)
+    """
+    if isinstance(items, str):
+        raise ConstraintError(
+            "The items are one text, which would mean its characters.",
+            remedy="Give a list of texts.",
+        )
+    given = listed("items", items, "a list of texts", error=ConstraintError)
+    if not given:
+        raise ConstraintError("There are no items.", remedy="Give one text.")
+    texts = [escape(cast("str", item)) for item in given]
+    return regex(f"(?P<DELIMITED_SUBSEQUENCE_OF>{'|'.join([escape(delimiter), *texts])})")
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        remedy = "Write it as a string."
+        raise wrong(name, value, "a text", remedy=remedy, error=ConstraintError)
+    check_text(value)
+    return value
