@@ -18,7 +18,7 @@ from explorer.budget import Meter
 from explorer.jit import jit
 
 STAGE: Final = "Product construction"
-QUANTUM: Final = 2_000_000
+QUANTUM: Final = 500_000
 
 _BOTH: Final = 0
 _LEFT_ONLY: Final = 1

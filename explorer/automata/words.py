@@ -76,7 +76,8 @@ def is_finite(dfa: Dfa, meter: Meter | None = None) -> bool:
     Raises:
         BudgetExceeded: The time is up.
     """
-    out = [np.unique(row[row >= 0]).tolist() for row in _watched(dfa.table, meter or Meter())]
+    meter = meter or Meter()
+    out = [np.unique(row[row >= 0]).tolist() for row in _watched(dfa.table, meter)]
     incoming = np.zeros(dfa.num_states, np.int64)
     for targets in out:
         incoming[targets] += 1
@@ -85,6 +86,8 @@ def is_finite(dfa: Dfa, meter: Meter | None = None) -> bool:
     while free:
         state = free.pop()
         removed += 1
+        if removed % 1024 == 0:
+            meter.check_time(STAGE)
         for target in out[state]:
             incoming[target] -= 1
             if incoming[target] == 0:

@@ -30,6 +30,15 @@ READ: Final = -1
 BEFORE: Final = -2
 """In place of a character's first state: the character began before the word."""
 
+MOST_PLACES: Final = 20_000_000
+"""Places of the trie that `writable_bytes` looks at before it gives up, which takes about 0.1 s.
+
+Where tokens begin one another, as ``a`` does ``aa``, a text of n bytes has n² of them.
+"""
+
+MOST_PLACES_SLOWLY: Final = MOST_PLACES // 100
+"""The same where Python takes the steps."""
+
 
 @jit
 def _run(table: Int32, symbol_class: Int32, start: int, data: UInt8, out: Int32) -> None:
@@ -104,14 +113,20 @@ def _finishes(
 def _writable(
     byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, table: Int32,
     kept: Bool, state: int, data: UInt8, places: Int32, following: Int32, states: Int32, out: Bool,
-) -> None:  # fmt: skip
+    most: int,
+) -> bool:  # fmt: skip
+    """Sets the bytes; whether that took no more than ``most`` places."""
     count = 1
     places[0] = -1
     here = state
+    looked_at = 0
     for k in range(data.shape[0]):
+        looked_at += count
+        if looked_at > most:
+            return False
         here = table[here, symbol_class[data[k]]]
         if here < 0:
-            return
+            return True
         found = 0
         boundary = False
         for j in range(count):
@@ -142,6 +157,7 @@ def _writable(
                     byte, depth, skip, word, symbol_class, table, kept, states, child
                 )
             child = skip[child]
+    return True
 
 
 def run(machine: ByteMachine, state: int, data: bytes) -> Int32:
@@ -233,7 +249,7 @@ def _visited(trie: Trie, machine: ByteMachine, state: int) -> tuple[Dfa, Int32]:
 
 def writable_bytes(
     trie: Trie, machine: ByteMachine, kept: Bool | Callable[[int], bool], state: int, data: bytes
-) -> bytes:
+) -> bytes | None:
     """Which bytes a vocabulary can write after some others, and still finish.
 
     The bytes in ``data`` and the one after them may be spread over tokens in any way.
@@ -247,18 +263,18 @@ def writable_bytes(
         data: Bytes that the machine can read from there.
 
     Returns:
-        The bytes, ascending.
+        The bytes, ascending; ``None`` where finding them would take more than `MOST_PLACES`.
     """
     if callable(kept) or not isinstance(machine, Dfa):
         return _writable_anywhere(trie, machine, _as_function(kept), state, data)
     out = np.zeros(256, np.bool_)
     room = trie.max_depth + 2
-    _writable(
+    known = _writable(
         trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table, kept,
         state, np.frombuffer(data, np.uint8), np.empty(room, np.int32), np.empty(room, np.int32),
-        np.zeros(room, np.int32), out,
+        np.zeros(room, np.int32), out, MOST_PLACES,
     )  # fmt: skip
-    return bytes(np.flatnonzero(out).tolist())
+    return bytes(np.flatnonzero(out).tolist()) if known else None
 
 
 def _as_function(kept: Bool | Callable[[int], bool]) -> Callable[[int], bool]:
@@ -269,7 +285,7 @@ def _as_function(kept: Bool | Callable[[int], bool]) -> Callable[[int], bool]:
 
 def _writable_anywhere(
     trie: Trie, machine: ByteMachine, finishes: Callable[[int], bool], state: int, data: bytes
-) -> bytes:
+) -> bytes | None:
     """`writable_bytes` over any machine, a step at a time."""
 
     def children(place: int) -> list[int]:
@@ -296,7 +312,11 @@ def _writable_anywhere(
 
     # Nodes of the trie where a token may stand after the bytes so far; -1 between two tokens.
     places, here = {-1}, state
+    looked_at = 0
     for byte in data:
+        looked_at += len(places)
+        if looked_at > MOST_PLACES_SLOWLY:
+            return None
         here = machine.step(here, byte)
         if here == NO_ARC:
             return b""

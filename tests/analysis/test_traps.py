@@ -12,7 +12,10 @@ import explorer
 from explorer.analysis.traps import Trap, machine_traps, prompt_traps, session_traps
 from explorer.analysis.traps.of_machine import _components
 from explorer.analysis.traps.of_run import _avoidable
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
 from explorer.tokens.failing import run as failing_run
+from explorer.tokens.lazy import LazyMachine
 from tests.analysis.table_model import Rule, TableModel
 
 VOCABULARY = explorer.Vocabulary.from_bytes(
@@ -173,7 +176,7 @@ def test_components_equal_mutual_reachability(edges: list[list[int]]) -> None:
         for a in range(7)
         if a in reach[a]
     }
-    assert {tuple(members) for members in _components(edges)} == wanted
+    assert {tuple(members) for members in _components(edges, Meter())} == wanted
 
 
 @pytest.mark.parametrize("pattern", ["a*", r"\s*x"])
@@ -196,3 +199,55 @@ def test_a_choice_is_one_however_it_is_written(tekken_131k: explorer.Vocabulary)
     assert shared("New( York)?") == []  # One text that may go on is no choice.
     assert shared("New [A-Z]{3}") == []  # Too many words to be looked at.
     assert shared("New.*") == []
+
+
+@pytest.mark.parametrize(
+    ("slow", "constraint"),
+    [
+        # Masks of a loop of white space, masks along a way of characters, a tokenizer that encodes.
+        ("allowed", explorer.regex("( {40})*x")),
+        ("allowed", explorer.regex("[äö]{40}")),
+        ("encode", explorer.choice([f"x{k}" for k in range(40)])),
+    ],
+)
+def test_no_search_goes_on_after_its_time(
+    monkeypatch: pytest.MonkeyPatch, slow: str, constraint: explorer.Constraint
+) -> None:
+    """Each mask and each text takes a second of a clock that moves only then: two are over time."""
+    now = [0.0]
+    vocabulary = explorer.Vocabulary.from_bytes(
+        [*(bytes([b]) for b in range(256)), None], eos_ids=[256]
+    )
+    machine = explorer.compile(constraint, vocabulary, lazy=True)
+    for text in (b" " * 40, "ä".encode() * 39):
+        state: int | None = machine.start
+        for byte in text:
+            state = machine.step(state, byte) if state is not None else None
+    kind = LazyMachine if slow == "allowed" else explorer.Vocabulary
+    right = getattr(kind, slow)
+
+    def takes_a_second(*given: object) -> object:
+        now[0] += 1.0
+        return right(*given)
+
+    monkeypatch.setattr("explorer.budget.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr(kind, slow, takes_a_second)
+    with pytest.raises(BudgetExceeded, match="limit is 2"):
+        machine_traps(machine, budget=explorer.Budget(seconds=2))
+    assert now[0] == 3
+
+
+def test_a_search_in_large_pieces_looks_at_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred looks at the clock are a second: a machine of 100,000 states is left early."""
+    looks = [0]
+
+    def clock() -> float:
+        looks[0] += 1
+        return looks[0] / 100
+
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"z", b"az"], eos_ids=[3])
+    machine = explorer.compile(explorer.regex("[a-z]{0,100000}"), vocabulary, lazy=True)
+    monkeypatch.setattr("explorer.budget.time.perf_counter", clock)
+    with pytest.raises(BudgetExceeded, match="the limit is 2"):
+        machine_traps(machine, budget=explorer.Budget(seconds=2))
+    assert looks[0] <= 202

@@ -204,7 +204,7 @@ def _sorts(vocabulary: Vocabulary) -> _Sorts:
     return _Sorts(np.array(blank, np.bool_), np.array(telling, np.bool_))
 
 
-def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
+def _components(edges: Sequence[Sequence[int]], meter: Meter) -> list[list[int]]:
     """The strongly connected components that hold a cycle (Tarjan 1972, without recursion)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -219,6 +219,7 @@ def _components(edges: Sequence[Sequence[int]]) -> list[list[int]]:
         stack.append(root)
         on_stack.add(root)
         while work:
+            meter.check_time(STAGE)
             node, following = work[-1]
             for target in following:
                 if target not in index:
@@ -256,7 +257,7 @@ def _loops(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterato
         held += BYTES_PER_STATE + 8 * len(targets)
         meter.check(STAGE, states=state, bytes=held)
         edges.append(targets)
-    for members in _components(edges):
+    for members in _components(edges, meter):
         meter.check_time(STAGE)
         # A class may hold white space, parts of a character of white space, and other text.
         only_blank = arcs.some_stay(members, sorts.blank) and not arcs.some_stay(
@@ -271,7 +272,10 @@ def _loops(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterato
 def _whitespace_loop(background: Background, members: list[int], blank: Bool, meter: Meter) -> Trap:
     # The tightest state of the loop; worst is one that allows nothing else.
     machine = background.machine
-    shares = {q: _share_of(machine.allowed(q), blank) for q in members[:MOST_STATES]}
+    shares: dict[int, float] = {}
+    for member in members[:MOST_STATES]:
+        meter.check_time(STAGE)
+        shares[member] = _share_of(machine.allowed(member), blank)
     state = max(shares, key=lambda q: (shares[q], -q))
     text = background.paths.text_to(machine.byte_state(state), meter)
     only = shares[state] == 1.0
@@ -326,6 +330,7 @@ def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
         return
     by_token: dict[int, list[str]] = {}
     for text in found:
+        meter.check_time(STAGE)
         ids = machine.vocabulary.encode(text) if text else None
         if ids and machine.step(machine.start, ids[0]) is not None:
             by_token.setdefault(ids[0], []).append(text)
@@ -353,6 +358,7 @@ def _byte_by_byte(background: Background, arcs: _ArcsOfStates, meter: Meter) -> 
     machine = background.machine
     reported: set[int] = set()
     for state in arcs.states[:MOST_STATES]:
+        meter.check_time(STAGE)
         byte_state = machine.byte_state(state)
         text = background.paths.text_to(byte_state, meter)
         if split_tail(text)[1]:

@@ -119,12 +119,15 @@ class Background:
         able = np.array([self.can_finish(state) for state in distinct.tolist()], np.bool_)
         return able[place]
 
-    def writable(self, byte_state: int, data: bytes) -> bytes:
+    def writable(self, byte_state: int, data: bytes) -> bytes | None:
         """The bytes that this vocabulary can write after some others and still finish, ascending.
 
         Args:
             byte_state: Where a token begins; a state that can be finished.
             data: Bytes that the machine can read from there.
+
+        Returns:
+            The bytes; ``None`` where finding them would take too long.
         """
         kept: Bool | Callable[[int], bool] = self.can_finish if self._kept is None else self._kept
         return writable_bytes(self.trie, self.byte_machine, kept, byte_state, data)

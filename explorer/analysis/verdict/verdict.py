@@ -97,7 +97,8 @@ class Verdict:
         char_offset: How many whole characters of the token stand before the one that fails; a
             character that began before the token counts once the token ends it.
         expected: The bytes that may stand at the failing offset, or after the token, ascending.
-        writable: Those that the vocabulary can write and still finish; ``None`` without one.
+        writable: Those that the vocabulary can write and still finish; ``None`` without one, and
+            where finding them would take too long.
         may_end: Whether the text before the token is complete.
         char_begin: Where the failing character begins, as an offset into ``prefix + data``.
         expected_chars: The characters that may stand there; ``None`` where no byte fails and the
@@ -188,7 +189,7 @@ def judge(
             stage = "constraint"
         else:
             stage = "allowed" if background.can_finish(after) else "dead_end"
-    writable = b""
+    writable: bytes | None = b""
     if state >= 0:
         writable = background.writable(byte_state, (data or b"")[: found.byte_offset])
     dead_end = None
