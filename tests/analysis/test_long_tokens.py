@@ -25,9 +25,7 @@ def machine(*tokens: bytes, lazy: bool = False) -> TokenMachine:
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_token_of_210_000_bytes_is_explained(
-    monkeypatch: pytest.MonkeyPatch, lazy: bool
-) -> None:
+def test_a_token_of_210_000_bytes_is_explained(monkeypatch: pytest.MonkeyPatch, lazy: bool) -> None:
     """Work is counted: bytes of the prefixes that are looked up, places of the trie."""
     read = [0]
     right = SortedTokens.starting_with
