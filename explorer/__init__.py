@@ -3,8 +3,8 @@
 The pipeline, as data: a constraint becomes a character FSA, a tokenizer becomes a detokenizing
 FST, their composition is a token DFA, and a row of that is a mask. See ``README.md`` for a tour.
 
-Whatever needs torch or transformers is imported on first use, so that compiling constraints
-needs neither.
+Every name is imported on first use: compiling constraints needs neither torch nor transformers, and
+the command line can be interrupted at once.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from explorer import errors
-from explorer.automata.constraint import Constraint, choice, json_schema, literal, regex
-from explorer.automata.detokenizing import detokenizing_fst
-from explorer.budget import Budget
-from explorer.tokens.compile import compile
-from explorer.tokens.states import DONE
-from explorer.tokens.token_dfa import TokenDFA
-from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from explorer.analysis.explaining.explanation import explain, explain_text
     from explorer.analysis.session import Session
+    from explorer.automata.constraint import Constraint, choice, json_schema, literal, regex
+    from explorer.automata.detokenizing import detokenizing_fst
+    from explorer.budget import Budget
     from explorer.decoding.batches.generate import generate
     from explorer.decoding.batches.processor import ConstraintLogitsProcessor
     from explorer.decoding.models.load import load_model
     from explorer.decoding.sampling.sampler import Sampler
     from explorer.decoding.trace.trace import Trace
+    from explorer.tokens.compile import compile
     from explorer.tokens.device import DeviceMasks
+    from explorer.tokens.states import DONE
+    from explorer.tokens.token_dfa import TokenDFA
+    from explorer.vocabulary import Vocabulary
 
 __all__ = [
     "DONE",
@@ -58,10 +58,21 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Imported on first use: these do not need torch, those below do.
+# Where each name is. These do not need torch, those below do.
 _LATER = {
+    "DONE": "explorer.tokens.states",
+    "Budget": "explorer.budget",
+    "Constraint": "explorer.automata.constraint",
+    "TokenDFA": "explorer.tokens.token_dfa",
+    "Vocabulary": "explorer.vocabulary",
+    "choice": "explorer.automata.constraint",
+    "compile": "explorer.tokens.compile",
+    "detokenizing_fst": "explorer.automata.detokenizing",
     "explain": "explorer.analysis.explaining.explanation",
     "explain_text": "explorer.analysis.explaining.explanation",
+    "json_schema": "explorer.automata.constraint",
+    "literal": "explorer.automata.constraint",
+    "regex": "explorer.automata.constraint",
 }
 _WITH_TORCH = {
     "ConstraintLogitsProcessor": "explorer.decoding.batches.processor",

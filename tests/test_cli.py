@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -277,6 +278,43 @@ def test_an_interrupt_ends_without_a_traceback(
     monkeypatch.setattr(demo, "run", interrupted)
     assert cli.main(["demo"]) == cli.INTERRUPTED == 130
     assert capsys.readouterr().err == "\n"
+
+
+def test_an_interrupt_during_the_imports_ends_without_a_word() -> None:
+    """Each heavy import is interrupted once, just as it begins."""
+    script = (
+        "import os, signal, sys\n"
+        "from explorer.cli import main\n"
+        "heavy = {'numpy', 'numba', 'pynini', 'tokenizers'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == sys.argv[1]:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "sys.exit(main(['--version']))\n"
+    )
+    for module in ("explorer.cli.commands", "numpy", "numba", "explorer.tokens.compile"):
+        ended = subprocess.run(
+            [sys.executable, "-c", script, module], cwd=ROOT, capture_output=True, text=True
+        )
+        assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", ""), module
+
+
+def test_the_handler_of_interrupts_is_the_same_afterwards(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    handlers: list[object] = []
+    for given in (signal.default_int_handler, signal.SIG_IGN):
+        before = signal.signal(signal.SIGINT, given)
+        try:
+            with pytest.raises(SystemExit):
+                cli.main(["--version"])
+            handlers.append(signal.getsignal(signal.SIGINT))
+        finally:
+            signal.signal(signal.SIGINT, before)
+    assert handlers == [signal.default_int_handler, signal.SIG_IGN]
+    assert capsys.readouterr().out.count(explorer.__version__) == 2
 
 
 def test_a_reader_that_has_had_enough_is_no_error(tokenizer: Path) -> None:

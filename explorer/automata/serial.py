@@ -14,10 +14,11 @@ from explorer.automata import choice as _choice
 from explorer.automata import imported as _imported
 from explorer.automata.regex import source as _regex
 from explorer.automata.registry import kind_of
+from explorer.automata.schema import source as _schema
 from explorer.automata.tree.nodes import Source
 from explorer.errors import DamagedFile, ExplorerError
 
-BUILT_IN: Final = (_regex, _choice, _algebra, _imported)
+BUILT_IN: Final = (_regex, _choice, _algebra, _imported, _schema)
 """The files whose kinds every process knows."""
 
 MAX_DEPTH: Final = 200

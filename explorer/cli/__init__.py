@@ -7,49 +7,23 @@ knows ASCII only: what such a terminal cannot show is escaped. An interrupt, and
 output that has had enough (``| head``), end a command without a word; the exit status is then what
 a shell reports of a process that the signal ended.
 
+In order: this file, which imports nothing that takes time; `commands`, the commands and how one
+ends; `statuses`, `options` and `answers`, which they share; then a file for each command.
+
 Cost: that of the compile. The first run after an installation also makes the machine code of the
 inner loops, which takes some seconds once. It does not run a language model.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import io
 import os
-import sys
-from collections.abc import Sequence
-from typing import Final
+import signal
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
-import explorer
-from explorer.cli import compile, demo, doctor, lab, trace, why
-from explorer.cli.answers import UNUSABLE, JsonParser, Parser, as_json, tell
-from explorer.errors import ExplorerError, file_error
+from explorer.cli.statuses import INTERRUPTED, UNREAD
 
-INTERRUPTED: Final = 128 + 2
-"""The exit status after Ctrl-C: that of a process that SIGINT ended."""
-
-UNREAD: Final = 128 + 13
-"""The exit status where nobody reads the output any more: that of one that SIGPIPE ended."""
-
-
-def parser(
-    kind: type[argparse.ArgumentParser] = Parser,
-) -> argparse.ArgumentParser:
-    """The commands and their options.
-
-    Args:
-        kind: How wrong words are told; default on standard error.
-    """
-    top = kind(
-        prog="explorer",
-        description="Constraints and tokenizers as automata, and the masks they make.",
-    )
-    top.add_argument("--version", action="version", version=f"%(prog)s {explorer.__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (demo, compile, trace, why, lab, doctor):
-        command.add_parser(commands)
-    return top
+__all__ = ["INTERRUPTED", "UNREAD", "main"]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -62,34 +36,32 @@ def main(words: Sequence[str] | None = None) -> int:
         The exit status: 0, or 2 where the input is not usable; ``why`` and ``trace`` also have 1.
         `INTERRUPTED` after Ctrl-C, `UNREAD` where nobody reads the output any more.
     """
-    given = sys.argv[1:] if words is None else words
-    arguments = parser(JsonParser if as_json(given) else Parser).parse_args(given)
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character shows its escape; it is no reason to fail.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    with _ended_by_an_interrupt():
+        from explorer.cli.commands import run
+    return run(words)
+
+
+@contextmanager
+def _ended_by_an_interrupt() -> Generator[None]:
+    """End the process at Ctrl-C, at once and without a word.
+
+    For the second in which the engine is imported: an import that is cut in the middle raises
+    whatever the library thinks of it, and nothing has been done that could be left half done.
+    """
+
+    def end(*_: object) -> None:
+        os._exit(INTERRUPTED)
+
+    # A process that ignores the signal, or that handles it in its own way, goes on doing so.
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
     try:
-        status: int | None = arguments.run(arguments)
-        sys.stdout.flush()  # Here, where a reader that has gone is noticed in time.
-    except KeyboardInterrupt:
-        print(file=sys.stderr)  # The terminal has just shown ^C.
-        return INTERRUPTED
-    except BrokenPipeError:
-        _write_nowhere()
-        return UNREAD
-    except (ExplorerError, OSError) as raised:
-        error = file_error(raised) if isinstance(raised, OSError) else raised
-        if getattr(arguments, "json", None) is True:  # `trace --json` names a file instead.
-            tell(error, type(raised).__name__)
-        else:
-            print(f"explorer: {error}", file=sys.stderr)
-        return UNUSABLE
-    return status or 0
-
-
-def _write_nowhere() -> None:
-    """Send the rest of the output nowhere: Python would flush it at its end, and complain."""
-    with contextlib.suppress(OSError, ValueError):  # A stream of a test has no file.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        signal.signal(signal.SIGINT, end)
+    except ValueError:  # Not the main thread, which alone receives the signal.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -56,7 +56,7 @@ def test_where_writable_bytes_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(failing, "MOST_PLACES", most)
         monkeypatch.setattr(failing, "MOST_PLACES_SLOWLY", most)
         everywhere = np.ones(9, np.bool_)
-        for kept in (everywhere, lambda state: True):  # noqa: B023  # Machine code, and Python.
+        for kept in (everywhere, lambda state: True):  # Machine code, and Python.
             found = writable_bytes(*background, kept, small.byte_machine.start, b"a" * 7)  # pyright: ignore
             assert found == (b"a" if most >= 28 else None)
 

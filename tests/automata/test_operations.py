@@ -200,7 +200,7 @@ def test_refinement_goes_on_where_it_paused(nfa: Nfa) -> None:
 def test_refinement_looks_at_the_clock_within_one_large_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All states but one are equal: one turn of their block marks all arcs, twenty bundles again."""
+    """All states but one are equal: one turn of their block marks all arcs of the machine."""
     monkeypatch.setattr(refinement, "QUANTUM", 10_000)
     states, classes = 30_000, 20
     table = np.random.default_rng(0).integers(0, states - 1, (states, classes)).astype(np.int32)

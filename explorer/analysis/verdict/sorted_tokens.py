@@ -57,7 +57,7 @@ class SortedTokens:
         return low, bisect_left(self._data, cut[:-1] + bytes([cut[-1] + 1]))
 
     def _lengths(self, data: bytes) -> Iterator[int]:
-        """How long the prefixes are that some bytes share with tokens, each once, the longest first.
+        """The lengths of the prefixes shared with tokens, each once, the longest first.
 
         Of 210,000 bytes only a few prefixes are shared with one token more than the next longer.
         """

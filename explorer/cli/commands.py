@@ -1,0 +1,83 @@
+"""The commands there are, and how one of them ends."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+import explorer
+from explorer.cli.answers import UNUSABLE, JsonParser, Parser, as_json, tell
+from explorer.cli.compile import add_parser as add_compile
+from explorer.cli.demo import add_parser as add_demo
+from explorer.cli.doctor import add_parser as add_doctor
+from explorer.cli.lab import add_parser as add_lab
+from explorer.cli.statuses import INTERRUPTED, UNREAD
+from explorer.cli.trace import add_parser as add_trace
+from explorer.cli.why import add_parser as add_why
+from explorer.errors import ExplorerError, file_error
+
+
+def parser(
+    kind: type[argparse.ArgumentParser] = Parser,
+) -> argparse.ArgumentParser:
+    """The commands and their options.
+
+    Args:
+        kind: How wrong words are told; default on standard error.
+    """
+    top = kind(
+        prog="explorer",
+        description="Constraints and tokenizers as automata, and the masks they make.",
+    )
+    top.add_argument("--version", action="version", version=f"%(prog)s {explorer.__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for add in (add_demo, add_compile, add_trace, add_why, add_lab, add_doctor):
+        add(commands)
+    return top
+
+
+def run(words: Sequence[str] | None = None) -> int:
+    """Run one command; see `explorer.cli.main`.
+
+    Args:
+        words: The command line without the program's name; default that of the process.
+
+    Returns:
+        The exit status: 0, or 2 where the input is not usable; ``why`` and ``trace`` also have 1.
+        `INTERRUPTED` after Ctrl-C, `UNREAD` where nobody reads the output any more.
+    """
+    given = sys.argv[1:] if words is None else words
+    arguments = parser(JsonParser if as_json(given) else Parser).parse_args(given)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows its escape; it is no reason to fail.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status: int | None = arguments.run(arguments)
+        sys.stdout.flush()  # Here, where a reader that has gone is noticed in time.
+    except KeyboardInterrupt:
+        print(file=sys.stderr)  # The terminal has just shown ^C.
+        return INTERRUPTED
+    except BrokenPipeError:
+        _write_nowhere()
+        return UNREAD
+    except (ExplorerError, OSError) as raised:
+        error = file_error(raised) if isinstance(raised, OSError) else raised
+        if getattr(arguments, "json", None) is True:  # `trace --json` names a file instead.
+            tell(error, type(raised).__name__)
+        else:
+            print(f"explorer: {error}", file=sys.stderr)
+        return UNUSABLE
+    return status or 0
+
+
+def _write_nowhere() -> None:
+    """Send the rest of the output nowhere: Python would flush it at its end, and complain."""
+    with contextlib.suppress(OSError, ValueError):  # A stream of a test has no file.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
