@@ -297,7 +297,7 @@ class _SourceMachines:
         text = at.source.text
         return tuple(
             SourcePlace(at.source, start, end, text[start:end], label)
-            for start, end, label in node.locate(question.text)
+            for start, end, label in node.locate(question.text, question.byte)
         )
 
     def survives(self, node: Node, question: _Question) -> int:

@@ -48,11 +48,14 @@ class Case:
     met: tuple[Subschema, ...]
 
 
-def synthetic(parent: Subschema, schema: dict[str, Any], made: dict[object, Schema]) -> Subschema:
-    """A schema that stands for a part of another; equal ones are the same object."""
+def synthetic(
+    parent: Subschema, schema: dict[str, Any], made: dict[object, Schema], keyword: str = ""
+) -> Subschema:
+    """A schema that stands for a keyword of another; equal ones are the same object."""
     key = repr(schema), id(parent.schema)
     kept = made.setdefault(key, schema)
-    return Subschema(kept, parent.resolver, parent.pointer, parent.draft)
+    pointer = f"{parent.pointer}/{keyword}" if keyword else parent.pointer
+    return Subschema(kept, parent.resolver, pointer, parent.draft)
 
 
 def structural(value: object) -> dict[str, Any]:
@@ -199,7 +202,8 @@ class Expansion:
                 scalars = [v for v in values if not isinstance(v, dict | list)]
                 options = [structural(value) for value in nested]
                 options += [{"enum": scalars}] if scalars else []
-                parts = [synthetic(sub, option, self._made) for option in options]
+                keyword = "const" if "const" in schema else "enum"
+                parts = [synthetic(sub, option, self._made, keyword) for option in options]
                 yield _Choices([([part], []) for part in parts], self._apart(sub, "anyOf", parts))
         any_of = [below(part, "anyOf", k) for k, part in enumerate(sub.schemas_at("anyOf"))]
         if any_of and evaluated:
@@ -240,17 +244,18 @@ class Expansion:
         yield from self._dependencies(sub, below)
 
     def _dependencies(self, sub: Subschema, below: _Below) -> Iterator[_Choices]:
-        found: list[tuple[str, list[Subschema]]] = []
+        found: list[tuple[str, str, list[Subschema]]] = []
         for keyword in ("dependentRequired", "dependencies"):
             for name, needed in sub.needed_at(keyword).items():
                 if needed:
-                    found.append((name, [synthetic(sub, {"required": needed}, self._made)]))
+                    part = synthetic(sub, {"required": needed}, self._made, keyword)
+                    found.append((name, keyword, [part]))
         for keyword in ("dependentSchemas", "dependencies"):
             for name, part in sub.named_at(keyword).items():
-                found.append((name, [below(part, keyword, name)]))
-        for name, then in found:
-            absent = synthetic(sub, {"properties": {name: False}}, self._made)
-            present = synthetic(sub, {"required": [name]}, self._made)
+                found.append((name, keyword, [below(part, keyword, name)]))
+        for name, keyword, then in found:
+            absent = synthetic(sub, {"properties": {name: False}}, self._made, keyword)
+            present = synthetic(sub, {"required": [name]}, self._made, keyword)
             apart = {
                 "anyOf": [absent.schema, {"allOf": [present.schema, *(t.schema for t in then)]}]
             }

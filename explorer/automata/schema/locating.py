@@ -15,6 +15,26 @@ from typing import Final, Literal
 Step = tuple[Literal["member"], str] | tuple[Literal["item"], int]
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where the beginning of a JSON text stops.
+
+    Args:
+        steps: The members and items on the way to the value there. Before and inside a name, the
+            way to its object.
+        value: The text of that value so far; empty before it and inside a name.
+        outline: The compact text of the innermost open array or object so far, with each finished
+            value in it written ``0``; ``None`` outside of all.
+        is_finished: Whether the value may be over: it is a string that was closed, an array, an
+            object, or a number or word that reads on.
+    """
+
+    steps: tuple[Step, ...]
+    value: bytes
+    outline: bytes | None
+    is_finished: bool
+
+
 @dataclass(slots=True)
 class _OpenContainer:
     """A container whose end has not come."""
@@ -23,59 +43,76 @@ class _OpenContainer:
     expects: Literal["key", "value"]
     key: str = ""
     index: int = 0
+    outline: bytes = b""
 
 
-def steps_to(data: bytes) -> tuple[Step, ...]:
-    """The way from the root to the value that a text is at.
+def spot_of(data: bytes) -> Spot:
+    """Where a text stops.
 
     Args:
         data: The beginning of a JSON text.
 
-    Returns:
-        The members and items on the way. Before and inside a name, the way to its object.
-
     Example:
-        >>> steps_to(b'{"a": [1, {"b": "x')
-        (('member', 'a'), ('item', 1), ('member', 'b'))
-        >>> steps_to(b'{"a": [1, {"b')
-        (('member', 'a'), ('item', 1))
+        >>> spot = spot_of(b'{"a": [1, 2], "b": "x')
+        >>> spot.steps, spot.value, spot.outline
+        ((('member', 'b'),), b'"x', b'{"a":0,"b":')
+        >>> spot_of(b'{"a": 1, "b').outline
+        b'{"a":0,"b'
     """
     stack: list[_OpenContainer] = []
     position = 0
+    value = b""  # Of the innermost container's current value, or of the whole text.
+    finished = False
+
+    def is_key() -> bool:
+        return bool(stack) and stack[-1].kind == "object" and stack[-1].expects == "key"
+
     while position < len(data):
         byte = data[position]
-        if byte == 0x22:
-            match = _STRING.match(data, position)
-            if match is None:
-                break  # The text ends inside of this string.
-            if stack and stack[-1].kind == "object" and stack[-1].expects == "key":
-                stack[-1].key = json.loads(match.group().decode(errors="replace"), strict=False)
-            position = match.end()
-            continue
-        if byte == 0x7B:
-            stack.append(_OpenContainer("object", "key"))
-        elif byte == 0x5B:
-            stack.append(_OpenContainer("array", "value"))
-        elif byte in b"}]" and stack:
-            stack.pop()
-        elif byte == 0x3A and stack:
-            stack[-1].expects = "value"
-        elif byte == 0x2C and stack:
-            if stack[-1].kind == "object":
-                stack[-1].expects = "key"
+        if byte in b" \t\n\r":
+            position += 1
+        elif byte in b"{[":
+            kind: Literal["object", "array"] = "object" if byte == 0x7B else "array"
+            stack.append(
+                _OpenContainer(kind, "key" if kind == "object" else "value", outline=b"%c" % byte)
+            )
+            value, finished = b"", False
+            position += 1
+        elif byte in b"}]":
+            if stack:
+                stack.pop()
+            value, finished = b"0", True
+            position += 1
+        elif byte in b",:":
+            if stack:
+                level = stack[-1]
+                level.outline += b"0," if byte == 0x2C else b":"
+                level.expects = "value" if byte == 0x3A or level.kind == "array" else "key"
+                level.index += byte == 0x2C
+            value, finished = b"", False
+            position += 1
+        else:
+            match = _STRING.match(data, position) or _REST.match(data, position)
+            assert match is not None
+            text, position = match.group(), match.end()
+            closed = text[:1] != b'"' or _STRING.fullmatch(text) is not None
+            if is_key():
+                stack[-1].outline += text
+                if closed:
+                    stack[-1].key = json.loads(text.decode(errors="replace"), strict=False)
             else:
-                stack[-1].index += 1
-        position += 1
+                value, finished = text, closed
     steps: list[Step] = []
     for level in stack:
         if level.kind == "array":
             steps.append(("item", level.index))
         elif level.expects == "value":
             steps.append(("member", level.key))
-    return tuple(steps)
+    return Spot(tuple(steps), value, stack[-1].outline if stack else None, finished)
 
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_REST: Final = re.compile(rb'"(?:[^"\\]|\\.)*\\?|[^\s\[\]{},:"]+', re.DOTALL)
 _TOKEN: Final = re.compile(r'[ \t\n\r]*("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)', re.DOTALL)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,8 @@ from explorer.arguments import flag, instance, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
 from explorer.automata.schema.compiler import Compiler
-from explorer.automata.schema.locating import spans_of, steps_to
+from explorer.automata.schema.deciding import deciding, excluding
+from explorer.automata.schema.locating import spans_of, spot_of
 from explorer.automata.schema.machine import compile_schema
 from explorer.automata.schema.making import Order
 from explorer.automata.schema.spelling import Whitespace
@@ -96,28 +97,39 @@ class JsonSchema(Source):
         """
         return self._compiled(meter)[0]
 
-    def locate(self, data: bytes) -> tuple[tuple[int, int, str], ...]:
-        """The parts of the schema that speak about what comes after the beginning of a text.
+    def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
+        """The parts of the schema that decide what comes after the beginning of a text.
 
         Args:
             data: The beginning of a JSON text.
+            byte: The byte that fails there; ``None`` asks what must come before the text may end.
 
         Returns:
-            Spans of `text`, each with a JSON Pointer; at most `MOST_LOCATED`, the innermost place
-            that the schema describes.
+            Spans of `text`, each with a JSON Pointer; at most `MOST_LOCATED`. The keywords that
+            decide, where some do by themselves, else the subschemas of the innermost place.
         """
+        spot = spot_of(data)
         compiler = self._compiler(Meter())
-        place = compiler.place([root_of(self.parsed, self._remotes)])
-        for kind, step in steps_to(data):
-            below = place.member(str(step)) if kind == "member" else place.item
-            if not below.subschemas:
-                break
-            place = below
-        return tuple(
-            (*self._spans[sub.pointer], sub.pointer or "the whole schema")
-            for sub in place.subschemas
-            if sub.pointer in self._spans
-        )[:MOST_LOCATED]
+        places = [compiler.place([root_of(self.parsed, self._remotes)])]
+        for kind, step in spot.steps:
+            above = places[-1]
+            places.append(above.member(str(step)) if kind == "member" else above.item)
+        pointers = deciding(spot, places, byte, self.property_order, formats=self.formats)
+        if not pointers:
+            described = [place for place in places if place.subschemas]
+            pointers = [sub.pointer for sub in described[-1].subschemas] if described else []
+            pointers = [each for each in map(excluding, pointers) if each] or pointers
+        return self._located(pointers)
+
+    def _located(self, pointers: Iterable[str]) -> tuple[tuple[int, int, str], ...]:
+        known: dict[str, None] = {}
+        for pointer in pointers:
+            while pointer and pointer not in self._spans:
+                pointer = pointer.rpartition("/")[0]
+            known.setdefault(pointer)
+        return tuple((*self._spans[pointer], pointer or "the whole schema") for pointer in known)[
+            :MOST_LOCATED
+        ]
 
     @cached_property
     def _spans(self) -> dict[str, tuple[int, int]]:

@@ -231,14 +231,14 @@ class Deferred:
     Args:
         start, end: Its span.
         make: From a meter to a minimal machine over valid UTF-8; raises `BudgetExceeded`.
-        locate: From a text, the beginning of a word, to the spans of the source that speak about
-            what comes next, each with its label; ``None`` where the source cannot say.
+        locate: From a text, the beginning of a word, and the byte that fails there, to the spans
+            of the source that decide, each with its label; ``None`` where the source cannot say.
     """
 
     start: int
     end: int
     make: Callable[[Meter], Dfa] = field(repr=False)
-    locate: Callable[[bytes], tuple[tuple[int, int, str], ...]] | None = field(
+    locate: Callable[[bytes, int | None], tuple[tuple[int, int, str], ...]] | None = field(
         default=None, repr=False
     )
 

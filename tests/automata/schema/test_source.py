@@ -10,7 +10,7 @@ import pytest
 
 import explorer
 from explorer.automata import registry
-from explorer.automata.schema.locating import spans_of, steps_to
+from explorer.automata.schema.locating import spans_of, spot_of
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.serial import source_from_dict, source_to_dict
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, UnsupportedSchema
@@ -30,10 +30,10 @@ PERSON: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("text", "expected", "label"),
     [
-        ('{"age":-7}', "0", "/properties/age"),
-        ('{"name":5', "'\"'", "/properties/name"),
-        ('{"age":1,"tags":["blue"]}', "g or r", "/properties/tags/items"),
-        ('{"nam":', "e", "the whole schema"),
+        ('{"age":-7}', "0", "/properties/age/minimum"),
+        ('{"name":5', "'\"'", "/properties/name/type"),
+        ('{"age":1,"tags":["blue"]}', "g or r", "/properties/tags/items/enum"),
+        ('{"nam":', "e", "/additionalProperties"),
     ],
 )
 def test_the_part_of_the_schema_is_named(text: str, expected: str, label: str) -> None:
@@ -42,6 +42,85 @@ def test_the_part_of_the_schema_is_named(text: str, expected: str, label: str) -
     assert f"expects {expected}; " in found.message
     assert f"Expected by {label}" in found.message
     named = found.to_dict()["parts"]
+    assert [place["label"] for part in named for place in part["positions"]] == [label]  # type: ignore[index,union-attr]
+
+
+MEMBER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2, "maxLength": 4, "pattern": "^[a-z]"},
+        "age": {"type": "integer", "minimum": 18, "maximum": 120, "multipleOf": 2},
+        "tags": {"type": "array", "items": {"enum": ["red", "green"]}, "minItems": 1,
+                 "maxItems": 2},
+        "day": {"type": "string", "format": "date"},
+        "home": {"$ref": "#/$defs/home"},
+        "either": {"anyOf": [{"const": 1}, {"type": "string"}]},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+    "$defs": {"home": {"properties": {"not": {"exclusiveMinimum": 3}}, "maxProperties": 1}},
+}  # fmt: skip
+ONE = '{"name":"ab","age":20'
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("x", ["/type"]),
+        ("[", ["/type"]),
+        ("{}", ["/required"]),
+        ('{"name":"ab"}', ["/required"]),
+        ('{"age', ["/required"]),  # In the order of the schema the name has to come first.
+        ('{"name":"5', ["/properties/name/pattern"]),
+        ('{"name":"a"', ["/properties/name/minLength"]),
+        ('{"name":"a', ["/properties/name/minLength"]),
+        ('{"name":"abcde', ["/properties/name/maxLength"]),
+        ('{"name":"ab","age":-', ["/properties/age/minimum"]),
+        # 170 would do: it is a multiple of 2.
+        ('{"name":"ab","age":17,', ["/properties/age/maximum"]),
+        # 190 is too much, 19 is not a multiple: both together.
+        ('{"name":"ab","age":124', ["/properties/age/maximum"]),
+        ('{"name":"ab","age":19}', ["/properties/age/maximum", "/properties/age/multipleOf"]),
+        (ONE + ',"zzz', ["/additionalProperties"]),
+        (ONE + ',"tags":[]', ["/properties/tags/minItems"]),
+        (ONE + ',"tags":["blue', ["/properties/tags/items/enum"]),
+        (ONE + ',"tags":["red","red",', ["/properties/tags/maxItems"]),
+        (ONE + ',"day":"2020-13', ["/properties/day/format"]),
+        (ONE + ',"home":{"not":3}', ["/$defs/home/properties/not/exclusiveMinimum"]),
+        (ONE + ',"home":{"a":[{}],"b', ["/$defs/home/maxProperties"]),
+        (ONE + ',"either":2', ["/properties/either/anyOf/0/const",
+                               "/properties/either/anyOf/1/type"]),
+    ],
+)  # fmt: skip
+def test_the_keywords_that_decide_are_named(text: str, labels: list[str]) -> None:
+    why = explorer.explain_text(explorer.json_schema(MEMBER), text)
+    assert not why.allowed
+    named = why.to_dict()["parts"]
+    assert [place["label"] for part in named for place in part["positions"]] == labels  # type: ignore[index,union-attr]
+    spans = spans_of(why.parts[0].source.text)
+    assert why.spans == tuple(spans[label] for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "label"),
+    [
+        ({"contains": {"const": 1}}, "[2]", "/contains"),
+        ({"type": "array", "items": {"enum": ["a", True]}, "uniqueItems": True},
+         '["a","a"]', "/uniqueItems"),
+        ({"type": "array", "prefixItems": [{"const": 1}], "items": False}, "[1,", "/items"),
+        ({"propertyNames": {"maxLength": 2}}, '{"abc', "/propertyNames"),
+        ({"minProperties": 2}, '{"a":1}', "/minProperties"),
+        ({"dependentRequired": {"a": ["b"]}}, '{"a":1}', "/dependentRequired"),
+        ({"not": {"const": 1}}, "1", "/not"),
+        ({"enum": [1, "a", {"b": 2}]}, '{"b":3', "/enum"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 2,
+          "exclusiveMinimum": True}, "2", "/minimum"),
+    ],
+)  # fmt: skip
+def test_a_keyword_of_its_kind_is_named(schema: Any, text: str, label: str) -> None:
+    why = explorer.explain_text(explorer.json_schema(schema, free_depth=1), text)
+    assert not why.allowed
+    named = why.to_dict()["parts"]
     assert [place["label"] for part in named for place in part["positions"]] == [label]  # type: ignore[index,union-attr]
 
 
@@ -196,7 +275,7 @@ def test_a_schema_that_nests_too_deep_is_refused() -> None:
     ],
 )
 def test_a_text_leads_to_its_place(text: str, steps: Any) -> None:
-    assert steps_to(text.encode()) == steps
+    assert spot_of(text.encode()).steps == steps
 
 
 def test_every_value_of_a_schema_has_its_span() -> None:
