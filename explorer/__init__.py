@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from explorer.analysis.session import Session
     from explorer.automata.constraint import Constraint, choice, json_schema, literal, regex
     from explorer.automata.detokenizing import detokenizing_fst
+    from explorer.automata.template.functions import gen, many, template
+    from explorer.automata.types.functions import from_type
     from explorer.budget import Budget
     from explorer.decoding.batches.generate import generate
     from explorer.decoding.batches.processor import ConstraintLogitsProcessor
@@ -49,11 +51,15 @@ __all__ = [
     "errors",
     "explain",
     "explain_text",
+    "from_type",
+    "gen",
     "generate",
     "json_schema",
     "literal",
     "load_model",
+    "many",
     "regex",
+    "template",
 ]
 
 __version__ = "0.1.0"
@@ -70,9 +76,13 @@ _LATER = {
     "detokenizing_fst": "explorer.automata.detokenizing",
     "explain": "explorer.analysis.explaining.explanation",
     "explain_text": "explorer.analysis.explaining.explanation",
+    "from_type": "explorer.automata.types.functions",
+    "gen": "explorer.automata.template.functions",
     "json_schema": "explorer.automata.constraint",
     "literal": "explorer.automata.constraint",
+    "many": "explorer.automata.template.functions",
     "regex": "explorer.automata.constraint",
+    "template": "explorer.automata.template.functions",
 }
 _WITH_TORCH = {
     "ConstraintLogitsProcessor": "explorer.decoding.batches.processor",

@@ -72,6 +72,8 @@ USABLE: dict[str, Callable[[], Any]] = {
     "device": lambda: "cpu",
     "width": lambda: None,
     "pattern": lambda: "fo+",
+    "part": lambda: things()["constraint"],
+    "described": lambda: bool,
     "schema": lambda: {"enum": ["foo"]},
     "text": lambda: "food",
     "texts": lambda: ["food", "foo"],

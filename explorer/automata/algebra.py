@@ -12,6 +12,7 @@ from typing import ClassVar, Self
 
 from explorer.arguments import flag, whole_number
 from explorer.automata.registry import register
+from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import (
     Branch,
     Concat,
@@ -23,6 +24,7 @@ from explorer.automata.tree.nodes import (
     Subtract,
     Written,
 )
+from explorer.budget import Meter
 from explorer.errors import DamagedFile
 
 
@@ -109,6 +111,11 @@ class Union(Several):
         """Alternatives."""
         return Branch(0, 0, trees)
 
+    def parse(self, text: str) -> object:
+        """What the first part that has the word makes of it."""
+        data = text.encode()
+        return next(part for part in self.parts if _has(part, data)).parse(text)
+
     def __str__(self) -> str:
         return "(" + " | ".join(map(str, self.parts)) + ")"
 
@@ -144,6 +151,10 @@ class Intersection(Pair):
         """Both."""
         return Intersect(0, 0, *trees)
 
+    def parse(self, text: str) -> object:
+        """What the left part makes of the word."""
+        return self.left.parse(text)
+
     def __str__(self) -> str:
         return f"({self.left} & {self.right})"
 
@@ -161,6 +172,10 @@ class Difference(Pair):
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """The left without the right."""
         return Subtract(0, 0, *trees)
+
+    def parse(self, text: str) -> object:
+        """What the left part makes of the word."""
+        return self.left.parse(text)
 
     def __str__(self) -> str:
         return f"({self.left} - {self.right})"
@@ -238,6 +253,10 @@ class Repetition(Combination):
     def __str__(self) -> str:
         name = "optional" if not self.unbounded else "plus" if self.minimum else "star"
         return f"{self.part}.{name}()"
+
+
+def _has(part: Source, data: bytes) -> bool:
+    return build(part.tree, Meter()).accepts(data)
 
 
 def _other_number(kind: str, given: int, wanted: str) -> DamagedFile:

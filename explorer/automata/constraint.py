@@ -8,12 +8,12 @@ can be compared as languages.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
-from explorer.arguments import whole_number, wrong
+from explorer.arguments import whole_number, whole_text, wrong
 from explorer.automata import operations
 from explorer.automata.algebra import (
     Complement,
@@ -23,6 +23,7 @@ from explorer.automata.algebra import (
     Repetition,
     Union,
 )
+from explorer.automata.aliases import Aliases
 from explorer.automata.choice import Choice
 from explorer.automata.imported import Imported
 from explorer.automata.machine import Dfa
@@ -33,7 +34,7 @@ from explorer.automata.schema.spelling import Whitespace
 from explorer.automata.serial import MAX_DEPTH
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Source
-from explorer.automata.words import is_finite, words
+from explorer.automata.words import check_word, is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError, ExplorerError
 
@@ -206,6 +207,30 @@ class Constraint:
         except UnicodeEncodeError:
             return False  # A lone surrogate is in no language over UTF-8.
 
+    def parse(self, text: str) -> Any:
+        """What a text of this language means: data for JSON, an instance for a type, ...
+
+        A choice with aliases gives the name, a template the parts as a dict, `many` a list, JSON
+        Schema what `json.loads` gives, a type an instance; every other kind the text itself. A
+        union gives what its first part that accepts the text gives. The text is read, never
+        evaluated.
+
+        Args:
+            text: What a model wrote.
+
+        Raises:
+            ConstraintError: The text is not a word of the language, or means nothing; with the
+                place.
+
+        Example:
+            >>> from explorer import choice
+            >>> choice({"Green": "Forest green", "Red": "Brick"}).parse("Brick")
+            'Red'
+        """
+        text = whole_text("text", text)
+        check_word(self.dfa, text)
+        return self.source.parse(text)
+
     def is_empty(self) -> bool:
         """Whether there is no word at all."""
         return self.dfa.num_states == 0
@@ -367,16 +392,25 @@ def regex(pattern: str, budget: Budget | None = None) -> Constraint:
     return constraint
 
 
-def choice(texts: Iterable[str]) -> Constraint:
-    """One of some texts, letter for letter.
+def choice(texts: Iterable[str] | Mapping[str, str | Sequence[str]]) -> Constraint:
+    """One of some texts, letter for letter. The order of the texts never matters.
+
+    Args:
+        texts: The texts; or a mapping from names to what is written for them, one text or
+            several. Then `Constraint.parse` maps the text back to its name.
 
     Raises:
-        ConstraintError: The list is empty, or an element is not valid text.
+        ConstraintError: There is no text, an element is not valid text, or a text stands for two
+            names.
 
     Example:
         >>> choice(["yes", "no"]).examples()
         ['no', 'yes']
+        >>> choice({"Green": "Forest green", "Red": ["Brick", "Rust"]}).parse("Rust")
+        'Red'
     """
+    if isinstance(texts, Mapping):
+        return Constraint(Aliases.of(cast("object", texts)))
     return Constraint(Choice.of(texts))
 
 

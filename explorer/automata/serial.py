@@ -10,15 +10,18 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from explorer.automata import algebra as _algebra
+from explorer.automata import aliases as _aliases
 from explorer.automata import choice as _choice
 from explorer.automata import imported as _imported
 from explorer.automata.regex import source as _regex
 from explorer.automata.registry import kind_of
 from explorer.automata.schema import source as _schema
+from explorer.automata.template import generated as _template
 from explorer.automata.tree.nodes import Source
+from explorer.automata.types import source as _types
 from explorer.errors import DamagedFile, ExplorerError
 
-BUILT_IN: Final = (_regex, _choice, _algebra, _imported, _schema)
+BUILT_IN: Final = (_regex, _choice, _algebra, _imported, _schema, _aliases, _template, _types)
 """The files whose kinds every process knows."""
 
 MAX_DEPTH: Final = 200

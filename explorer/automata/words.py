@@ -11,7 +11,7 @@ import numpy as np
 
 from explorer.automata.machine import NO_ARC, Dfa, Int32
 from explorer.budget import Meter
-from explorer.errors import EmptyConstraint
+from explorer.errors import ConstraintError, EmptyConstraint, caret
 
 STAGE: Final = "The search for words"
 
@@ -64,6 +64,41 @@ def shortest_word(dfa: Dfa, state: int | None = None) -> bytes:
         "No word can be read from here.",
         remedy="Look for parts of the constraint that exclude each other.",
     )
+
+
+def check_word(dfa: Dfa, text: str) -> None:
+    """Refuse a text that a machine does not accept, and say from where on.
+
+    Args:
+        dfa: A machine over bytes.
+        text: A text.
+
+    Raises:
+        ConstraintError: It is not a word; ``evidence`` has the ``offset`` in characters.
+
+    Example:
+        >>> from explorer import regex
+        >>> check_word(regex("(foo)+d").dfa, "foox")
+        Traceback (most recent call last):
+        explorer.errors.ConstraintError: The constraint does not allow this text ...
+    """
+    state, data = dfa.start, text.encode()
+    for k, byte in enumerate(data):
+        state = dfa.step(state, byte)
+        if state == NO_ARC:
+            offset = len(data[:k].decode(errors="ignore"))
+            raise ConstraintError(
+                f"The constraint does not allow this text from character {offset} on:\n"
+                f"{caret(text, offset)}\n",
+                remedy="explorer.explain_text(constraint, text) says what it expects there.",
+                evidence={"offset": offset},
+            )
+    if not dfa.is_accepting(state):
+        raise ConstraintError(
+            f"The text ends too early:\n{caret(text, len(text))}\n",
+            remedy="explorer.explain_text(constraint, text) says what it expects there.",
+            evidence={"offset": len(text)},
+        )
 
 
 def is_finite(dfa: Dfa, meter: Meter | None = None) -> bool:

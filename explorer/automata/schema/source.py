@@ -97,6 +97,10 @@ class JsonSchema(Source):
         """
         return self._compiled(meter)[0]
 
+    def parse(self, text: str) -> object:
+        """The value that a JSON text stands for, as `json.loads` gives it."""
+        return cast("object", json.loads(text))
+
     def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
         """The parts of the schema that decide what comes after the beginning of a text.
 

@@ -370,6 +370,18 @@ class Source(ABC):
         """
         raise NotImplementedError
 
+    def parse(self, text: str) -> object:
+        """What a word of the language means to a program; by default the text itself.
+
+        Args:
+            text: A word of the language (`explorer.Constraint.parse` sees to that). It was
+                written by a model, so nothing of it is ever evaluated.
+
+        Raises:
+            ExplorerError: The text has no value, for a reason that no automaton can see.
+        """
+        return text
+
     @property
     def children(self) -> tuple[Source, ...]:
         """The sources that this one is made of."""

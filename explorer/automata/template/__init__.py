@@ -1,0 +1,6 @@
+"""Fixed text and generated parts in turn, composed over the whole.
+
+Read in this order: `splitting` (which part of a text belongs to which piece), `until` (text up to a
+stop), `many` (one part several times), `source` (the template), `spelled` and `expression` (a
+template as Python writes it, and back), `functions` (what users call).
+"""

@@ -1,0 +1,105 @@
+"""Which stretch of a text belongs to which piece, by one rule.
+
+The text is a word of the pieces one after the other; where more than one division is possible,
+**each piece in turn, from the left, takes the longest stretch with which the rest still fits**.
+This is what greedy quantifiers do, and it depends on nothing but the text and the pieces.
+
+Each piece is a minimal machine. One pass from the end of the text finds the places at which a piece
+may begin so that what follows fits; one pass from its beginning then takes the longest stretches.
+Time is length × states of a piece in the worst case, in steps of numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.automata.machine import NO_ARC, Bool, Dfa
+
+Piece = bytes | Dfa
+"""A fixed text, or the machine of a generated part."""
+
+
+def beginnings(piece: Piece, data: bytes, ends: Bool) -> Bool:
+    """Where a piece may begin so that it ends at one of some places.
+
+    Args:
+        piece: The piece.
+        data: The text, of n bytes.
+        ends: bool[n + 1], where it may end.
+
+    Returns:
+        bool[n + 1].
+    """
+    found = np.zeros(len(data) + 1, np.bool_)
+    if isinstance(piece, bytes):
+        last = len(data) - len(piece)
+        for place in range(last + 1):
+            found[place] = ends[place + len(piece)] and data.startswith(piece, place)
+        return found
+    if piece.start == NO_ARC:
+        return found
+    finishing = np.zeros(piece.num_states, np.bool_)
+    for place in range(len(data), -1, -1):
+        if place < len(data):
+            finishing = before(piece, data[place], finishing)
+        if ends[place]:
+            finishing = finishing | piece.accepting
+        found[place] = finishing[piece.start]
+    return found
+
+
+def before(piece: Dfa, byte: int, finishing: Bool) -> Bool:
+    """The states from which one byte leads to one of some states: bool[states]."""
+    targets = piece.table[:, piece.symbol_class[byte]]
+    return (targets != NO_ARC) & finishing[targets]
+
+
+def longest(piece: Piece, data: bytes, start: int, ends: Bool) -> int:
+    """The furthest place at which a piece that begins somewhere may end.
+
+    Args:
+        piece, data, ends: As in `beginnings`.
+        start: A place from `beginnings`.
+    """
+    if isinstance(piece, bytes):
+        return start + len(piece)
+    found, state = start, piece.start
+    for place in range(start, len(data) + 1):
+        if piece.is_accepting(state) and ends[place]:
+            found = place
+        if place == len(data):
+            break
+        state = piece.step(state, data[place])
+        if state == NO_ARC:
+            break
+    return found
+
+
+def split(pieces: Sequence[Piece], data: bytes) -> list[bytes]:
+    """The stretches of a text that belong to each of some pieces.
+
+    Args:
+        pieces: The pieces, in order.
+        data: A word of them one after the other.
+
+    Example:
+        >>> from explorer import regex
+        >>> word = regex("[a-z ]+").dfa
+        >>> split([word, b" ", word], b"a b c")
+        [b'a b', b' ', b'c']
+    """
+    at_end = np.zeros(len(data) + 1, np.bool_)
+    at_end[len(data)] = True
+    ends = [at_end]
+    for piece in reversed(pieces[1:]):
+        ends.append(beginnings(piece, data, ends[-1]))
+    ends.reverse()
+    stretches: list[bytes] = []
+    start = 0
+    for piece, possible in zip(pieces, ends, strict=True):
+        end = longest(piece, data, start, possible)
+        stretches.append(data[start:end])
+        start = end
+    return stretches

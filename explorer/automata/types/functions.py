@@ -1,0 +1,45 @@
+"""What users call: `from_type`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from explorer.arguments import wrong
+from explorer.automata.constraint import Constraint
+from explorer.automata.types.source import JsonType
+from explorer.errors import ConstraintError
+
+Style = Literal["json", "python"]
+"""How the values of a type are written."""
+
+
+def from_type(described: Any, *, style: Style = "json", **options: Any) -> Constraint:
+    """The texts of the values of a Python type.
+
+    Args:
+        described: A pydantic model, a dataclass, a TypedDict, a NamedTuple, an Enum, a Literal, a
+            union, a container, or a scalar such as ``datetime``, ``UUID`` and ``Decimal``; with
+            constraints in ``Annotated``.
+        style: ``"json"`` writes JSON, as pydantic's JSON Schema of the type has it.
+        options: For JSON, ``whitespace``, ``property_order``, ``max_depth`` as `json_schema` has
+            them.
+
+    Returns:
+        A constraint whose `Constraint.parse` gives an instance of the type.
+
+    Raises:
+        MissingDependency: JSON needs pydantic, and it is not installed.
+        ConstraintError: A part of the type cannot be followed exactly.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass
+        ... class Point:
+        ...     x: int
+        ...     y: int = 0
+        >>> from_type(Point).parse('{"x":3}')
+        Point(x=3, y=0)
+    """
+    if not isinstance(style, str) or style not in get_args(Style):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong("style", style, 'a style: "json" or "python"', error=ConstraintError)
+    return Constraint(JsonType.of(described, **options))

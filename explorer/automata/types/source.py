@@ -1,0 +1,91 @@
+"""The kind of source that is a Python type, written as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+from explorer.arguments import instance
+from explorer.automata.algebra import Combination
+from explorer.automata.registry import register
+from explorer.automata.schema.source import JsonSchema
+from explorer.automata.tree.nodes import Node, Source, Written
+from explorer.automata.types.schema import adapter_of, name_of, schema_of, value_of
+from explorer.errors import DamagedFile
+
+
+@register("Python type")
+@dataclass(frozen=True)
+class JsonType(Combination):
+    """A type whose values are written as JSON.
+
+    What a file or another process reads back knows the schema and the name, not the type: a file
+    could name any code to import. `parse` then gives what `json.loads` gives.
+
+    Args:
+        part: Its JSON Schema.
+        name: Of the type.
+        described: The type itself; ``None`` where it is not known.
+    """
+
+    kind: ClassVar[str] = "type"
+
+    part: Source
+    name: str
+    described: object = field(default=None, compare=False, repr=False)
+    adapter: Any = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, described: object, **options: Any) -> Self:
+        """The source of a type.
+
+        Args:
+            described: The type.
+            options: As `JsonSchema` has them.
+
+        Raises:
+            MissingDependency: Pydantic is not installed.
+            ConstraintError: The type cannot be written as JSON exactly.
+        """
+        adapter = adapter_of(described)
+        schema = JsonSchema.of(schema_of(described, adapter), **options)
+        return cls(schema, name_of(described), described, adapter)
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The JSON Schema."""
+        return (self.part,)
+
+    def with_children(self, children: tuple[Source, ...]) -> Source:
+        """Another schema; the type stays, and refuses what does not fit it."""
+        return replace(self, part=children[0])
+
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """The schema's own tree."""
+        return trees[0]
+
+    def parse(self, text: str) -> object:
+        """An instance of the type; plain data where the type is not known."""
+        if self.adapter is None:
+            return self.part.parse(text)
+        return value_of(self.described, self.adapter, text)
+
+    def fields(self) -> dict[str, object]:
+        """The name of the type."""
+        return {"name": self.name}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The schema that was saved, under the name of the type."""
+        if len(children) != 1:
+            raise DamagedFile(f"A saved type has {len(children)} schemas, not one.")
+        return cls(children[0], instance("name", fields["name"], str, "a str", error=DamagedFile))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the type: a process that compiles for this one need not have it."""
+        state = super().__getstate__()
+        return state | {"described": None, "adapter": None}
+
+    def __str__(self) -> str:
+        return f"from_type({self.name})"
