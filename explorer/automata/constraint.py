@@ -25,8 +25,9 @@ from explorer.automata.algebra import (
 )
 from explorer.automata.aliases import Aliases
 from explorer.automata.choice import Choice
+from explorer.automata.discovered.discover import discover, small_or_discovered
 from explorer.automata.imported import Imported
-from explorer.automata.machine import Dfa
+from explorer.automata.machine import ByteMachine, Dfa
 from explorer.automata.regex.source import Regex
 from explorer.automata.schema.making import Order
 from explorer.automata.schema.source import JsonSchema
@@ -34,7 +35,7 @@ from explorer.automata.schema.spelling import Whitespace
 from explorer.automata.serial import MAX_DEPTH
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Source
-from explorer.automata.words import check_word, is_finite, words
+from explorer.automata.words import accepts, check_word, is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError, ExplorerError
 
@@ -64,7 +65,7 @@ class Constraint:
         (True, False)
     """
 
-    __slots__ = ("_depth", "_dfa", "source")
+    __slots__ = ("_depth", "_dfa", "_machine", "source")
 
     def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
         if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -79,6 +80,7 @@ class Constraint:
             )  # fmt: skip
         self.source = source
         self._dfa = dfa
+        self._machine: ByteMachine | None = None
         self._depth = depth = whole_number("depth", depth, 0, error=ConstraintError)
         if depth > MAX_DEPTH:
             raise ConstraintError(
@@ -105,6 +107,26 @@ class Constraint:
         if self._dfa is None:
             self._dfa = build(self.source.tree, meter)
         return self._dfa
+
+    def discover(self, meter: Meter) -> ByteMachine:
+        """A machine over bytes that numbers its states as they are met, made anew; not `dfa`'s.
+
+        Args:
+            meter: The limits: for making it now, and for what it meets while it is used.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        return discover(self.source.tree, meter.budget, meter)
+
+    @property
+    def machine(self) -> ByteMachine:
+        """A machine over bytes: `dfa`, or where that is large, one that is discovered."""
+        if self._dfa is not None:
+            return self._dfa
+        if self._machine is None:
+            self._machine = small_or_discovered(self.source.tree)
+        return self._machine
 
     def within(self, budget: Budget) -> Constraint:
         """This constraint, its machine built now and within a budget.
@@ -198,12 +220,12 @@ class Constraint:
             ConstraintError: It is neither.
         """
         if isinstance(text, bytes):
-            return self.dfa.accepts(text)
+            return accepts(self.machine, text)
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             remedy = "Write the value as a string."
             raise wrong("text", text, "a text or its bytes", remedy=remedy, error=ConstraintError)
         try:
-            return self.dfa.accepts(text.encode())
+            return accepts(self.machine, text.encode())
         except UnicodeEncodeError:
             return False  # A lone surrogate is in no language over UTF-8.
 
@@ -228,7 +250,7 @@ class Constraint:
             'Red'
         """
         text = whole_text("text", text)
-        check_word(self.dfa, text)
+        check_word(self.machine, text)
         return self.source.parse(text)
 
     def is_empty(self) -> bool:

@@ -17,7 +17,7 @@ used as an index.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,41 @@ class ByteMachine(Protocol):
 
     def expected(self, state: int) -> bytes:
         """The bytes that may come next, ascending; none from `NO_ARC`."""
+        ...
+
+
+@runtime_checkable
+class DiscoveredMachine(ByteMachine, Protocol):
+    """A byte machine that numbers its states as it meets them, and keeps their rows as a table."""
+
+    @property
+    def symbol_class(self) -> Int32:
+        """int32[256], the class of each byte."""
+        ...
+
+    @property
+    def table(self) -> Int32:
+        """int32[room, classes], the rows so far: a state, `NO_ARC`, or less where not known."""
+        ...
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some word may hold."""
+        ...
+
+    def visit(
+        self, byte: NDArray[np.uint8], depth: Int32, skip: Int32, deepest: int, state: int
+    ) -> None:
+        """Fill the rows that the words of a trie come by from a state, so that `table` has them.
+
+        Args:
+            byte, depth, skip: The nodes of the trie, as `explorer.tokens.trie.Trie` has them.
+            deepest: The longest word, in bytes.
+            state: Where the words begin.
+
+        Raises:
+            BudgetExceeded: More was met than the budget allows.
+        """
         ...
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
 
-from explorer.automata.machine import NO_ARC, Dfa, Int32
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint, caret
 
@@ -25,11 +25,25 @@ def _lowest_symbols(dfa: Dfa) -> list[int]:
     return lowest
 
 
-def shortest_word(dfa: Dfa, state: int | None = None) -> bytes:
+def _arcs(machine: ByteMachine) -> Callable[[int], list[tuple[int, int]]]:
+    """A function from a state to its lowest byte to each target, and the target, by byte."""
+    if not isinstance(machine, Dfa):
+        return lambda state: [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
+    symbols = _lowest_symbols(machine)
+    order = sorted((symbol, c) for c, symbol in enumerate(symbols) if symbol >= 0)
+
+    def arcs(state: int) -> list[tuple[int, int]]:
+        row: list[int] = machine.table[state].tolist()
+        return [(symbol, row[c]) for symbol, c in order if row[c] != NO_ARC]
+
+    return arcs
+
+
+def shortest_word(machine: ByteMachine, state: int | None = None) -> bytes:
     """A shortest word, the first in byte order among those.
 
     Args:
-        dfa: A machine over bytes.
+        machine: A machine over bytes.
         state: Where to begin; default its start.
 
     Raises:
@@ -40,25 +54,24 @@ def shortest_word(dfa: Dfa, state: int | None = None) -> bytes:
         >>> shortest_word(regex("(foo)+d").dfa)
         b'food'
     """
-    begin = dfa.start if state is None else state
-    symbols = _lowest_symbols(dfa)
+    begin = machine.start if state is None else state
+    arcs = _arcs(machine)
     came_from: dict[int, tuple[int, int]] = {}
     queue = deque([] if begin == NO_ARC else [begin])
     seen = {begin}
     while queue:
         here = queue.popleft()
-        if dfa.accepting[here]:
+        if machine.is_accepting(here):
             word = bytearray()
             while here in came_from:
                 here, symbol = came_from[here]
                 word.append(symbol)
             return bytes(reversed(word))
         # By lowest byte, so that the first word found is also the first in byte order.
-        for class_ in sorted(range(dfa.num_classes), key=symbols.__getitem__):
-            target = int(dfa.table[here, class_])
-            if symbols[class_] >= 0 and target != NO_ARC and target not in seen:
+        for byte, target in arcs(here):
+            if target not in seen:
                 seen.add(target)
-                came_from[target] = (here, symbols[class_])
+                came_from[target] = (here, byte)
                 queue.append(target)
     raise EmptyConstraint(
         "No word can be read from here.",
@@ -66,11 +79,21 @@ def shortest_word(dfa: Dfa, state: int | None = None) -> bytes:
     )
 
 
-def check_word(dfa: Dfa, text: str) -> None:
+def accepts(machine: ByteMachine, data: bytes) -> bool:
+    """Whether a machine accepts exactly these bytes."""
+    state = machine.start
+    for byte in data:
+        if state == NO_ARC:
+            break
+        state = machine.step(state, byte)
+    return machine.is_accepting(state)
+
+
+def check_word(machine: ByteMachine, text: str) -> None:
     """Refuse a text that a machine does not accept, and say from where on.
 
     Args:
-        dfa: A machine over bytes.
+        machine: A machine over bytes.
         text: A text.
 
     Raises:
@@ -82,9 +105,9 @@ def check_word(dfa: Dfa, text: str) -> None:
         Traceback (most recent call last):
         explorer.errors.ConstraintError: The constraint does not allow this text ...
     """
-    state, data = dfa.start, text.encode()
+    state, data = machine.start, text.encode()
     for k, byte in enumerate(data):
-        state = dfa.step(state, byte)
+        state = machine.step(state, byte)
         if state == NO_ARC:
             offset = len(data[:k].decode(errors="ignore"))
             raise ConstraintError(
@@ -93,7 +116,7 @@ def check_word(dfa: Dfa, text: str) -> None:
                 remedy="explorer.explain_text(constraint, text) says what it expects there.",
                 evidence={"offset": offset},
             )
-    if not dfa.is_accepting(state):
+    if not machine.is_accepting(state):
         raise ConstraintError(
             f"The text ends too early:\n{caret(text, len(text))}\n",
             remedy="explorer.explain_text(constraint, text) says what it expects there.",

@@ -16,9 +16,10 @@ from typing import Literal, overload
 
 import numpy as np
 
+from explorer.alphabet import NUM_BYTES
 from explorer.arguments import flag, shown, wrong
 from explorer.automata.constraint import Constraint
-from explorer.automata.machine import Dfa
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import (
@@ -108,8 +109,10 @@ def compile(
             beyond it can never be chosen and count as not there.
         lazy: By default a table of every state, `explorer.TokenDFA`, where that is within the
             budget (and ready in four fifths of the seconds), and else a machine that works its
-            rows out as they are visited, whose ``report.reason`` says why. ``False`` insists on
-            the table, ``True`` on the lazy machine.
+            rows out as they are visited, whose ``report.reason`` says why; where the machine over
+            bytes is too large itself, that one too meets its states as they are asked for.
+            ``False`` insists on the table. ``True`` on the lazy machine, which begins at once:
+            nothing is built but the NFA.
         method: How the table is made: ``"functions"``, our own composition, or ``"pynini"``, the
             textbook's (Koo et al. 2024, Algorithm 2) by pynini from end to end: the same machine,
             slower, and not to be interrupted.
@@ -160,27 +163,43 @@ def compile(
         stages[stage] = 1e3 * (now - clock)
         clock = now
 
-    char_dfa = constraint.build(meter)
-    if char_dfa.num_states == 0:
+    closed, reason = None, ""
+    if not lazy:
+        share = meter.with_share(1.0 if lazy is False else _TABLE_SHARE)
+        try:
+            closed = constraint.build(share)
+            _check_has_words(constraint, closed)
+            lap("character_fsa")
+            trie_of(vocabulary)
+            lap("vocabulary_trie")
+            return _table(constraint, vocabulary, method, share, stages, lap)
+        except BudgetExceeded as error:
+            if lazy is False:
+                raise
+            what = "The character FSA" if closed is None else "A table"
+            limit = f"{error.limit:,.6g} {error.resource}"
+            reason = f"{what} was over the budget of {limit} ({error.stage})."
+            lap("given_up")
+    machine: ByteMachine = constraint.discover(meter) if closed is None else closed
+    _check_has_words(constraint, machine)
+    if closed is None:
+        lap("character_fsa")
+        trie_of(vocabulary)
+        lap("vocabulary_trie")
+    return _lazily(constraint, vocabulary, machine, meter, stages, reason)
+
+
+def _check_has_words(constraint: Constraint, machine: ByteMachine) -> None:
+    """Refuse an empty language.
+
+    Raises:
+        EmptyConstraint: It is empty.
+    """
+    if machine.start == NO_ARC:
         raise EmptyConstraint(
             f"{constraint!r} has no word: nothing could ever be generated.",
             remedy="Look for parts that exclude each other, such as `a$b` or `c1 & c2`.",
         )
-    lap("character_fsa")
-    trie_of(vocabulary)
-    lap("vocabulary_trie")
-    reason = ""
-    if not lazy:
-        share = 1.0 if lazy is False else _TABLE_SHARE
-        try:
-            return _table(constraint, vocabulary, method, meter.with_share(share), stages, lap)
-        except BudgetExceeded as error:
-            if lazy is False:
-                raise
-            limit = f"{error.limit:,.6g} {error.resource}"
-            reason = f"A table was over the budget of {limit} ({error.stage})."
-            lap("given_up")
-    return _lazily(constraint, vocabulary, meter, stages, reason)
 
 
 def _table(
@@ -238,16 +257,16 @@ def _table(
 def _lazily(
     constraint: Constraint,
     vocabulary: Vocabulary,
+    byte_machine: ByteMachine,
     meter: Meter,
     stages: dict[str, float],
     reason: str,
 ) -> LazyMachine:
     """The lazy machine, once it is known that the vocabulary can write something."""
-    char_dfa = constraint.build(meter)
     report = Report(
         milliseconds=stages,
-        character_states=char_dfa.num_states,
-        byte_classes=char_dfa.num_classes,
+        character_states=byte_machine.num_states,
+        byte_classes=_num_classes(byte_machine),
         reached_states=0,
         token_states=0,
         token_classes=0,
@@ -255,14 +274,21 @@ def _lazily(
         stuck_states=0,
         bytes_held=0,
         method="lazy",
-        find_lost=partial(find_lost_lazily, char_dfa, vocabulary),
+        find_lost=partial(find_lost_lazily, constraint, vocabulary),
         kind="lazy",
         reason=reason,
+        byte_machine="closed" if isinstance(byte_machine, Dfa) else "discovered",
     )
-    machine = LazyMachine(constraint, vocabulary, char_dfa, report, meter.budget)
-    if not machine.can_finish(char_dfa.start):
-        raise _cannot_write(char_dfa, vocabulary)
+    machine = LazyMachine(constraint, vocabulary, byte_machine, report, meter.budget)
+    if not machine.can_write():
+        raise _cannot_write(byte_machine, vocabulary)
     return machine
+
+
+def _num_classes(machine: ByteMachine) -> int:
+    if isinstance(machine, Dfa | DiscoveredMachine):
+        return int(machine.symbol_class.max()) + 1
+    return NUM_BYTES
 
 
 def _compose(
@@ -294,9 +320,9 @@ def _compose(
     )
 
 
-def _cannot_write(char_dfa: Dfa, vocabulary: Vocabulary) -> IncompatibleVocabulary:
+def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> IncompatibleVocabulary:
     """The error, with a shortest word and how far tokens can write it."""
-    word = shortest_word(char_dfa)
+    word = shortest_word(byte_machine)
     offset = longest_spelled(trie_of(vocabulary), word)
     return IncompatibleVocabulary(
         f"This vocabulary can write no word of the constraint. A shortest word is "

@@ -22,6 +22,7 @@ import numpy as np
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
 from explorer.jit import jit
+from explorer.tokens.arrays import arrays_from
 from explorer.tokens.trie import Trie, UInt8
 
 READ: Final = -1
@@ -205,7 +206,8 @@ def fail_words(
         and the state at the first byte of the character that fails, or `BEFORE` where that
         character began before the word.
     """
-    if not isinstance(machine, Dfa):
+    arrays = arrays_from(machine, trie, state)
+    if arrays is None:
         visited, met = _visited(trie, machine, state)
         offset, reached, begun = fail_words(trie, visited, visited.start, owed)
         return offset, met[reached], np.where(begun == BEFORE, BEFORE, met[begun]).astype(np.int32)
@@ -214,8 +216,8 @@ def fail_words(
     states = np.zeros(trie.max_depth + 1, np.int32)
     path = np.zeros(trie.max_depth + 1, np.uint8)
     _fail(
-        trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table, state,
-        owed, states, path, offset, reached, begun,
+        trie.byte, trie.depth, trie.skip, trie.word, *arrays, state, owed, states, path, offset,
+        reached, begun,
     )  # fmt: skip
     return offset, reached, begun
 

@@ -20,10 +20,11 @@ from typing import Final
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.memo import memo
+from explorer.tokens.arrays import arrays_from
 from explorer.tokens.trie import Trie, UInt8
 
 STAGE: Final = "The search for an end"
@@ -159,7 +160,8 @@ class Finishing:
         self._trie = trie
         at_hand = single_bytes(trie)
         # Every state of a byte machine can finish, so with all bytes at hand there is no question.
-        self.all_finish = bool(at_hand.all())
+        needed = machine.read if isinstance(machine, DiscoveredMachine) else np.True_
+        self.all_finish = bool(at_hand[needed].all())
         self._certain: Bool | None = None
         if not self.all_finish and isinstance(machine, Dfa):
             self._certain = _finish_by_bytes(
@@ -176,11 +178,10 @@ class Finishing:
         known = self._targets.get(state)
         if known is None:
             machine, trie = self._machine, self._trie
-            if isinstance(machine, Dfa):
+            if (arrays := arrays_from(machine, trie, state)) is not None:
                 found = _targets(
-                    trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class,
-                    machine.table, state, trie.max_depth,
-                )  # fmt: skip
+                    trie.byte, trie.depth, trie.skip, trie.word, *arrays, state, trie.max_depth
+                )
                 known = tuple(found.tolist())
             else:
                 known = tuple(sorted(set(words_from(machine, trie, state)[1].tolist())))

@@ -6,7 +6,9 @@ walk of the token trie from the byte state. The masks are the same, entry by ent
 steps; what needs all rows at once (token classes over all states, a state graph) is not there.
 
 A state is numbered when it is first met, the start 0; `byte_state` says which state of the byte
-machine it stands for. Two processes that take the same tokens in the same order give the same
+machine it stands for. The byte machine may discover its own states too
+(`explorer.automata.discovered`); what a person is shown is then its closed form, if that is small.
+Two processes that take the same tokens in the same order give the same
 numbers, and a machine that is sent to another process takes its numbers along.
 
 Cost at 131,072 tokens: a row costs as many steps as there are trie nodes that the state can read,
@@ -17,15 +19,18 @@ visited states are kept, 64 MB of them.
 from __future__ import annotations
 
 from threading import RLock
+from typing import Final
 
 import numpy as np
 
 from explorer.arguments import whole_number
 from explorer.automata.constraint import Constraint
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine, Int32
 from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded
 from explorer.jit import jit
 from explorer.memo import memo
+from explorer.tokens.arrays import arrays_from
 from explorer.tokens.finishing import Finishing, words_from
 from explorer.tokens.kept import Kept
 from explorer.tokens.report import Report
@@ -33,6 +38,11 @@ from explorer.tokens.states import DEAD, DONE, FREE, check_state
 from explorer.tokens.trie import Trie, UInt8, trie_of
 from explorer.tokens.words import UInt32, num_words, set_bits, unpack
 from explorer.vocabulary import Vocabulary
+
+SHOWN: Final = Budget(states=20_000, arcs=2_000_000, bytes=200_000_000, seconds=2.0)
+"""For the closed form of a machine that is discovered, where somebody wants to look at it."""
+
+_SIZES: Final = ("states", "arcs", "bytes", "seconds")
 
 
 @jit
@@ -80,7 +90,8 @@ class LazyMachine:
         byte_machine: The machine over bytes; its language is not empty.
         report: Times and sizes of the compilation.
         budget: Limits for each question that searches, such as "can this be finished".
-        byte_states: Byte states in the order of their numbers, the start first.
+        byte_states: States of it in the order of the numbers given to them, the start first.
+        came_by: For each of those but the start a state before it, and the token from there.
 
     Example:
         >>> import explorer
@@ -103,10 +114,11 @@ class LazyMachine:
         report: Report,
         budget: Budget,
         byte_states: tuple[int, ...] = (),
+        came_by: tuple[tuple[int, int], ...] = (),
     ) -> None:
         self._constraint = constraint
         self._vocabulary = vocabulary
-        self._byte_machine = byte_machine
+        self._walked = byte_machine
         self._report = report
         self._budget = budget
         self._trie = trie_of(vocabulary)
@@ -114,6 +126,11 @@ class LazyMachine:
         self._eos = frozenset(vocabulary.eos_ids)
         self._byte_states = [*byte_states] or [byte_machine.start]
         self._numbers = {state: number for number, state in enumerate(self._byte_states)}
+        self._came_by = list(came_by)
+        # What a person is shown is the closed form where there is a small one: see `byte_machine`.
+        self._shown: ByteMachine | None = None
+        self._shown_states: list[int] = []
+        self._shown_finishing = self._finishing
         self._masks: Kept[int, UInt32] = Kept()
         self._lock = RLock()
 
@@ -134,8 +151,28 @@ class LazyMachine:
 
     @property
     def byte_machine(self) -> ByteMachine:
-        """The machine over bytes that this one follows."""
-        return self._byte_machine
+        """The machine over bytes that this one follows, as a person is shown it.
+
+        Where the states are discovered, that is the minimal closed form if it is small (`SHOWN`),
+        built when it is first asked for; two states may then stand for one state of it.
+        """
+        if self._shown is None:
+            with self._lock:
+                self._shown = self._as_shown()
+        return self._shown
+
+    def _as_shown(self) -> ByteMachine:
+        walked = self._walked
+        if not isinstance(walked, DiscoveredMachine):
+            return walked
+        sizes = {name: min(getattr(self._budget, name), getattr(SHOWN, name)) for name in _SIZES}
+        try:
+            shown = self._constraint.build(Meter(Budget(**sizes)))
+        except BudgetExceeded:
+            return walked
+        self._shown_states = [shown.start]
+        self._shown_finishing = Finishing(shown, self._trie)
+        return shown
 
     @property
     def start(self) -> int:
@@ -148,18 +185,40 @@ class LazyMachine:
         return len(self._byte_states)
 
     def byte_state(self, state: int) -> int:
-        """The byte state that a state stands for; `NO_ARC` for a sentinel."""
+        """The state of `byte_machine` that a state stands for; `NO_ARC` for a sentinel."""
         check_state(state, len(self._byte_states))
-        return self._byte_states[state] if state >= 0 else NO_ARC
+        if state < 0:
+            return NO_ARC
+        machine = self.byte_machine
+        if machine is self._walked:
+            return self._byte_states[state]
+        with self._lock:
+            known = self._shown_states
+            for before, token in self._came_by[len(known) - 1 : state]:
+                here = known[before]
+                for byte in self._vocabulary.tokens[token] or b"":
+                    here = machine.step(here, byte)
+                known.append(here)
+            return known[state]
 
     def can_finish(self, byte_state: int) -> bool:
-        """Whether this vocabulary can finish from a byte state.
+        """Whether this vocabulary can finish from a state of `byte_machine`.
+
+        Raises:
+            BudgetExceeded: The search reached a limit.
+        """
+        _ = self.byte_machine
+        with self._lock:
+            return self._shown_finishing.can_finish(byte_state, Meter(self._budget))
+
+    def can_write(self) -> bool:
+        """Whether this vocabulary can write any word at all.
 
         Raises:
             BudgetExceeded: The search reached a limit.
         """
         with self._lock:
-            return self._finishing.can_finish(byte_state, Meter(self._budget))
+            return self._finishing.can_finish(self._walked.start, Meter(self._budget))
 
     def is_final(self, state: int) -> bool:
         """Whether the text may end here, so that EOS is allowed; true of `DONE`.
@@ -170,7 +229,7 @@ class LazyMachine:
         check_state(state, len(self._byte_states))
         if state < 0:
             return state in (DONE, FREE)
-        return self._byte_machine.is_accepting(self._byte_states[state])
+        return self._walked.is_accepting(self._byte_states[state])
 
     def distance_to_end(self, state: int) -> int | None:
         """The fewest tokens to the end of the text, EOS included, where it is known.
@@ -215,7 +274,7 @@ class LazyMachine:
         data = self._vocabulary.tokens[token]
         if state < 0 or data is None:
             return None
-        machine, here = self._byte_machine, self._byte_states[state]
+        machine, here = self._walked, self._byte_states[state]
         for byte in data:
             here = machine.step(here, byte)
             if here == NO_ARC:
@@ -226,6 +285,7 @@ class LazyMachine:
                 if not self._finishing.can_finish(here, Meter(self._budget)):
                     return None
                 number = self._numbers[here] = len(self._byte_states)
+                self._came_by.append((state, token))
                 self._byte_states.append(here)
             return number
 
@@ -268,17 +328,17 @@ class LazyMachine:
 
     def _set_words(self, here: int, words: UInt32) -> None:
         """Set the bits of the text tokens that a byte state allows."""
-        trie, machine, finishing = self._trie, self._byte_machine, self._finishing
+        trie, machine, finishing = self._trie, self._walked, self._finishing
         meter = Meter(self._budget)
-        if isinstance(machine, Dfa):
+        if (arrays := arrays_from(machine, trie, here)) is not None:
             finishes = np.empty(0, np.bool_)
             if not finishing.all_finish:
-                finishes = np.zeros(machine.num_states, np.bool_)
+                finishes = np.zeros(len(arrays[1]), np.bool_)
                 for target in finishing.targets(here, meter):
                     finishes[target] = finishing.can_finish(target, meter)
             _set_row(
-                trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table,
-                here, trie.max_depth, finishes, trie.first_id, words,
+                trie.byte, trie.depth, trie.skip, trie.word, *arrays, here, trie.max_depth,
+                finishes, trie.first_id, words,
             )  # fmt: skip
         else:
             found, targets = words_from(machine, trie, here)
@@ -290,10 +350,11 @@ class LazyMachine:
         return LazyMachine, (
             self._constraint,
             self._vocabulary,
-            self._byte_machine,
+            self._walked,
             self._report,
             self._budget,
             tuple(self._byte_states),
+            tuple(self._came_by),
         )
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
@@ -102,12 +103,14 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
     )
 
 
-def find_lost_lazily(dfa: Dfa, vocabulary: Vocabulary) -> Lost:
+def find_lost_lazily(constraint: Constraint, vocabulary: Vocabulary) -> Lost:
     """As `find_lost`, for a machine that does not know its states: they are found first.
 
     Raises:
-        BudgetExceeded: It takes longer than the default budget allows.
+        BudgetExceeded: It takes longer than the default budget allows, or the constraint has no
+            closed form within it.
     """
+    dfa = constraint.dfa
     finishing = Finishing(dfa, trie_of(vocabulary))
     meter = Meter()
     met = {dfa.start}

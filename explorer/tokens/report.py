@@ -30,6 +30,9 @@ class Report:
         find_lost: Finds `lost`. Figures of all states are 0 where a machine does not know them.
         kind: What kind of machine it is: ``"table"``, ``"lazy"`` or ``"free"``.
         reason: Why `compile` chose this kind, as a sentence; empty where it was asked for.
+        byte_machine: What reads bytes: ``"closed"``, a machine of which all states are known, or
+            ``"discovered"``, one that meets its states while it is used. Of that, the figures are
+            those of the compilation.
     """
 
     milliseconds: dict[str, float]
@@ -45,6 +48,7 @@ class Report:
     find_lost: Callable[[], Lost] = field(repr=False, compare=False)
     kind: str = "table"
     reason: str = ""
+    byte_machine: str = "closed"
 
     @cached_property
     def lost(self) -> Lost:
@@ -67,6 +71,7 @@ class Report:
             **values,
             "kind": self.kind,
             "reason": self.reason,
+            "byte_machine": self.byte_machine,
             "total_milliseconds": self.total_milliseconds,
         }
 
@@ -78,8 +83,10 @@ class Report:
             else ""
         )
         if self.kind != "table":
+            met = " met" if self.byte_machine == "discovered" else ""
             return (
-                f"{self.character_states} character states over {self.byte_classes} byte classes; "
+                f"{self.character_states} character states{met} over {self.byte_classes} byte "
+                f"classes; "
                 f"{self.kind}: rows are worked out as they are visited; "
                 f"{self.total_milliseconds:.2f} ms ({stages})"
                 + (f"; {self.reason}" if self.reason else "")
@@ -93,6 +100,8 @@ class Report:
 
 
 FIGURES = tuple(
-    name for name in Report.__dataclass_fields__ if name not in ("find_lost", "kind", "reason")
+    name
+    for name in Report.__dataclass_fields__
+    if name not in ("find_lost", "kind", "reason", "byte_machine")
 )
 """The fields of a `Report` that are figures: what a file of a table keeps of it."""

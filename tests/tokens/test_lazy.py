@@ -54,10 +54,13 @@ class PlainBytes:
 
 
 def differences(closed: explorer.TokenDFA, lazy: LazyMachine, most: int = 40) -> list[str]:
-    """What differs along every path of tokens, up to a number of states."""
+    """What differs along every path of tokens, up to a number of states.
+
+    Several states of the lazy machine may be one of the closed form, never the other way round.
+    """
     wrong: list[str] = []
     pairs = [(closed.start, lazy.start)]
-    met = dict(pairs)
+    met = {theirs: ours for ours, theirs in pairs}
     for ours, theirs in pairs:  # Grows on the way.
         where = f"state {ours}"
         mask = closed.allowed(ours)
@@ -76,11 +79,11 @@ def differences(closed: explorer.TokenDFA, lazy: LazyMachine, most: int = 40) ->
             if a is None or b is None or a < 0 or b < 0:
                 if a != b:
                     wrong.append(f"step from {where} over {token}")
-            elif a in met:
-                if met[a] != b:
+            elif b in met:
+                if met[b] != a:
                     wrong.append(f"step from {where} over {token}")
             else:
-                met[a] = b
+                met[b] = a
                 if len(pairs) < most:
                     pairs.append((a, b))
     return wrong
@@ -271,3 +274,45 @@ def test_time_is_left_for_the_lazy_machine(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(BudgetExceeded):
         part.check_time("A table")
     meter.check_time("A lazy machine")
+
+
+def test_a_character_fsa_over_its_budget_is_discovered() -> None:
+    """Walked beside the closed form under a budget that only the closed form breaks."""
+    vocab = vocabulary(b"a", b"b", b"ab", b"aab", "é".encode(), b"\xc3")
+    constraint = explorer.regex("(?:ab|a|é){2,600}b")
+    budget = explorer.Budget(states=500)
+    with pytest.raises(BudgetExceeded):
+        explorer.compile(constraint, vocab, budget, lazy=False)
+    lazy: object = explorer.compile(constraint, vocab, budget)
+    assert isinstance(lazy, LazyMachine) and lazy.report.byte_machine == "discovered"
+    assert lazy.report.reason == (
+        "The character FSA was over the budget of 500 states (Writing out the pattern as an "
+        "automaton)."
+    )
+    assert lazy.report.to_dict()["byte_machine"] == "discovered"
+    assert "character states met" in str(lazy.report)
+    assert lazy.byte_machine.num_states < 50  # Discovered too, as the closed form is too large.
+    closed = explorer.compile(explorer.regex("(?:ab|a|é){2,600}b"), vocab)
+    pairs = [(closed.start, lazy.start)]
+    for ours, theirs in pairs:
+        assert np.array_equal(closed.mask(ours), lazy.mask(theirs))
+        for token in np.flatnonzero(closed.allowed(ours)).tolist():
+            a, b = closed.step(ours, token), lazy.step(theirs, token)
+            assert a is not None and b is not None and (a < 0) == (b < 0)
+            if a >= 0 and len(pairs) < 60:
+                pairs.append((a, b))
+    sent = pickle.loads(pickle.dumps(lazy))
+    assert sent.num_states == lazy.num_states
+    assert np.array_equal(sent.mask(sent.num_states - 1), lazy.mask(lazy.num_states - 1))
+
+
+def test_what_is_shown_of_a_discovered_machine_is_its_closed_form() -> None:
+    """States that differ for the machine that is walked are one where a person looks."""
+    vocab = vocabulary(b"ax", b"bx", b"c")
+    lazy = explorer.compile(explorer.regex("(?:ax|bx)c"), vocab, lazy=True)
+    one, other = lazy.step(lazy.start, 0), lazy.step(lazy.start, 1)
+    assert one is not None and other is not None
+    assert lazy.byte_machine is lazy.constraint.dfa
+    assert lazy.byte_state(one) == lazy.byte_state(other) == 2
+    sent = pickle.loads(pickle.dumps(lazy))
+    assert sent.byte_state(other) == 2

@@ -139,8 +139,9 @@ def test_classes_partition_the_vocabulary(tekken_131k: explorer.Vocabulary) -> N
 def test_budget_is_for_the_whole_compilation() -> None:
     with pytest.raises(BudgetExceeded, match="Determinization"):
         explorer.compile(
-            explorer.regex("(a|b)*a(a|b){25}"), vocabulary(b"a"), explorer.Budget(states=5000)
-        )
+            explorer.regex("(a|b)*a(a|b){25}"), vocabulary(b"a"), explorer.Budget(states=5000),
+            lazy=False,
+        )  # fmt: skip
     with pytest.raises(ExplorerError, match="allows nothing"):
         explorer.Budget(seconds=0)
 

@@ -233,12 +233,12 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
         over_budget = bool(trace.row(k, with_budget=False)[trace.token_class[token]])
         allowed = over_budget
     verdict = judge_recorded(
-        constraint.dfa, here.data, here.state, token, trace.tokens.data.get(token),
+        constraint.machine, here.data, here.state, token, trace.tokens.data.get(token),
         inside=inside, ends=token in trace.tokens.eos_ids, allowed=allowed,
         ended_by=trace.ids[k - 1] if k and here.finished else None,
     )  # fmt: skip
     names = _Recorded(trace.tokens.size, trace.tokens.eos_ids, trace.tokens.special)
-    found = parts_of(constraint.source, constraint.dfa, verdict)
+    found = parts_of(constraint.source, constraint.machine, verdict)
     return TextExplanation(verdict, found, constraint, names, over_budget)
 
 

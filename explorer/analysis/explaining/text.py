@@ -64,6 +64,6 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
         "constraint", constraint, Constraint, "a Constraint", remedy="Make one with regex(...)."
     )
     data = as_bytes(text)
-    verdict = judge_text(constraint.dfa, data)
-    found = parts_of(constraint.source, constraint.dfa, verdict)
+    verdict = judge_text(constraint.machine, data)
+    found = parts_of(constraint.source, constraint.machine, verdict)
     return TextExplanation(verdict, found, constraint)

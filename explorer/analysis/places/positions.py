@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.automata.tree.build import build
+from explorer.automata.tree.counters import PLAIN, Counters, counted
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Node, Source, Texts
 from explorer.automata.tree.origin import Origin
@@ -38,6 +39,13 @@ LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, second
 
 MOST_TEXTS: Final = 4
 """How many texts of a choice are named."""
+
+
+Move = tuple[int, int, int]
+"""An arc that reads nothing: its target, what it does to a counter, and the counter's scope."""
+
+_Set = frozenset[tuple[int, int]]
+"""States of the NFA, each with the counts of the scopes it is in, as one number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +91,14 @@ class PositionAutomaton:
         node: Node | None = None,
         machine: Callable[[Node], Dfa] | None = None,
     ) -> None:
+        counters = Counters()
         built = lay_out(
             source.tree if node is None else node,
             meter,
             machine=machine or (lambda inner: build(inner, meter)),
             with_origin=True,
             relax_assertions=True,
+            counters=counters,
         )
         self._source = source
         self._origins = built.origins
@@ -96,7 +106,8 @@ class PositionAutomaton:
         num_states, arcs, epsilons = built.nfa.num_states, built.nfa.arcs, built.nfa.epsilons
         origin = np.empty(0, np.int32) if built.arc_origin is None else built.arc_origin
         start, end = built.nfa.start, int(built.nfa.accepting[0])
-        alive = _reaching(num_states, arcs, epsilons, end)
+        moves = np.array(counters.moves, np.int32).reshape(-1, 4)
+        alive = _reaching(num_states, arcs, np.concatenate([epsilons, moves[:, :2]]), end)
         kept = alive[arcs[:, 3]] & alive[arcs[:, 0]]
         arcs, origin = arcs[kept], origin[kept]
         order = np.argsort(arcs[:, 0], kind="stable")
@@ -104,16 +115,17 @@ class PositionAutomaton:
         self._origin: Int32 = origin[order]
         first = np.searchsorted(self._arcs[:, 0], np.arange(num_states + 1))
         self._first: list[int] = first.tolist()
-        self._silent: dict[int, list[int]] = {}
-        for tail, head in epsilons.tolist():
+        self._silent: dict[int, list[Move]] = {}
+        plain = [(tail, head, PLAIN, -1) for tail, head in epsilons.tolist()]
+        for tail, head, action, scope in [*plain, *counters.moves]:
             if alive[head]:
-                self._silent.setdefault(tail, []).append(head)
+                self._silent.setdefault(tail, []).append((head, action, scope))
+        self._scopes = tuple(counters.scopes)
         self._end = end
-        self._closures: dict[int, frozenset[int]] = {}
-        self._sets: list[frozenset[int]] = []
-        self._number: dict[frozenset[int], int] = {}
+        self._sets: list[_Set] = []
+        self._number: dict[_Set, int] = {}
         self._next: dict[tuple[int, int], int] = {}
-        self._start = self._named(self._closed([start]) if alive[start] else frozenset())
+        self._start = self._named(self._closed({(start, 0)}) if alive[start] else frozenset())
 
     def live(self, text: bytes) -> int:
         """The number of the set of states that a text leads to; ask `positions` about it."""
@@ -131,7 +143,7 @@ class PositionAutomaton:
 
     def may_end(self, live: int) -> bool:
         """Whether the (relaxed) source may end here."""
-        return self._end in self._sets[live]
+        return (self._end, 0) in self._sets[live]
 
     def positions(self, live: int, wanted: bytes | None = None) -> tuple[SourcePlace, ...]:
         """The places that come next, in the order of the tree.
@@ -185,29 +197,36 @@ class PositionAutomaton:
 
     def _rows(self, live: int) -> NDArray[np.int64]:
         """The arcs that leave the states of a set."""
-        rows = [k for s in self._sets[live] for k in range(self._first[s], self._first[s + 1])]
+        states = {state for state, _ in self._sets[live]}
+        rows = [k for s in sorted(states) for k in range(self._first[s], self._first[s + 1])]
         return np.array(rows, np.int64)
 
     def _step(self, live: int, byte: int) -> int:
         arcs = self._arcs[self._rows(live)]
         hit = (arcs[:, 1] <= byte) & (arcs[:, 2] >= byte)
-        return self._named(self._closed(np.unique(arcs[hit, 3]).tolist()))
+        targets: dict[int, list[int]] = {}
+        for source, target in arcs[hit][:, [0, 3]].tolist():
+            targets.setdefault(source, []).append(target)
+        reached = {(t, value) for s, value in self._sets[live] for t in targets.get(s, ())}
+        return self._named(self._closed(reached))
 
-    def _named(self, states: frozenset[int]) -> int:
+    def _named(self, states: _Set) -> int:
         number = self._number.get(states)
         if number is None:
             number = self._number[states] = len(self._sets)
             self._sets.append(states)
         return number
 
-    def _closed(self, states: list[int]) -> frozenset[int]:
-        seen = set(states)
-        waiting = list(states)
+    def _closed(self, configurations: set[tuple[int, int]]) -> _Set:
+        seen = set(configurations)
+        waiting = list(configurations)
         while waiting:
-            for target in self._silent.get(waiting.pop(), ()):
-                if target not in seen:
-                    seen.add(target)
-                    waiting.append(target)
+            state, value = waiting.pop()
+            for target, action, scope in self._silent.get(state, ()):
+                after = value if action == PLAIN else counted(self._scopes[scope], action, value)
+                if after is not None and (target, after) not in seen:
+                    seen.add((target, after))
+                    waiting.append((target, after))
         return frozenset(seen)
 
 

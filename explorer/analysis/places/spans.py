@@ -30,6 +30,7 @@ from typing import Literal
 
 from explorer.analysis.places.positions import LIMITS, PositionAutomaton, SourcePlace, positions_of
 from explorer.analysis.verdict.verdict import Verdict
+from explorer.automata.discovered.discover import discover
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.lookaround import without_edge_anchors
@@ -212,21 +213,31 @@ class _SourceMachines:
     """
 
     source: Source
-    machines: dict[int, Dfa] = field(default_factory=dict[int, Dfa])
+    machines: dict[int, ByteMachine] = field(default_factory=dict[int, ByteMachine])
     automata: dict[int, PositionAutomaton] = field(default_factory=dict[int, PositionAutomaton])
     closed: dict[int, bool] = field(default_factory=dict[int, bool])
     variants: dict[int, tuple[tuple[Assertion, Dfa], ...]] = field(
         default_factory=dict[int, "tuple[tuple[Assertion, Dfa], ...]"]
     )
 
-    def machine(self, node: Node) -> Dfa:
-        """The machine of a part.
+    def machine(self, node: Node) -> ByteMachine:
+        """The machine of a part; one that is discovered where its closed form is too large."""
+        found = self.machines.get(id(node))
+        if found is None:
+            try:
+                found = self.closed_form(node)
+            except BudgetExceeded:
+                found = self.machines[id(node)] = discover(node, LIMITS)
+        return found
+
+    def closed_form(self, node: Node) -> Dfa:
+        """The closed form of a part.
 
         Raises:
             BudgetExceeded: It is larger than `LIMITS`.
         """
         found = self.machines.get(id(node))
-        if found is None:
+        if not isinstance(found, Dfa):
             found = self.machines[id(node)] = build(node, Meter(LIMITS))
         return found
 
@@ -241,7 +252,7 @@ class _SourceMachines:
         found = self.automata.get(id(node))
         if found is None:
             written = Written(node.start, node.end, node, at.source, at.label)
-            found = PositionAutomaton(at.source, Meter(LIMITS), written, self.machine)
+            found = PositionAutomaton(at.source, Meter(LIMITS), written, self.closed_form)
             self.automata[id(node)] = found
         return found
 
@@ -304,7 +315,7 @@ class _SourceMachines:
         """Where a part is after the byte, or, without one, whether it may end; or `NO_ARC`."""
         machine = self.machine(node)
         here = _after(machine, question.longer)
-        dies = question.byte is None and here != NO_ARC and not machine.accepting[here]
+        dies = question.byte is None and here != NO_ARC and not machine.is_accepting(here)
         return NO_ARC if dies else here
 
     def word(self, node: Node, question: _Question) -> bytes:
@@ -343,7 +354,7 @@ class _SourceMachines:
             words = (self.word(left, question),)
         else:
             there = _after(any_text(), question.longer)
-            if there == NO_ARC or (question.byte is None and not any_text().accepting[there]):
+            if there == NO_ARC or (question.byte is None and not any_text().is_accepting(there)):
                 # Bytes that are not text are not excluded by the part.
                 here = _after(self.machine(node), question.text)
                 return [SourcePart("state", at.source, at.path, state=here)]
@@ -374,7 +385,7 @@ class _SourceMachines:
                 stops = {
                     begin + n
                     for n, state in enumerate(states.tolist())
-                    if state >= 0 and machine.accepting[state]
+                    if state >= 0 and machine.is_accepting(state)
                 }
                 if isinstance(node, Repeat) and node.maximum != 1:
                     waiting += sorted(stops - set(waiting))

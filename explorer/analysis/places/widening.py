@@ -87,7 +87,7 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
             start = char_dfa.start
             if start == NO_ARC or run(char_dfa, start, written)[-1] == NO_ARC:
                 continue
-            compiled = compile(constraint, machine.vocabulary, LIMITS)
+            compiled = compile(constraint, machine.vocabulary, LIMITS, lazy=False)
             here = int(run(char_dfa, start, verdict.prefix)[-1])
             state = {int(q): k for k, q in enumerate(compiled.char_state)}.get(here)
         except ExplorerError:

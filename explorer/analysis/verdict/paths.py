@@ -25,10 +25,11 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.memo import memo
+from explorer.tokens.arrays import arrays_from
 from explorer.tokens.finishing import words_from
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
@@ -305,10 +306,10 @@ class Paths:
 
     def _walked_moves(self, state: int) -> tuple[Int32, _Ints]:
         trie, machine = self._ground.trie, self._ground.byte_machine
-        if isinstance(machine, Dfa):
+        if (arrays := arrays_from(machine, trie, state)) is not None:
             moves = _shortest_moves(
-                trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table,
-                state, trie.max_depth, trie.first_id,
+                trie.byte, trie.depth, trie.skip, trie.word, *arrays, state, trie.max_depth,
+                trie.first_id,
             )  # fmt: skip
             targets, tokens = moves[:, 0], moves[:, 1].astype(np.int64)
         else:

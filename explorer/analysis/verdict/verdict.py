@@ -18,14 +18,13 @@ Cost: microseconds, and the length of the text once.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from explorer.analysis.characters.display import character_start, split_tail
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.background import Background
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
+from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.words import shortest_word
 from explorer.tokens.failing import run
@@ -320,21 +319,5 @@ def _read(
 
 def _dead_end(background: Background, state: int, text: bytes) -> DeadEnd:
     """A shortest word through a byte state, and the furthest byte that tokens can write."""
-    rest = _shortest_rest(background.byte_machine, state)
+    rest = shortest_word(background.byte_machine, state)
     return DeadEnd(text + rest, len(text) + longest_spelled(background.trie, rest))
-
-
-def _shortest_rest(machine: ByteMachine, state: int) -> bytes:
-    """The fewest bytes from a state to a complete text, of those the lowest."""
-    if isinstance(machine, Dfa):
-        return shortest_word(machine, state)
-    rests = {state: b""}
-    waiting = deque([state])
-    while not machine.is_accepting(waiting[0]):
-        here = waiting.popleft()
-        for byte in machine.expected(here):
-            target = machine.step(here, byte)
-            if target not in rests:
-                rests[target] = rests[here] + bytes([byte])
-                waiting.append(target)
-    return rests[waiting[0]]

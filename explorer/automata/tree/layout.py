@@ -15,6 +15,8 @@ The same code builds over another alphabet: a caller may say how a set of charac
 A node that only a machine can express (an intersection, a difference, a pattern with assertions)
 is built first, by the function ``machine``, and its machine is laid between the two states.
 
+With ``counters`` such a repeat is counted instead (`explorer.automata.tree.counters`): one copy.
+
 With ``with_origin`` each arc also remembers where it came from: which source, which span of its
 text, so that a run of the NFA can be shown on the source.
 """
@@ -23,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -33,6 +34,8 @@ from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import Dfa, Int32, Nfa
 from explorer.automata.operations import dfa_to_nfa
 from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.counters import COUNTED_FROM, Counters
+from explorer.automata.tree.joined import joined
 from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
@@ -103,6 +106,7 @@ def lay_out(
     machine: Callable[[Node], Dfa] | None = None,
     with_origin: bool = False,
     relax_assertions: bool = False,
+    counters: Counters | None = None,
 ) -> Built:
     """The NFA of a node, over the 256 bytes or any other alphabet.
 
@@ -116,6 +120,7 @@ def lay_out(
         with_origin: Also tell the origin of each arc.
         relax_assertions: Read every assertion as if it always held. The machine then accepts
             more texts than the pattern; good for showing where in a pattern one is.
+        counters: Takes down the repeats that are counted; by default none is.
 
     Returns:
         The automaton and its origins. State 0 is the start, state 1 accepts.
@@ -132,7 +137,7 @@ def lay_out(
         >>> [built.origins[k].start for k in built.arc_origin]
         [0, 1]
     """
-    layout = _NfaLayout(meter, write, mark, machine, with_origin, relax_assertions)
+    layout = _NfaLayout(meter, write, mark, machine, with_origin, relax_assertions, counters)
     layout.lay(root, 0, 1)
     return layout.built(num_symbols)
 
@@ -141,9 +146,9 @@ class _NfaLayout:
     """Arcs and ε-arcs so far: short pieces in lists, copies of long ones as arrays."""
 
     __slots__ = (
-        "arc_blocks", "arcs", "builder", "epsilon_blocks", "epsilons", "label", "machines", "mark",
-        "meter", "num_block_arcs", "num_states", "origin", "origin_blocks", "origin_index", "relax",
-        "source", "write",
+        "arc_blocks", "arcs", "builder", "counters", "epsilon_blocks", "epsilons", "label",
+        "machines", "mark", "meter", "num_block_arcs", "num_states", "origin", "origin_blocks",
+        "origin_index", "relax", "source", "write",
     )  # fmt: skip
 
     def __init__(
@@ -154,7 +159,9 @@ class _NfaLayout:
         builder: Callable[[Node], Dfa] | None,
         with_origin: bool,
         relax: bool,
+        counters: Counters | None,
     ) -> None:
+        self.counters = counters
         self.meter = meter
         self.write = write
         self.mark = mark
@@ -175,8 +182,8 @@ class _NfaLayout:
         self.origin_index: dict[tuple[int, bytes, str], tuple[int, Origin]] = {}
 
     def built(self, num_symbols: int) -> Built:
-        arcs = _joined(self.arcs, self.arc_blocks, 4)
-        epsilons = _joined(self.epsilons, self.epsilon_blocks, 2)
+        arcs = joined(self.arcs, self.arc_blocks, 4)
+        epsilons = joined(self.epsilons, self.epsilon_blocks, 2)
         accepting = np.ones(1, np.int32)
         nfa = Nfa(self.num_states, 0, arcs, epsilons, accepting, num_symbols)
         self.meter.check(STAGE, states=self.num_states, arcs=len(arcs) + len(epsilons))
@@ -398,6 +405,9 @@ class _NfaLayout:
                 self.epsilons.append((source, target))
             return
         count = minimum if maximum is None else maximum
+        if self.counters is not None and count >= COUNTED_FROM:
+            self.counted(self.counters, body, minimum, maximum, source, target)
+            return
         # Cheapest possible body first: if even that is too large, stop before laying anything.
         self.announce(count, 0)
         arcs, blocks = len(self.arcs), len(self.arc_blocks)
@@ -405,11 +415,13 @@ class _NfaLayout:
         block_arcs = self.num_block_arcs
         first_end = self.fresh()
         states = self.num_states
+        scopes = 0 if self.counters is None else len(self.counters.scopes)
         self.lay(body, source, first_end)
+        counting = self.counters is not None and len(self.counters.scopes) > scopes
         size = len(self.arcs) - arcs + self.num_block_arcs - block_arcs
         inner = self.num_states - states
         self.announce((count - 1) * (inner + 1), (count - 1) * size)
-        if size * (count - 1) <= _TILE_FROM:
+        if counting or size * (count - 1) <= _TILE_FROM:  # Counters are not copied as arrays.
             chain = [source, first_end]
             for _ in range(count - 1):
                 chain.append(self.fresh())
@@ -431,7 +443,7 @@ class _NfaLayout:
             new = np.where((old == source)[None, :], chain_states[1:-1, None], new)
             return np.where((old == first_end)[None, :], ends[:, None], new)
 
-        template = _joined(self.arcs[arcs:], self.arc_blocks[blocks:], 4)
+        template = joined(self.arcs[arcs:], self.arc_blocks[blocks:], 4)
         rows = np.empty((count - 1, len(template), 4), np.int32)
         rows[:, :, 0] = renamed(template, 0)
         rows[:, :, 1:3] = template[None, :, 1:3]
@@ -441,7 +453,7 @@ class _NfaLayout:
         self.num_block_arcs += rows.shape[0] * rows.shape[1]
         if origin_template is not None:
             self.origin_blocks.append(np.tile(origin_template, count - 1))
-        empties = _joined(self.epsilons[epsilons:], self.epsilon_blocks[epsilon_blocks:], 2)
+        empties = joined(self.epsilons[epsilons:], self.epsilon_blocks[epsilon_blocks:], 2)
         if len(empties):
             pairs = np.stack([renamed(empties, 0), renamed(empties, 1)], axis=2)
             self.epsilon_blocks.append(pairs.reshape(-1, 2).astype(np.int32))
@@ -450,6 +462,19 @@ class _NfaLayout:
         self.epsilon_blocks.append(exits.astype(np.int32))
         if maximum is None:
             self.epsilons.append((int(chain_states[-1]), int(chain_states[-2])))
+
+    def counted(
+        self, counters: Counters, body: Node, minimum: int, maximum: int | None, source: int,
+        target: int,
+    ) -> None:  # fmt: skip
+        """One copy of the body, and a counter."""
+        first = self.fresh()
+        scope = counters.open(first, minimum, maximum)
+        last = self.fresh()
+        self.lay(body, first, last)
+        counters.close(scope, self.num_states, (source, first, last, target))
+        if minimum == 0:
+            self.epsilons.append((source, target))
 
     def origin_from(self, arcs: int, blocks: int) -> Int32 | None:
         """The origins of the arcs laid since, in the order of the arcs."""
@@ -468,11 +493,3 @@ class _NfaLayout:
             arcs=arcs,
             bytes=states * _BYTES_PER_STATE + arcs * _BYTES_PER_ARC,
         )
-
-
-def _joined(rows: list[tuple[int, ...]] | list[Arc], blocks: list[Int32], width: int) -> Int32:
-    """Rows of a list and of arrays, as one array."""
-    # Numbers one by one: numpy would first look into every row for its length and type.
-    numbers = np.fromiter(chain.from_iterable(rows), np.int32, width * len(rows))
-    first = numbers.reshape(-1, width)
-    return np.concatenate([first, *blocks]) if blocks else first

@@ -1,0 +1,80 @@
+"""A tree becomes a byte machine that is discovered.
+
+What can be laid out as an NFA is, long repeats with counters, and is determinized while it is
+asked. A part that only a machine of its own can express (an intersection, a difference, a pattern
+with assertions inside a sequence) is built before.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from explorer.automata.discovered.net import net_of
+from explorer.automata.discovered.on_demand import OnDemand
+from explorer.automata.machine import ByteMachine, Nfa
+from explorer.automata.minimize import empty_dfa
+from explorer.automata.tree.build import build
+from explorer.automata.tree.counters import Counters
+from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.lookaround import resolve
+from explorer.automata.tree.nodes import Group, Machine, Node, Whole, Written
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded
+
+
+def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMachine:
+    """The machine of a tree, its states to be met.
+
+    Args:
+        node: The root.
+        budget: Limits for what the machine meets while it is used.
+        meter: Watches what is made now; default a new one on the same limits.
+
+    Returns:
+        A machine with exactly the words of `explorer.automata.tree.build.build`. Its start is
+        `NO_ARC` if there are none.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+
+    Example:
+        >>> from explorer.automata.regex import parse
+        >>> machine = discover(parse("[ab]{2,100000}").root, Budget())
+        >>> state = machine.step(machine.start, ord("a"))
+        >>> machine.is_accepting(state), machine.is_accepting(machine.step(state, ord("b")))
+        (False, True)
+    """
+    meter = meter or Meter(budget)
+    while isinstance(node, Group | Written):
+        node = node.body
+    if isinstance(node, Machine):
+        return node.dfa
+    if isinstance(node, Whole):
+        return _on_demand(resolve(node.body, meter), None, budget, meter)
+    counters = Counters()
+    built = lay_out(node, meter, machine=lambda inner: build(inner, meter), counters=counters)
+    return _on_demand(built.nfa, counters, budget, meter)
+
+
+SMALL: Final = Budget(states=200_000, arcs=20_000_000, seconds=10.0)
+"""For a closed form that nobody insists on."""
+
+
+def small_or_discovered(node: Node) -> ByteMachine:
+    """The closed form of a tree where it is small, else the machine that is discovered.
+
+    Args:
+        node: The root.
+
+    Raises:
+        BudgetExceeded: It cannot even be laid out.
+    """
+    try:
+        return build(node, Meter(SMALL))
+    except BudgetExceeded:
+        return discover(node, Budget())
+
+
+def _on_demand(nfa: Nfa, counters: Counters | None, budget: Budget, meter: Meter) -> ByteMachine:
+    net = net_of(nfa, counters, meter)
+    return empty_dfa(nfa.num_symbols) if net is None else OnDemand(net, budget)

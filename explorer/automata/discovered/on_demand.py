@@ -1,0 +1,167 @@
+"""A byte machine that is determinized while it is asked.
+
+Its states are sets of configurations of a `Net`, numbered as they are met, the start 0. A row is
+worked out when a step from its state is first asked for. Every state can finish.
+
+The numbers depend on the order of the questions; a machine that is sent to another process takes
+what it has met along. What is met is kept, and is what the budget watches: the number of states,
+their table's cells and bytes, and the seconds of one question.
+
+Cost: a few microseconds per row. Nothing is minimised, so two states may be alike.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+from typing import Any, Final
+
+import numpy as np
+
+from explorer.automata.discovered.net import Net
+from explorer.automata.discovered.rows import (
+    FINISHED,
+    NEEDS_STATES,
+    NODE,
+    PAUSED,
+    QUANTUM,
+    STATES,
+    UNKNOWN,
+    Found,
+    UInt8,
+    begin,
+    empty_found,
+    fill,
+    grown,
+    visit,
+    with_room,
+)
+from explorer.automata.machine import NO_ARC, Bool, Int32
+from explorer.budget import Budget, Meter
+
+STAGE: Final = "The discovery of states"
+
+
+class OnDemand:
+    """A `ByteMachine` over a net; thread-safe.
+
+    Args:
+        net: The automaton.
+        budget: Limits for what is met altogether, and for the seconds of one question.
+        found: What was met before.
+
+    Example:
+        >>> from explorer.automata.discovered.discover import discover
+        >>> from explorer.automata.regex import parse
+        >>> machine = discover(parse("(foo){0,4000}d").root, Budget())
+        >>> machine.expected(machine.start), machine.num_states
+        (b'df', 3)
+    """
+
+    def __init__(self, net: Net, budget: Budget, found: Found | None = None) -> None:
+        self._net = net
+        self._budget = budget
+        self._lock = RLock()
+        self._symbol_class: list[int] = net.symbol_class.tolist()
+        self._found = empty_found(net.num_classes) if found is None else found
+        if found is None:
+            while (reason := begin(net, self._found)) != FINISHED:
+                self._grow(reason, Meter(budget))
+
+    @property
+    def start(self) -> int:
+        """The start state, 0."""
+        return 0
+
+    @property
+    def num_states(self) -> int:
+        """How many states have been met."""
+        return int(self._found.progress[STATES])
+
+    @property
+    def symbol_class(self) -> Int32:
+        """int32[256], the class of each byte."""
+        return self._net.symbol_class
+
+    @property
+    def table(self) -> Int32:
+        """int32[room, classes], the rows so far: a state, `NO_ARC`, or less where not known."""
+        return self._found.table
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some word may hold."""
+        return self._net.read
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after one more byte, or `NO_ARC`.
+
+        Raises:
+            BudgetExceeded: More states were met than the budget allows.
+        """
+        if state == NO_ARC:
+            return NO_ARC
+        class_ = self._symbol_class[byte]
+        target = int(self._found.table[state, class_])
+        if target == UNKNOWN:
+            self._fill(state)
+            target = int(self._found.table[state, class_])
+        return target
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in a state; false of `NO_ARC`."""
+        return state != NO_ARC and bool(self._found.accepting[state])
+
+    def expected(self, state: int) -> bytes:
+        """The bytes that may come next, ascending; none from `NO_ARC`."""
+        if state == NO_ARC:
+            return b""
+        self._fill(state)
+        row = self._found.table[state][self._net.symbol_class]
+        return bytes(np.flatnonzero(row != NO_ARC).tolist())
+
+    def visit(self, byte: UInt8, depth: Int32, skip: Int32, deepest: int, state: int) -> None:
+        """Fill the rows that the words of a trie come by from a state, so that `table` has them.
+
+        Args:
+            byte, depth, skip: The nodes of the trie, as `explorer.tokens.trie.Trie` has them.
+            deepest: The longest word, in bytes.
+            state: Where the words begin.
+
+        Raises:
+            BudgetExceeded: More states were met than the budget allows, or it took too long.
+        """
+        with self._lock:
+            stack = np.zeros(deepest + 1, np.int32)
+            stack[0] = state
+            self._found.progress[NODE] = 0
+            meter = Meter(self._budget)
+            while True:
+                reason = visit(self._net, self._found, byte, depth, skip, stack, QUANTUM)
+                if reason == FINISHED:
+                    return
+                self._grow(reason, meter)
+
+    def _fill(self, state: int) -> None:
+        with self._lock:
+            while (reason := fill(self._net, self._found, state)) != FINISHED:
+                self._grow(reason, Meter(self._budget))
+
+    def _grow(self, reason: int, meter: Meter) -> None:
+        """Make room of some kind, or look at the clock."""
+        found = self._found
+        held = sum(part.nbytes for part in found)
+        states, classes = self.num_states, found.table.shape[1]
+        if reason == PAUSED:
+            meter.check_time(STAGE)
+            return
+        if reason == NEEDS_STATES:  # Announce what the room is for.
+            states += 1
+        meter.check(STAGE, states=states, arcs=states * classes, bytes=3 * held)
+        self._found = grown(found, reason)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self._lock:
+            return OnDemand, (self._net, self._budget, with_room(self._found, self.num_states + 1))
+
+    def __repr__(self) -> str:
+        return f"OnDemand({self.num_states} states met)"

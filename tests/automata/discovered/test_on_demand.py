@@ -1,0 +1,185 @@
+"""Machines that discover their states, beside the closed form, beside `re`, and by hand."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer.automata.discovered import rows
+from explorer.automata.discovered.on_demand import OnDemand
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.tree import counters, layout
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded
+from tests.automata.discovered.beside import differences
+from tests.patterns import patterns
+
+COUNTED = [
+    "(a{1,12}b){1,12}", "(?:ab?){9,20}", "[^x]{10,}", "(a|b)*a(a|b){10}", "(a?){3,30}b",
+    "(?s:.){0,40}", r"(\w+ ){9,12}x", "((ab){9,11}|a){10,12}c", "x*(x{0,30}y){2,}",
+    "(a{10,20}){10,20}", "(a{9,10}){9,10}|b", r"\ba{10,20}\b x", "(a*){9,20}", "(|a|ab){9,14}b",
+    "(a{0,9}){0,12}b(a{9}){0,12}", "(a{2,3}){10,11}", "((a|aa){9}){9}", "[ab]*a[ab]{0,5}b{9,}c",
+    "([]){3,12}|(x[]){9}y|z", "(a{0,10}b{0,10}){9,}c", "(aa|aaa){9,15}",
+]  # fmt: skip
+"""Patterns whose repeats are counted, with bodies that overlap, are empty or have no words."""
+
+
+def found(pattern: str) -> ByteMachine:
+    return explorer.regex(pattern).discover(Meter())
+
+
+def accepts(machine: ByteMachine, data: bytes) -> bool:
+    state = machine.start
+    for byte in data:
+        state = machine.step(state, byte) if state != NO_ARC else NO_ARC
+    return machine.is_accepting(state)
+
+
+@pytest.mark.parametrize("pattern", [p for p in COUNTED if "[]" not in p])
+def test_counted_repeats_are_those_written_out(pattern: str) -> None:
+    assert differences(explorer.regex(pattern).dfa, found(pattern)) == []
+
+
+@given(patterns(leaves=8), st.integers(1, 3))
+@settings(max_examples=400, deadline=None, derandomize=True)
+def test_discovered_and_closed_are_the_same(pattern: str, counted_from: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(layout, "COUNTED_FROM", counted_from)
+        machine = found(pattern)
+    assert differences(explorer.regex(pattern).dfa, machine, most=400) == []
+
+
+_bodies = st.recursive(
+    st.sampled_from(["a", "b", "[ab]", "ab", "a?", "(?:a|bb)", "é"]),
+    lambda inner: st.builds(
+        lambda one, two, low, more: f"(?:{one}{two}){{{low},{'' if more is None else low + more}}}",
+        inner, inner, st.integers(0, 4), st.none() | st.integers(0, 3),
+    ),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@given(_bodies, st.lists(st.sampled_from(["a", "b", "é"]), max_size=14).map("".join))
+@settings(max_examples=400, deadline=None, derandomize=True)
+def test_nested_counters_read_what_re_reads(pattern: str, text: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(layout, "COUNTED_FROM", 1)
+        machine = found(f"{pattern}b?")
+    wanted = re.fullmatch(f"{pattern}b?", text) is not None
+    assert accepts(machine, text.encode()) == wanted
+    assert differences(explorer.regex(f"{pattern}b?").dfa, machine, most=400) == []
+
+
+def test_wrong_machines_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutants: one copy too many, one too few to leave, and a covered count that is none."""
+    dfa = explorer.regex("(ab){9,12}").dfa
+    assert differences(dfa, found("(ab){9,12}")) == []
+    for other in ("(ab){9,13}", "(ab){8,12}", "(ab){9,}", "(ac){9,12}"):
+        assert differences(dfa, found(other)) != []
+    with monkeypatch.context() as patched:  # Copies that nobody counts.
+        patched.setattr(counters, "AGAIN", counters.PLAIN)
+        assert differences(dfa, found("(ab){9,12}")) != []
+
+
+def test_a_long_bound_costs_what_is_met() -> None:
+    machine = found('"(?:[^"\\\\]|\\\\["n]){0,4096}"')
+    assert isinstance(machine, OnDemand) and machine.num_states == 1
+    text = b'"' + b"x" * 4095
+    assert accepts(machine, text + '😀"'.encode()) and not accepts(machine, text + b'xx"')
+    assert machine.num_states < 10 * 4096  # A row numbers the states after it: parts of characters.
+    # Where only a most is given, the longest of many beginnings is no state of its own.
+    many = found("[ab]*a[ab]{0,3000}")
+    state = many.start
+    for byte in b"ab" * 50:
+        state = many.step(state, byte)
+    assert many.num_states < 8
+
+
+def test_counts_that_no_table_could_hold() -> None:
+    machine = found("(?:a{1000000}){1000000}b|(x{0,99}y?){0,99}z")
+    assert machine.expected(machine.start) == b"axyz"
+    with pytest.raises(BudgetExceeded) as raised:
+        found("(((xy{1,4000000000}){1,4000000000}z){1,4000000000}w){3,4000000000}")
+    assert raised.value.resource == "states" and raised.value.reached > raised.value.limit
+
+
+def test_no_words() -> None:
+    assert found("(?!)").start == NO_ARC and found("a(?!a)a").start == NO_ARC
+    both = explorer.regex("a{0,3000}x") - explorer.regex(".*")
+    assert both.discover(Meter()).start == NO_ARC
+
+
+def test_the_budget_is_for_what_is_met() -> None:
+    machine = explorer.regex("[ab]*a[ab]{25}").discover(Meter(Budget(states=200)))
+    state = machine.start
+    with pytest.raises(BudgetExceeded) as raised:
+        for byte in np.random.default_rng(0).choice([*b"ab"], 4000).tolist():
+            state = machine.step(state, byte)
+    assert raised.value.stage == "The discovery of states" and raised.value.limit == 200
+    # What was met still answers.
+    assert machine.expected(machine.start) == b"ab"
+
+
+def test_a_machine_travels_with_what_it_met() -> None:
+    machine = found("(?:ab|é){3,4000}c")
+    state = machine.start
+    for byte in "ababé".encode():
+        state = machine.step(state, byte)
+    sent = pickle.loads(pickle.dumps(machine))
+    assert sent.num_states == machine.num_states and sent.expected(state) == machine.expected(state)
+    for byte in b"ababc":
+        following = machine.step(state, byte)
+        assert sent.step(state, byte) == following
+        state = following
+    assert machine.is_accepting(state) and sent.is_accepting(state)
+
+
+def test_threads_meet_the_same_states() -> None:
+    machine = found("(?:[a-f]{2}|é){3,4000}g")
+
+    def walk(seed: int) -> list[tuple[bytes, int]]:
+        draw = np.random.default_rng(seed)
+        state, data, met = machine.start, b"", []
+        for _ in range(60):
+            byte = int(draw.choice(list(machine.expected(state))))
+            state, data = machine.step(state, byte), data + bytes([byte])
+            met.append((data, state))
+            if not machine.expected(state):
+                break
+        return met
+
+    with ThreadPoolExecutor(8) as pool:
+        met = dict(pair for pairs in pool.map(walk, range(32)) for pair in pairs)
+    for data, state in met.items():
+        here = machine.start
+        for byte in data:
+            here = machine.step(here, byte)
+        assert here == state
+
+
+def test_room_of_every_kind_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From as little room as there can be, in steps that pause: the same machine."""
+    small = rows.empty_found
+
+    def cramped(classes: int) -> rows.Found:
+        return small(classes)._replace(
+            arena=np.empty(2, np.int64), members=np.empty(2, np.int64),
+            seen=np.empty(4, np.int64), stamps=np.zeros(4, np.int64),
+        )  # fmt: skip
+
+    monkeypatch.setattr("explorer.automata.discovered.on_demand.empty_found", cramped)
+    monkeypatch.setattr("explorer.automata.discovered.on_demand.QUANTUM", 1)
+    pattern = "(?:(a|aa){2,14}b?){2,14}"
+    machine = found(pattern)
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b"ab", b"b", b"ba"], eos_ids=[4])
+    lazy = explorer.compile(explorer.regex(pattern), vocabulary, lazy=True)
+    closed = explorer.compile(explorer.regex(pattern), vocabulary)
+    assert np.array_equal(lazy.mask(0), closed.mask(0))
+    assert differences(explorer.regex(pattern).dfa, machine) == []
