@@ -70,7 +70,7 @@ def take(root: Locator, path: Path) -> None:
     )
     assert cut == []
     root.screenshot(path=path, animations="disabled")
-    assert 20_000 < path.stat().st_size < 250_000
+    assert 20_000 < path.stat().st_size < 400_000
 
 
 def test_pictures(notebook: Notebook, lab: Lab, images: Path) -> None:

@@ -12,6 +12,7 @@ from widgets.figures.drawing.columns import ROW
 from widgets.figures.drawing.frame import Layout, framed
 from widgets.figures.drawing.geometry import RADIUS, Placed, Point, Routed, Wire, label_width
 from widgets.figures.drawing.routing import Router
+from widgets.figures.machines.detokenizing_figure import END
 from widgets.figures.machines.machine_figure import Edge, MachineFigure
 
 LEAF_ROW: Final = 32.0
@@ -73,6 +74,10 @@ def tree(figure: MachineFigure) -> Layout:
             used += 1
         return max(used, 1)
 
+    if loops and END in below["t"]:
+        # Straight below the root, where no prefix stands: beside them it would cost a row.
+        below["t"].remove(END)
+        places[END] = Placed(0.0, row, RADIUS)
     rows = walk("t", 0, rows)
     if loops:
         router = Router(places, back_below=False, start="t")
