@@ -18,10 +18,21 @@ from explorer.automata.registry import kind_of
 from explorer.automata.schema import source as _schema
 from explorer.automata.template import generated as _template
 from explorer.automata.tree.nodes import Source
+from explorer.automata.types import calls as _calls
 from explorer.automata.types import source as _types
 from explorer.errors import DamagedFile, ExplorerError
 
-BUILT_IN: Final = (_regex, _choice, _algebra, _imported, _schema, _aliases, _template, _types)
+BUILT_IN: Final = (
+    _regex,
+    _choice,
+    _algebra,
+    _imported,
+    _schema,
+    _aliases,
+    _template,
+    _types,
+    _calls,
+)
 """The files whose kinds every process knows."""
 
 MAX_DEPTH: Final = 200

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 
 from explorer.arguments import wrong
 from explorer.automata.constraint import Constraint
+from explorer.automata.types.calls import CallType
 from explorer.automata.types.source import JsonType
 from explorer.errors import ConstraintError
 
@@ -20,9 +21,11 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
         described: A pydantic model, a dataclass, a TypedDict, a NamedTuple, an Enum, a Literal, a
             union, a container, or a scalar such as ``datetime``, ``UUID`` and ``Decimal``; with
             constraints in ``Annotated``.
-        style: ``"json"`` writes JSON, as pydantic's JSON Schema of the type has it.
-        options: For JSON, ``whitespace``, ``property_order``, ``max_depth`` as `json_schema` has
-            them.
+        style: ``"json"`` writes JSON, as pydantic's JSON Schema of the type has it; ``"python"``
+            constructor calls such as ``Point(x=3)``, with arguments in the order of the type.
+        options: For JSON, ``whitespace``, ``property_order``, ``max_depth`` and others as
+            `json_schema` has them; for Python, ``max_depth``, how often a class may stand inside
+            itself (default 3).
 
     Returns:
         A constraint whose `Constraint.parse` gives an instance of the type.
@@ -39,7 +42,15 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
         ...     y: int = 0
         >>> from_type(Point).parse('{"x":3}')
         Point(x=3, y=0)
+        >>> from_type(list[Point], style="python").parse("[Point(x=3), Point(x=1, y=2)]")
+        [Point(x=3, y=0), Point(x=1, y=2)]
     """
     if not isinstance(style, str) or style not in get_args(Style):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise wrong("style", style, 'a style: "json" or "python"', error=ConstraintError)
-    return Constraint(JsonType.of(described, **options))
+    kind = JsonType if style == "json" else CallType
+    try:
+        return Constraint(kind.of(described, **options))
+    except TypeError as error:  # An option that there is not.
+        raise ConstraintError(
+            f"from_type(style={style!r}): {error}.", remedy="Leave the option out."
+        ) from error

@@ -1,0 +1,120 @@
+"""The kind of source that is a Python type, written as constructor calls (Koo et al., 5.2)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from explorer.arguments import instance, whole_number
+from explorer.automata.algebra import Combination
+from explorer.automata.registry import register
+from explorer.automata.tree.nodes import Node, Source, Written
+from explorer.automata.types.reading import Reader
+from explorer.automata.types.schema import name_of
+from explorer.automata.types.shapes import OtherShape, Shape
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+
+
+@register("Python calls")
+@dataclass(frozen=True)
+class CallType(Combination):
+    """A type whose values are written as Python would construct them.
+
+    A text is never evaluated: its syntax tree is read, literals as literals, and the constructors
+    of the type are called by this program. What a file or another process reads back knows the
+    texts and the name, but not the type, and gives no value.
+
+    Args:
+        part: The texts, made of other kinds of sources.
+        name: Of the type.
+        shape: What the type is made of; ``None`` where it is not known.
+    """
+
+    kind: ClassVar[str] = "calls"
+
+    part: Source
+    name: str
+    shape: Shape | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, described: object, max_depth: object = 3) -> Self:
+        """The source of a type.
+
+        Args:
+            described: The type.
+            max_depth: How often a class may stand inside itself.
+
+        Raises:
+            ConstraintError: The type cannot be written exactly.
+        """
+        depth = whole_number("max_depth", max_depth, 0, 10, error=ConstraintError)
+        try:
+            shape = Reader(depth).shape(described)
+            source = shape.source()
+        except ExplorerError:
+            raise
+        except Exception as error:  # Hints that cannot be resolved, and code of the type's own.
+            raise ConstraintError(
+                f"The hints of {name_of(described)} cannot be read: {error}.",
+                remedy="Define the types that they name at the top of a module.",
+            ) from error
+        if source is None:
+            raise ConstraintError(
+                f"{name_of(described)} has no finite value within max_depth={depth}.",
+                remedy="Make the recursive field optional, or a list.",
+            )
+        return cls(source, name_of(described), shape)
+
+    @property
+    def children(self) -> tuple[Source, ...]:
+        """The texts."""
+        return (self.part,)
+
+    def with_children(self, children: tuple[Source, ...]) -> Source:
+        """Other texts of the same type."""
+        return replace(self, part=children[0])
+
+    def combined(self, trees: tuple[Written, ...]) -> Node:
+        """The tree of the texts."""
+        return trees[0]
+
+    def parse(self, text: str) -> object:
+        """An instance of the type."""
+        if self.shape is None:
+            raise ConstraintError(
+                f"The type {self.name} is not known here: a file holds its texts, not its code.",
+                remedy='Parse with from_type(T, style="python").',
+            )
+        try:
+            return self.shape.value(ast.parse(text, mode="eval").body)
+        except OtherShape as error:
+            raise ConstraintError(
+                f"The text is not a value of {self.name}.", remedy="Report it with the type."
+            ) from error
+        except ExplorerError:
+            raise
+        except Exception as error:  # What the type's own constructor raises, and Python's limits.
+            raise ConstraintError(
+                f"The text is Python for {self.name}, but its own checks refuse it: {error}",
+                remedy="Say in the type's fields what its constructor checks.",
+            ) from error
+
+    def fields(self) -> dict[str, object]:
+        """The name of the type."""
+        return {"name": self.name}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The texts that were saved, under the name of the type."""
+        if len(children) != 1:
+            raise DamagedFile(f"A saved type has {len(children)} parts, not one.")
+        return cls(children[0], instance("name", fields["name"], str, "a str", error=DamagedFile))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the type: a process that compiles for this one need not have it."""
+        return super().__getstate__() | {"shape": None}
+
+    def __str__(self) -> str:
+        return f'from_type({self.name}, style="python")'
