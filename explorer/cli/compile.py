@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from explorer.automata.constraint import regex
 from explorer.budget import Budget
 from explorer.cli.answers import print_json
 from explorer.cli.machine_lines import report_lines, show_allowed
 from explorer.cli.options import (
     Commands,
     add_command,
+    add_constraint,
     add_eos,
     add_json,
     add_lazy,
-    add_regex,
     compiled,
+    constraint_of,
 )
 from explorer.errors import ExplorerError
 from explorer.tokens.token_dfa import TokenDFA
@@ -31,8 +31,10 @@ def add_parser(commands: Commands) -> None:
     Args:
         commands: The commands there are.
     """
-    command = add_command(commands, "compile", run, "compile a regex for a tokenizer and report")
-    add_regex(command, required=True)
+    command = add_command(
+        commands, "compile", run, "compile a constraint for a tokenizer and report"
+    )
+    add_constraint(command, required=True)
     command.add_argument(
         "--tokenizer",
         required=True,
@@ -59,7 +61,10 @@ def run(arguments: argparse.Namespace) -> None:
     """
     eos: list[int] | None = arguments.eos
     vocabulary = Vocabulary.from_file(Path(arguments.tokenizer), eos_ids=eos)
-    constraint = regex(arguments.regex)
+    constraint = constraint_of(arguments)
+    if constraint is None:  # The parser asks for one.
+        raise ExplorerError("There is no constraint.", remedy="Give --regex, for example.")
+    shown: str = arguments.regex or str(constraint)
     machine = compiled(arguments, constraint, vocabulary, Budget(seconds=arguments.seconds))
     if arguments.save:
         if not isinstance(machine, TokenDFA):
@@ -72,7 +77,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         start = np.flatnonzero(machine.allowed(machine.start)).tolist()
         answer = {
-            "pattern": arguments.regex,
+            "pattern": shown,
             "tokens": len(vocabulary),
             "notes": [str(note) for note in vocabulary.notes],
             "report": machine.report.to_dict(),
@@ -81,7 +86,7 @@ def run(arguments: argparse.Namespace) -> None:
         }
         print_json(answer)
         return
-    print(f"{arguments.regex}  over {len(vocabulary):,} ids")
+    print(f"{shown}  over {len(vocabulary):,} ids")
     for note in vocabulary.notes:
         print(f"  note: {note}")
     for line in report_lines(machine):

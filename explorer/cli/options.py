@@ -6,13 +6,22 @@ An option has one name, one help text and one reading, whichever command takes i
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import sys
 from collections.abc import Callable
-from typing import TypeAlias
+from importlib import import_module
+from pathlib import Path
+from typing import TypeAlias, cast
 
 from explorer.arguments import file_path
 from explorer.automata.constraint import Constraint, choice, json_schema, regex
 from explorer.automata.registry import offered, read
+from explorer.automata.template.expression import read_expression
+from explorer.automata.template.functions import template
+from explorer.automata.types.functions import from_type
 from explorer.budget import Budget
+from explorer.errors import ConstraintError
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
@@ -50,9 +59,14 @@ def add_regex(command: argparse._ActionsContainer, *, required: bool = False) ->
     option.required = required
 
 
-def add_constraint(command: argparse.ArgumentParser) -> None:
-    """``--regex``, ``--choice``, ``--constraint`` and ``--json-schema``, for `constraint_of`."""
-    what = command.add_mutually_exclusive_group()
+def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """The options that name a constraint, for `constraint_of`.
+
+    Args:
+        command: Where they go.
+        required: Whether one of them must be given.
+    """
+    what = command.add_mutually_exclusive_group(required=required)
     add_regex(what)
     what.add_argument("--choice", action="append", metavar="TEXT", help="one text; repeatable")
     what.add_argument(
@@ -62,6 +76,28 @@ def add_constraint(command: argparse.ArgumentParser) -> None:
         help=f"a text of any kind: {', '.join(offered())}",
     )
     what.add_argument("--json-schema", metavar="FILE", help="a JSON value that the schema allows")
+    what.add_argument(
+        "--choices", metavar="FILE", help="one of the lines of a file, or of the texts in FILE.json"
+    )
+    what.add_argument(
+        "--template",
+        metavar="TEXT",
+        help="text with {name} for each --part; or a whole expression, template(...)",
+    )
+    what.add_argument(
+        "--type",
+        metavar="MODULE:CLASS",
+        help="a value of a Python type; the module is imported, so its code runs",
+    )
+    command.add_argument(
+        "--part",
+        action="append",
+        metavar="NAME=EXPRESSION",
+        help='a part of the template, such as name=gen(regex="[a-z]+"); repeatable',
+    )
+    command.add_argument(
+        "--style", choices=("json", "python"), help="how values of --type are written"
+    )
 
 
 def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
@@ -80,7 +116,69 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
     if arguments.json_schema is not None:
         path = file_path("--json-schema", arguments.json_schema)
         return json_schema(path.read_text(encoding="utf-8"))
+    for option, owner in (("part", "template"), ("style", "type")):
+        if getattr(arguments, option) is not None and getattr(arguments, owner) is None:
+            raise ConstraintError(
+                f"--{option} says more about --{owner}, which is not given.",
+                remedy=f"Give --{owner} too, or leave --{option} out.",
+            )
+    if arguments.choices is not None:
+        return _choices(file_path("--choices", arguments.choices))
+    if arguments.template is not None:
+        return _template(arguments.template, arguments.part or [])
+    if arguments.type is not None:
+        return from_type(_named_type(arguments.type), style=arguments.style or "json")
     return None if arguments.choice is None else choice(arguments.choice)
+
+
+def _choices(path: Path) -> Constraint:
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".json":
+        return choice([line for line in text.splitlines() if line])
+    try:
+        return choice(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise ConstraintError(
+            f"{path} is not JSON: {error.msg} in line {error.lineno}.",
+            remedy='Write ["text", ...] or {"name": "text", ...}.',
+        ) from error
+
+
+def _template(text: str, parts: list[str]) -> Constraint:
+    if not parts and text.lstrip().startswith("template("):
+        return Constraint(read("template", text))
+    given: dict[str, Constraint] = {}
+    for part in parts:
+        name, _, expression = part.partition("=")
+        if name in given:
+            raise ConstraintError(f"The part {name!r} is given twice.", remedy="Give it once.")
+        given[name] = Constraint(read_expression(expression))
+    return template(text, **given)
+
+
+def _named_type(name: str) -> object:
+    """What a name such as ``shop.models:Order`` names; this runs the code of the module.
+
+    As with ``python -m``, modules of the current folder are found.
+    """
+    module, _, path = name.partition(":")
+    if not module or not path:
+        raise ConstraintError(
+            f"--type {name!r} does not name a type.", remedy="Write it as module:Class."
+        )
+    sys.path.insert(0, os.getcwd())
+    try:
+        found: object = import_module(module)
+        for part in path.split("."):
+            found = cast("object", getattr(found, part))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConstraintError(
+            f"There is no type {name!r}: {error}.",
+            remedy="Write it as module:Class, with a module that can be imported from here.",
+        ) from error
+    finally:
+        sys.path.remove(os.getcwd())
+    return found
 
 
 def add_lazy(command: argparse.ArgumentParser) -> None:

@@ -119,8 +119,8 @@ def _part(part: SourcePart) -> str:
                 return f"Expected by {shown}"
             if isinstance(part.source, Choice):
                 return f"Still open: {', '.join(p.text for p in part.positions[:MOST_PLACES])}"
-            texts = dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES])
-            return f"Expected by {', '.join(texts)}"
+            names = dict.fromkeys(p.label or inline(p.text) for p in part.positions[:MOST_PLACES])
+            return f"Expected by {', '.join(names)}"
         case "excludes":
             if part.assertion:
                 where = part.positions[0]

@@ -194,10 +194,11 @@ def _part(part: SourcePart) -> str:
                 # The underlined pattern says it, and a label where to look in a long one.
                 labels = [place.label for place in part.positions if place.label]
                 return f"Expected by {', '.join(labels)}." if labels else ""
-            shown = ", ".join(dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES]))
-            return f"Still open: {shown}." if isinstance(part.source, Choice) else (
-                f"Expected by {shown}."
-            )  # fmt: skip
+            if isinstance(part.source, Choice):
+                texts = dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES])
+                return f"Still open: {', '.join(texts)}."
+            names = dict.fromkeys(p.label or inline(p.text) for p in part.positions[:MOST_PLACES])
+            return f"Expected by {', '.join(names)}."
         case "excludes":
             word = show_text(part.words[0])
             if part.assertion:
