@@ -78,6 +78,7 @@ class ArraySketch:
     def _single(self, values: Values) -> list[tuple[Dfa, int]]:
         """Each value apart, with a number: equal values have equal numbers."""
         compiler = self._compiler
+        values = values.unmarked(compiler.meter)
         parts = [strings.among([word], compiler.meter) for word in sorted(values.words)]
         finite = all(is_finite(part) for part in (values.string, values.array, values.object))
         if values.number.num_states or not finite:

@@ -48,9 +48,12 @@ class Compiler:
         assert_formats: Whether ``format`` constrains.
         strict: Whether a keyword that cannot be followed raises; else it is noted in `ignored`.
         meter: Watches every limit.
+        marks: Whether strings with long bounds are marks (`explorer.automata.schema.counting`).
     """
 
-    def __init__(self, order: Order, *, assert_formats: bool, strict: bool, meter: Meter) -> None:
+    def __init__(
+        self, order: Order, *, assert_formats: bool, strict: bool, meter: Meter, marks: bool = False
+    ) -> None:
         self.ordered = order == "schema"
         self.meter = meter
         self.ignored: list[UnsupportedSchema] = []
@@ -59,7 +62,9 @@ class Compiler:
         self._expansion = Expansion(self._made)
         self._values: dict[object, Values] = {}
         self._places: dict[object, Site] = {}
-        self._scalars = Scalars(meter, assert_formats=assert_formats, refuse=self.refuse)
+        self._scalars = Scalars(
+            meter, assert_formats=assert_formats, marks=marks, refuse=self.refuse
+        )
         self._deepening = Deepening(self)
         self._texts: dict[int, tuple[Values, Dfa]] = {}
         self._open: dict[Depth, Values] = {}

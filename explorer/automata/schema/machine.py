@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.compiler import Compiler
+from explorer.automata.schema.counting import settled
 from explorer.automata.schema.keywords import check_tree
 from explorer.automata.schema.making import Depth, Order
 from explorer.automata.schema.spelling import Whitespace, escaped, pretty, spaced
@@ -25,6 +26,7 @@ def compile_schema(
     max_depth: int = 5,
     free_depth: int = 3,
     remotes: Mapping[str, Schema] | None = None,
+    marks: bool = False,
 ) -> tuple[Dfa, list[UnsupportedSchema]]:
     """The machine of a schema, and what was ignored.
 
@@ -38,6 +40,7 @@ def compile_schema(
         max_depth: How many references of a recursive schema are followed inside each other.
         free_depth: How deep arrays and objects nest in a value that nothing describes.
         remotes: Schemas that references may name, by their address.
+        marks: Whether strings with long bounds are marks (`explorer.automata.schema.counting`).
 
     Raises:
         UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
@@ -45,11 +48,13 @@ def compile_schema(
     """
     check_tree(schema)
     root = root_of(schema, remotes or {})
-    compiler = Compiler(property_order, assert_formats=formats, strict=strict, meter=meter)
+    compiler = Compiler(
+        property_order, assert_formats=formats, strict=strict, meter=meter, marks=marks
+    )
     depth = Depth(max_depth, free_depth, free_depth, free_depth)
     place = compiler.place([root])
     machine = compiler.text(compiler.values((root,), place, depth))
-    machine = escaped(machine, meter)
+    machine = escaped(settled(machine, meter), meter)
     if whitespace == "flexible":
         machine = spaced(machine, meter)
     elif whitespace == "pretty":

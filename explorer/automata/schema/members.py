@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 from explorer.automata.machine import Dfa
 from explorer.automata.product import difference, intersection
 from explorer.automata.schema import strings
+from explorer.automata.schema.counting import written_as_text
 from explorer.automata.schema.keywords import bounds
 from explorer.automata.schema.making import Depth, Making, Site
 from explorer.automata.schema.objects import ObjectSketch
@@ -69,6 +70,7 @@ def _names_allowed(
         if isinstance(names, bool | dict) and sub.draft >= 6:
             part = sub.below(cast("Schema", names), "propertyNames")
             texts = making.values((part,), making.place((part,)), depth).string
+            texts = written_as_text(texts, making.meter)
             allowed = texts if allowed is None else intersection(allowed, texts, making.meter)
     return allowed
 

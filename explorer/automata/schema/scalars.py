@@ -11,6 +11,7 @@ from explorer.automata.machine import Dfa
 from explorer.automata.product import intersection
 from explorer.automata.regex import UnsupportedSyntax, compile_pattern
 from explorer.automata.schema import numbers, strings
+from explorer.automata.schema.counting import MARKED_FROM, mark
 from explorer.automata.schema.ecma import translated
 from explorer.automata.schema.formats import FORMATS
 from explorer.automata.schema.keywords import anchored, bounds, decimal
@@ -26,6 +27,7 @@ class Scalars:
     Args:
         meter: Watches every limit.
         assert_formats: Whether ``format`` constrains.
+        marks: Whether strings with long bounds are marks (`explorer.automata.schema.counting`).
         refuse: Raises for a keyword that cannot be followed, or notes it.
     """
 
@@ -34,10 +36,12 @@ class Scalars:
         meter: Meter,
         *,
         assert_formats: bool,
+        marks: bool,
         refuse: Callable[[Subschema, str, str, str], None],
     ) -> None:
         self._meter = meter
         self._formats = assert_formats
+        self._marks = marks
         self._refuse = refuse
         self._machines: dict[tuple[object, ...], Dfa] = {}
 
@@ -120,6 +124,8 @@ class Scalars:
                 parts.append(self._machines[key])
         if maximum is not None and maximum < minimum:
             return strings.nothing()
+        if self._marks and not parts and maximum is not None and maximum >= MARKED_FROM:
+            return mark(minimum, maximum, self._meter)
         if minimum or maximum is not None:
             parts.append(strings.length_between(minimum, maximum))
         return self._all(parts) if parts else any_text()

@@ -14,13 +14,14 @@ from explorer.arguments import flag, instance, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
 from explorer.automata.schema.compiler import Compiler
+from explorer.automata.schema.counting import outlined
 from explorer.automata.schema.deciding import deciding, excluding
 from explorer.automata.schema.locating import spans_of, spot_of
 from explorer.automata.schema.machine import compile_schema
 from explorer.automata.schema.making import Order
 from explorer.automata.schema.spelling import Whitespace
 from explorer.automata.schema.subschemas import Schema, root_of
-from explorer.automata.tree.nodes import Deferred, Node, Source
+from explorer.automata.tree.nodes import Deferred, Node, Outline, Source
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError, UnsupportedSchema, caret
 
@@ -86,7 +87,7 @@ class JsonSchema(Source):
 
     def lower(self) -> Node:
         """One machine for the whole schema."""
-        return Deferred(0, len(self.schema), self.build, self.locate)
+        return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
 
     def build(self, meter: Meter) -> Dfa:
         """The machine over the text of JSON.
@@ -152,12 +153,22 @@ class JsonSchema(Source):
         """What ``strict=False`` leaves out, each with its place and reason."""
         return self._compiled(Meter())[1]
 
-    def _compiled(self, meter: Meter) -> tuple[Dfa, list[UnsupportedSchema]]:
+    def outline(self, meter: Meter) -> Outline:
+        """The machine over the text of JSON, with repeats for strings with long bounds.
+
+        Raises:
+            UnsupportedSchema, BudgetExceeded: As `build`.
+        """
+        return outlined(self._compiled(meter, marks=True)[0])
+
+    def _compiled(
+        self, meter: Meter, *, marks: bool = False
+    ) -> tuple[Dfa, list[UnsupportedSchema]]:
         return compile_schema(
             self.parsed, meter, whitespace=self.whitespace, property_order=self.property_order,
             strict=self.strict, formats=self.formats, max_depth=self.max_depth,
             free_depth=self.free_depth,
-            remotes=self._remotes,
+            remotes=self._remotes, marks=marks,
         )  # fmt: skip
 
     def fields(self) -> dict[str, object]:

@@ -11,12 +11,13 @@ arrays and objects as languages of their compact text.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from explorer.automata import operations
 from explorer.automata.machine import Dfa
 from explorer.automata.product import difference, intersection
+from explorer.automata.schema.counting import has_marks, written_as_json, written_as_text
 from explorer.automata.schema.strings import among, literals, nothing
 from explorer.budget import Meter
 
@@ -45,8 +46,21 @@ class Values:
         """Whether there is no value in it."""
         return not self.words and all(getattr(self, part).num_states == 0 for part in _PARTS)
 
+    def unmarked(self, meter: Meter) -> Values:
+        """The same set without marks, so that it can be compared with another one."""
+        if not any(has_marks(part) for part in (self.string, self.array, self.object)):
+            return self
+        return replace(
+            self,
+            string=written_as_text(self.string, meter),
+            array=written_as_json(self.array, meter),
+            object=written_as_json(self.object, meter),
+        )
+
     def meet(self, other: Values, meter: Meter) -> Values:
         """The values of both."""
+        if other is not self:
+            self, other = self.unmarked(meter), other.unmarked(meter)
         return self._combined(other, self.words & other.words, _meet, meter)
 
     def join(self, other: Values, meter: Meter) -> Values:
@@ -55,6 +69,8 @@ class Values:
 
     def minus(self, other: Values, meter: Meter) -> Values:
         """The values of this set that the other does not have."""
+        if other is not self:
+            self, other = self.unmarked(meter), other.unmarked(meter)
         return self._combined(other, self.words - other.words, _minus, meter)
 
     def _combined(

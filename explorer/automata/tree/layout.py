@@ -15,8 +15,7 @@ The same code builds over another alphabet: a caller may say how a set of charac
 A node that only a machine can express (an intersection, a difference, a pattern with assertions)
 is built first, by the function ``machine``, and its machine is laid between the two states.
 
-With ``counters`` such a repeat is counted instead (`explorer.automata.tree.counters`): one copy.
-
+With ``counters`` such a repeat is counted instead (`explorer.automata.tree.counters`).
 With ``with_origin`` each arc also remembers where it came from: which source, which span of its
 text, so that a run of the NFA can be shown on the source.
 """
@@ -24,7 +23,6 @@ text, so that a run of the NFA can be shown on the source.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -52,6 +50,7 @@ from explorer.automata.tree.nodes import (
     Machine,
     Negate,
     Node,
+    Outline,
     Repeat,
     Source,
     Subtract,
@@ -59,7 +58,7 @@ from explorer.automata.tree.nodes import (
     Whole,
     Written,
 )
-from explorer.automata.tree.origin import Origin
+from explorer.automata.tree.origin import Built, Origin
 from explorer.automata.tree.repeats import flattened
 from explorer.automata.tree.utf8 import Arc, Fragment, utf8_fragment
 from explorer.automata.tree.width import width
@@ -78,22 +77,6 @@ _TILE_FROM: Final = 200
 _LEAVES: Final = (Literal, Class, Dot)
 
 MarkSymbol = Callable[[Assertion], int]
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """An NFA, and where its arcs come from.
-
-    Args:
-        nfa: The automaton.
-        origins: The origins, each once, in the order of the tree; empty without origin.
-        arc_origin: int32[arcs], the index into ``origins`` for each row of ``nfa.arcs``, or −1 for
-            the mark of an assertion; ``None`` without origin.
-    """
-
-    nfa: Nfa
-    origins: tuple[Origin, ...] = ()
-    arc_origin: Int32 | None = None
 
 
 def lay_out(
@@ -148,7 +131,7 @@ class _NfaLayout:
     __slots__ = (
         "arc_blocks", "arcs", "builder", "counters", "epsilon_blocks", "epsilons", "label",
         "machines", "mark", "meter", "num_block_arcs", "num_states", "origin", "origin_blocks",
-        "origin_index", "relax", "source", "write",
+        "origin_index", "outlines", "relax", "source", "write",
     )  # fmt: skip
 
     def __init__(
@@ -167,6 +150,7 @@ class _NfaLayout:
         self.mark = mark
         self.builder = builder
         self.relax = relax
+        self.outlines: dict[int, Outline] = {}
         self.machines: dict[int, Nfa] = {}  # Of nodes, by identity: a repeat lays its body often.
         self.source: Source | None = None
         self.label = ""
@@ -351,13 +335,20 @@ class _NfaLayout:
                 ends.add(here)
         self.epsilons += [(end, target) for end in sorted(ends)]
 
-    def closed(self, node: Whole | Closed, source: int, target: int) -> None:
-        """A node as its machine, between ε-arcs."""
-        nfa = self.machines.get(id(node))
-        if nfa is None:
-            if self.builder is None:
-                raise ExplorerError("Nodes with machines of their own cannot be laid out here.")
-            nfa = self.machines[id(node)] = dfa_to_nfa(self.builder(node))
+    @property
+    def may_outline(self) -> bool:
+        """Whether the parts of an outline may be laid: nobody asks where they come from."""
+        return self.origin is None and (self.counters is not None or self.builder is None)
+
+    def outlined(self, outline: Outline, source: int, target: int) -> None:
+        """An automaton with nodes for arcs."""
+        shift = self.num_states
+        self.between(outline.nfa, source, target)
+        for before, part, after in outline.parts:
+            self.lay(part, before + shift, after + shift)
+
+    def between(self, nfa: Nfa, source: int, target: int) -> None:
+        """The states and arcs of an NFA, between ε-arcs."""
         shift = self.num_states
         self.announce(nfa.num_states, len(nfa.arcs))
         self.num_states += nfa.num_states
@@ -366,6 +357,20 @@ class _NfaLayout:
         self.epsilons.append((source, nfa.start + shift))
         ends = np.column_stack([nfa.accepting + shift, np.full(len(nfa.accepting), target)])
         self.epsilon_blocks.append(ends.astype(np.int32))
+
+    def closed(self, node: Whole | Closed, source: int, target: int) -> None:
+        """A node as its machine, between ε-arcs."""
+        if isinstance(node, Deferred) and node.outline is not None and self.may_outline:
+            if id(node) not in self.outlines:
+                self.outlines[id(node)] = node.outline(self.meter)
+            self.outlined(self.outlines[id(node)], source, target)
+            return
+        nfa = self.machines.get(id(node))
+        if nfa is None:
+            if self.builder is None:
+                raise ExplorerError("Nodes with machines of their own cannot be laid out here.")
+            nfa = self.machines[id(node)] = dfa_to_nfa(self.builder(node))
+        self.between(nfa, source, target)
         if self.origin is not None:
             # The assertions of a pattern are relaxed where origins are asked for.
             index = -1 if isinstance(node, Whole) else self.origin_of(node)

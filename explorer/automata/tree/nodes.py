@@ -26,7 +26,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
-from explorer.automata.machine import Dfa
+from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.charset import CharSet
 from explorer.budget import Meter
 
@@ -224,6 +224,20 @@ class Machine:
     dfa: Dfa = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Outline:
+    """An automaton with nodes for arcs: what is long is named once and not written out.
+
+    Args:
+        nfa: Its states and the arcs over bytes.
+        parts: Rows ``(source, node, target)``: any word of the node leads from one state to the
+            other.
+    """
+
+    nfa: Nfa = field(repr=False)
+    parts: tuple[tuple[int, Node, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Deferred:
     """A machine that its source makes, within the limits of whoever needs it.
@@ -233,6 +247,7 @@ class Deferred:
         make: From a meter to a minimal machine over valid UTF-8; raises `BudgetExceeded`.
         locate: From a text, the beginning of a word, and the byte that fails there, to the spans
             of the source that decide, each with its label; ``None`` where the source cannot say.
+        outline: The same language with nodes for arcs, where that is much smaller.
     """
 
     start: int
@@ -241,6 +256,7 @@ class Deferred:
     locate: Callable[[bytes, int | None], tuple[tuple[int, int, str], ...]] | None = field(
         default=None, repr=False
     )
+    outline: Callable[[Meter], Outline] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

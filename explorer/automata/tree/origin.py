@@ -1,9 +1,10 @@
-"""Where an arc of an NFA came from: a node of the tree, and the source whose text it stands in."""
+"""An NFA, and where its arcs came from: a node of the tree, the source whose text it stands in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from explorer.automata.machine import Int32, Nfa
 from explorer.automata.tree.nodes import Closed, Leaf, Source, Texts
 
 
@@ -32,3 +33,19 @@ class Origin:
     def end(self) -> int:
         """Where its span ends."""
         return self.node.end
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An NFA, and where its arcs come from.
+
+    Args:
+        nfa: The automaton.
+        origins: The origins, each once, in the order of the tree; empty without origin.
+        arc_origin: int32[arcs], the index into ``origins`` for each row of ``nfa.arcs``, or −1 for
+            the mark of an assertion; ``None`` without origin.
+    """
+
+    nfa: Nfa
+    origins: tuple[Origin, ...] = ()
+    arc_origin: Int32 | None = None
