@@ -7,12 +7,15 @@ numpy's integers are whole numbers; 2.5 and True are none.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from decimal import Decimal
+from numbers import Real
 from operator import index
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from explorer.errors import ExplorerError
 
@@ -111,7 +114,7 @@ def whole_number(
         3
     """
     try:
-        number = None if isinstance(value, bool) else index(cast("int", value))
+        number = None if isinstance(value, bool) else int(index(cast("int", value)))
     except Exception:  # Not only TypeError: an `__index__` of somebody's own may raise anything.
         number = None
     if (
@@ -124,6 +127,51 @@ def whole_number(
         bounds += "" if high is None else f" to {high:,}"
         raise wrong(name, value, f"a whole number{bounds}", error=error)
     return number
+
+
+def real_number(
+    name: str,
+    value: object,
+    wanted: str = "a number",
+    *,
+    remedy: str = "",
+    error: type[ExplorerError] = ExplorerError,
+) -> float:
+    """A number as a ``float``, infinity included. A text that reads as one is not a number.
+
+    Args:
+        name, value, wanted, remedy, error: As in `wrong`.
+
+    Raises:
+        ExplorerError: It is not a number.
+
+    Example:
+        >>> import numpy as np
+        >>> real_number("temperature", np.float32(0.5))
+        0.5
+        >>> real_number("temperature", "1")
+        Traceback (most recent call last):
+        explorer.errors.ExplorerError: temperature is '1' (str), not a number. Give ...
+    """
+    number = math.nan
+    with suppress(Exception):  # A number of somebody's own may raise anything.
+        # An array or a tensor of one number stands for it.
+        plain: object = value
+        if not isinstance(value, Real | Decimal):
+            plain = cast("_Holder", value).item()
+        if not isinstance(plain, bool) and isinstance(plain, Real | Decimal):
+            number = float(plain)
+    if math.isnan(number):
+        raise wrong(name, value, wanted, remedy=remedy, error=error)
+    return number
+
+
+class _Holder(Protocol):
+    """What holds one number: an array or a tensor."""
+
+    def item(self) -> object:
+        """The number."""
+        ...
 
 
 def flag(name: str, value: object) -> bool:

@@ -169,6 +169,13 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("remaining is 'x' (str)", lambda g: g.m.allowed(0, 0, "x")),
     # Samplers.
     ("temperature is 'x' (str), not a finite number", lambda g: g.Sampler("x")),
+    ("temperature is '1' (str), not a finite number", lambda g: g.Sampler("1")),
+    ("temperature is b'1' (bytes)", lambda g: g.Sampler(b"1")),
+    ("temperature is array('1'", lambda g: g.Sampler(np.array("1"))),
+    ("temperature is array(True)", lambda g: g.Sampler(np.array(True))),
+    ("top_k is '1' (str)", lambda g: g.Sampler(1.0, top_k="1")),
+    ("top_p is '1' (str)", lambda g: g.Sampler(1.0, top_p="1")),
+    ("min_p is '0' (str)", lambda g: g.Sampler(1.0, min_p="0")),
     ("temperature is True (bool)", lambda g: g.Sampler(True)),
     ("top_k is a whole number from 1, not 1.5", lambda g: g.Sampler(1.0, top_k=1.5)),
     ("top_p", lambda g: g.Sampler(1.0, top_p=2)),
@@ -222,6 +229,7 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("ids is None", lambda g: g.Session.from_ids(g.v, g.c, None)),
     ("0.5 is not a token id", lambda g: g.Session.from_ids(g.v, g.c, [0.5])),
     ("logprobs is 3 (int)", lambda g: g.Session.from_ids(g.v, g.c, [0], logprobs=3)),
+    ("logprobs[0] is '-1' (str)", lambda g: g.Session.from_ids(g.v, g.c, [0], logprobs=["-1"])),
     ("logprobs[0] is 'a' (str)", lambda g: g.Session.from_ids(g.v, g.c, [0], logprobs=["a"])),
     ("prompt is 3.5 (float)", lambda g: g.Session.from_ids(g.v, g.c, [0], prompt=3.5)),
     ("3.5 is not a token id", lambda g: g.s.step(token=3.5)),
@@ -274,6 +282,7 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("constraint is 'abc'", lambda g: g.ConstraintLogitsProcessor(g.v, "abc")),
     ("max_tokens is 'a' (str)", lambda g: g.ConstraintLogitsProcessor(g.v, g.c, max_tokens="a")),
     ("streams is 'a' (str)", lambda g: g.ConstraintLogitsProcessor(g.v, g.c, streams="a")),
+    ("budget is '1' (str)", lambda g: g.ConstraintLogitsProcessor(g.v, g.d, budget="1")),
     ("record is 1 (int)", lambda g: g.ConstraintLogitsProcessor(g.v, g.c, record=1)),
     ("input_ids is [[0]]", lambda g: g.ConstraintLogitsProcessor(g.v, g.c)([[0]], g.rows)),
     ("scores has the shape", lambda g: g.ConstraintLogitsProcessor(g.v, g.c)(g.rows, g.rows[0])),
@@ -311,3 +320,71 @@ def test_what_is_exact_is_taken() -> None:
     odd = Model(g.v, Reading(g.rows[0]), torch.tensor([1, 2]))
     assert g.Session(odd, g.c).trace.prompt_ids == (1, 2)
     assert g.Vocabulary.from_bytes((b"a" for _ in range(1)), eos_ids=1).eos_ids == (1,)
+
+
+class Raises(list[Any]):
+    """A list that cannot be iterated, nor counted."""
+
+    def __iter__(self) -> Any:
+        raise ZeroDivisionError
+
+    def __len__(self) -> int:
+        raise ZeroDivisionError
+
+
+class RaisesLater:
+    """It gives one entry, and raises for the next."""
+
+    def __iter__(self) -> Any:
+        yield 0
+        raise ZeroDivisionError
+
+
+class RaisesItems(dict[str, Any]):
+    """A mapping that cannot be read."""
+
+    def items(self) -> Any:
+        raise ZeroDivisionError
+
+    def keys(self) -> Any:
+        raise ZeroDivisionError
+
+    def __iter__(self) -> Any:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("odd", [Raises([0]), RaisesLater()])
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("eos_ids", lambda g, odd: g.Vocabulary.from_bytes([b"a"], eos_ids=odd)),
+        ("tokens", lambda g, odd: g.Vocabulary.from_bytes(odd, eos_ids=[1])),
+        ("texts", lambda g, odd: g.choice(odd)),
+        ("tokens", lambda g, odd: g.d.walk(odd)),
+        ("prompt", lambda g, odd: g.Session(g.lm, g.c, odd)),
+        ("prompts", lambda g, odd: g.generate(g.lm, odd, g.c)),
+        ("constraint", lambda g, odd: g.generate(g.lm, ["a"], odd)),
+        ("constraint", lambda g, odd: g.ConstraintLogitsProcessor(g.v, odd)),
+        ("streams", lambda g, odd: g.generate(g.lm, ["a"], g.c, streams=odd)),
+        ("ids", lambda g, odd: g.Session.from_ids(g.v, g.c, odd)),
+        ("logprobs", lambda g, odd: g.Session.from_ids(g.v, g.c, [0], logprobs=odd)),
+        ("history", lambda g, odd: g.explain(g.d, 0, 1, history=odd)),
+        ("probabilities", lambda g, odd: g.explain(g.d, 0, 1, probabilities=odd)),
+        ("masks", lambda g, odd: g.DeviceMasks(odd)),
+    ],
+)
+def test_what_raises_while_it_is_iterated_is_our_own_error(
+    name: str, call: Callable[[Any, Any], object], odd: object
+) -> None:
+    with pytest.raises(ExplorerError):
+        call(given(), odd)
+
+
+def test_a_schema_that_raises_while_it_is_read() -> None:
+    for schema in (
+        RaisesItems(type="string"),
+        {"enum": Raises([1])},
+        {"properties": RaisesItems(a=True)},
+    ):
+        with pytest.raises(ExplorerError):
+            explorer.json_schema(schema)

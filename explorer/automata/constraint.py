@@ -99,11 +99,7 @@ class Constraint:
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        if not isinstance(meter, Meter):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise wrong(
-                "meter", meter, "a Meter", error=ConstraintError,
-                remedy="Use within(Budget(...)) to build it within limits.",
-            )  # fmt: skip
+        _check_meter(meter)
         if self._dfa is None:
             self._dfa = build(self.source.tree, meter)
         return self._dfa
@@ -117,6 +113,7 @@ class Constraint:
         Raises:
             BudgetExceeded: A limit was reached.
         """
+        _check_meter(meter)
         return discover(self.source.tree, meter.budget, meter)
 
     @property
@@ -414,6 +411,14 @@ def regex(pattern: str, budget: Budget | None = None) -> Constraint:
     return constraint
 
 
+def _check_meter(meter: object) -> None:
+    if not isinstance(meter, Meter):
+        raise wrong(
+            "meter", meter, "a Meter", error=ConstraintError,
+            remedy="Use within(Budget(...)) to build it within limits.",
+        )  # fmt: skip
+
+
 def choice(texts: Iterable[str] | Mapping[str, str | Sequence[str]]) -> Constraint:
     """One of some texts, letter for letter. The order of the texts never matters.
 
@@ -493,7 +498,7 @@ def json_schema(
     """
     return Constraint(
         JsonSchema.of(
-            dict(schema) if isinstance(schema, Mapping) else schema, folder,
+            schema, folder,
             whitespace=whitespace, property_order=property_order, strict=strict, formats=formats,
             max_depth=max_depth, free_depth=free_depth,
         )

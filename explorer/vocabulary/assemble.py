@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Final, cast
 
-from explorer.arguments import shown
+from explorer.arguments import listed, shown
 from explorer.errors import VocabularyError
 from explorer.vocabulary.configs import Beside
 from explorer.vocabulary.proof import bank, prove
@@ -87,7 +87,13 @@ def assemble(reading: TokenizerReading, beside: Beside, eos_ids: Iterable[int] |
     unknown_to_encoder = _add_declared(tokens, special, notes, reading, beside)
 
     ends = checked_ids(eos_ids) if eos_ids is not None else _ends(special, notes, reading, beside)
-    extend_to(tokens, ends, allowed=reading.extendable)
+    beyond = [token for token in ends if token >= len(tokens)]
+    if beyond:
+        notes.append(
+            f"The end of text {beyond[0]} lies past the {len(tokens):,} ids of the tokenizer's "
+            f"files; the ids from there to it are not text."
+        )
+    extend_to(tokens, ends, allowed=True)
     for token in ends:
         if tokens[token] is not None and token not in special:
             notes.append(
@@ -252,15 +258,17 @@ def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
         VocabularyError: The list is empty, or an entry is not an id.
     """
     # A single id may stand for a list of one. A text or bytes are not lists of ids.
-    listed: Sequence[object] = [ids]
+    given: Sequence[object] = [ids]
     if isinstance(ids, Iterable) and not isinstance(ids, str | bytes | bytearray):
-        with suppress(TypeError):  # An array without dimensions is a single id.
-            listed = list(ids)
+        with suppress(Exception):  # A list of somebody's own may raise anything.
+            given = [index(cast("int", ids))]  # An array without dimensions is a single id.
+        if given[0] is ids:
+            given = listed("eos_ids", ids, "a list of ids", error=VocabularyError)
     found: set[int] = set()
-    for token in listed:
+    for token in given:
         try:
-            number = -1 if isinstance(token, bool) else index(cast("int", token))
-        except TypeError:
+            number = -1 if isinstance(token, bool) else int(index(cast("int", token)))
+        except Exception:  # Not only TypeError, as above.
             number = -1
         if not 0 <= number < 2**31:
             raise VocabularyError(
@@ -269,7 +277,7 @@ def checked_ids(ids: Iterable[int] | int) -> tuple[int, ...]:
                 evidence={"id": token},
             )
         found.add(number)
-    if not listed:
+    if not given:
         raise VocabularyError("eos_ids is empty, so no text could ever end.", remedy=_HOW)
     return tuple(sorted(found))
 

@@ -240,7 +240,6 @@ def _shifted(reading: TokenizerReading, numbering: Shifted, name: str) -> Tokeni
         eos_ids=frozenset({pieces["</s>"]}) if "</s>" in pieces else frozenset(),
         notes=(*reading.notes, note),
         encoder=inner and ShiftedEncoder(inner, by),
-        extendable=True,
         probes=(*reading.probes, *first[:8]),
     )
 
@@ -348,7 +347,6 @@ def read_by_table(folder: Path, numbering: ByTable, beside: Beside) -> Tokenizer
         notes=tuple(notes),
         encoder=encoder,
         encodes=numbering.encodes,
-        extendable=True,
         probes=tuple(special.values()),
     )
 
@@ -465,5 +463,4 @@ def _chatglm(reading: TokenizerReading, where: str, beside: Beside) -> Tokenizer
         notes=(*shifted.notes, note),
         # It would encode white space that these pieces stand for by others, so it proves nothing.
         encoder=None,
-        extendable=True,
     )

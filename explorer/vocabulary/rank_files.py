@@ -90,7 +90,6 @@ def read_ranks(data: bytes, where: str) -> TokenizerReading:
             "Not proved by encoding: a rank file does not name the pattern that cuts text into "
             "words.",
         ),
-        extendable=True,
     )
 
 

@@ -57,7 +57,6 @@ class TokenizerReading:
         encoder: The tokenizer, where it is at hand.
         encodes: Whether the encoder gives the ids that the model's own tokenizer gives. False: it
             proves the token bytes, but cuts text into words by a rule that may not be the model's.
-        extendable: Whether an end of text may lie past the last id (formats without specials).
         lists_added: Whether the definition lists its added tokens itself, so that its ids count
             where a configuration file gives others.
         literal: The bytes of an added token that only a configuration file lists, by its content.
@@ -71,7 +70,6 @@ class TokenizerReading:
     notes: tuple[str, ...] = ()
     encoder: Encoder | None = None
     encodes: bool = True
-    extendable: bool = False
     lists_added: bool = False
     literal: Callable[[str], bytes] = str.encode
     probes: tuple[str, ...] = ()

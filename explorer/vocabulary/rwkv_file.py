@@ -81,7 +81,6 @@ def read_rwkv(data: bytes, where: str) -> TokenizerReading:
         eos_ids=frozenset({0}),
         notes=("The end of text is the id 0, as in all models of this format.",),
         encoder=_encoder(entries),
-        extendable=True,
     )
 
 

@@ -106,7 +106,6 @@ def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
         eos_ids=frozenset({end_id}) if end_id is not None and is_end else frozenset(),
         notes=tuple(notes),
         encoder=encoder,
-        extendable=True,
         literal=_literal,
         probes=tuple(special.values()),
     )

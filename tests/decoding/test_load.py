@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import pickle
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -115,8 +118,9 @@ def test_code_beside_a_model_does_not_run_unasked(saved: Path) -> None:
     path.write_text(json.dumps(config))
     ran = saved / "ran"
     (saved / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Own: pass\n")
-    with pytest.raises(ExplorerError, match="cannot be loaded"):
+    with pytest.raises(ExplorerError, match=r"code of its own .* not run") as caught:
         load_model(saved)
+    assert "trust_remote_code=True" in caught.value.remedy and "auto_map" in caught.value.message
     assert not ran.exists()
 
 
@@ -358,12 +362,11 @@ def test_tables_of_older_releases_raise_no_alarm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "cause"),
     [
-        ({"num_attention_heads": 0}, "ZeroDivisionError"),
+        ({"pad_token_id": 10**6}, "AssertionError"),
         ({"num_attention_heads": 3}, "StrictDataclassClassValidationError"),
         ({"dtype": "nope"}, "AttributeError"),
-        ({"hidden_act": "nope"}, "KeyError"),
-        ({"num_attention_heads": -1}, "RuntimeError"),
-        ({"vocab_size": "many"}, ""),
+        ({"rope_parameters": {"rope_type": "nope", "rope_theta": 1.0}}, "KeyError"),
+        ({"attention_dropout": "much"}, ""),
         ({"model_type": 5}, ""),
         ({"hidden_size": None}, ""),
     ],
@@ -381,10 +384,65 @@ def test_a_hostile_configuration_gives_one_error_with_its_cause(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"max_position_embeddings": -1}, "max_position_embeddings as -1, which is not a whole"),
+        ({"max_position_embeddings": 0}, "max_position_embeddings as 0"),
+        ({"max_position_embeddings": 2.5}, "max_position_embeddings as 2.5"),
+        ({"vocab_size": "many"}, "vocab_size as 'many'"),
+        ({"num_attention_heads": 0}, "num_attention_heads as 0"),
+        ({"num_key_value_heads": -2}, "num_key_value_heads as -2"),
+        ({"head_dim": True}, "head_dim as True"),
+        ({"rms_norm_eps": math.nan}, "rms_norm_eps as nan, which is not a finite number above 0"),
+        ({"rms_norm_eps": -1e-6}, "rms_norm_eps as -1e-06"),
+        ({"rms_norm_eps": "1e-6"}, "rms_norm_eps as '1e-6'"),
+        ({"rms_norm_eps": math.inf}, "rms_norm_eps as inf"),
+        ({"rope_parameters": {"rope_theta": 0}}, "rope_parameters.rope_theta as 0"),
+        ({"rope_scaling": {"type": "linear", "factor": -2}}, "rope_scaling.factor as -2"),
+        ({"rope_parameters": {"full": {"factor": math.nan}}}, "rope_parameters.full.factor as nan"),
+        ({"text_config": {"vocab_size": -1}}, "text_config.vocab_size as -1"),
+        ({"hidden_act": 3}, "hidden_act as 3, which is not the name of a function"),
+        ({"hidden_act": "nope"}, "hidden_act as 'nope', which is not a function that this"),
+    ],
+)
+def test_a_setting_that_no_model_can_have_is_named(
+    saved: Path, settings: dict[str, object], words: str
+) -> None:
+    change(saved, **settings)
+    with pytest.raises(ExplorerError, match=re.escape(f"config.json gives {words}")):
+        load_model(saved)
+
+
+def test_settings_that_models_have_are_no_faults(saved: Path) -> None:
+    change(saved, sliding_window=None, rope_parameters={"rope_theta": 1, "rope_type": "default"})
+    assert load_model(saved).max_length
+
+
+def test_an_index_of_nothing(saved: Path) -> None:
+    (saved / "model.safetensors").unlink()
+    index = saved / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {}}')
+    with pytest.raises(ExplorerError, match=r"index\.json names no weights at all"):
+        load_model(saved)
+
+
+def test_a_pickle_under_another_name(saved: Path) -> None:
+    torch.save({"a": torch.zeros(1)}, saved / "model.safetensors")
+    with pytest.raises(ExplorerError, match=r"model\.safetensors is not .* it is a pickle"):
+        load_model(saved)
+    (saved / "model.safetensors").write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(ExplorerError, match=r"model\.safetensors is not .* it is a pickle"):
+        load_model(saved)
+    (saved / "model.safetensors").write_bytes(b"\xff" * 100)
+    with pytest.raises(ExplorerError, match=r"model\.safetensors is not .* it is damaged"):
+        load_model(saved)
+
+
 def test_a_model_that_can_be_built_and_not_run(tmp_path: Path) -> None:
     save("gpt2", tmp_path)
-    change(tmp_path, n_head=-1)
     opened = load_model(tmp_path)
+    opened.model.transformer.h[0].attn.head_dim = 7
     with pytest.raises(ExplorerError, match="failed at reading 2 tokens") as caught:
         opened.read([5, 6])
     assert isinstance(caught.value.__cause__, RuntimeError)

@@ -210,6 +210,18 @@ def test_the_place_named_is_the_place_damaged() -> None:
         assert str(caught.value.evidence["place"]).startswith(shown(path))
 
 
+def test_a_damaged_source_has_one_remedy() -> None:
+    document = json.loads(to_json(example()))
+    for source in ({"kind": "nothing"}, {"kind": "regex", "pattern": "(a", "flags": 0}, {}):
+        document["constraint"]["source"] = source
+        with pytest.raises(DamagedFile) as caught:
+            load(document)
+        said = str(caught.value)
+        assert said.endswith(f". {caught.value.remedy}")
+        for advice in ("Use the release", "Write ", "Close ", "Put ", "Take an undamaged copy."):
+            assert advice not in said, said
+
+
 def test_every_key_is_needed_and_no_other_is_known() -> None:
     document = json.loads(to_json(example()))
     for path in places(document):

@@ -489,8 +489,6 @@ def test_no_end_of_text() -> None:
     with pytest.raises(VocabularyError, match="No end of text") as caught:
         Vocabulary.from_tokenizer(tokenizer)
     assert "eos_ids=" in caught.value.remedy
-    with pytest.raises(VocabularyError, match="out of range"):
-        Vocabulary.from_tokenizer(tokenizer, eos_ids=[7])
 
 
 def test_an_end_of_text_that_was_text_is_noted() -> None:

@@ -404,7 +404,6 @@ def test_damage_is_named(tmp_path: Path, name: str) -> None:
         ("generation_config.json", b'{"eos_token_id": [true]}'),
         ("generation_config.json", b'{"eos_token_id": -1}'),
         ("generation_config.json", b'{"eos_token_id": 1000000000}'),
-        ("generation_config.json", b'{"eos_token_id": 999}'),
         ("generation_config.json", b'{"eos_token_id": '),
         ("tokenizer_config.json", b"[]"),
         ("tokenizer_config.json", b'{"added_tokens_decoder": []}'),
@@ -467,3 +466,24 @@ def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="character 1") as caught:
         Vocabulary.from_file(tmp_path).encode("a\ud83d")
     assert caught.value.evidence["offset"] == 1
+
+
+@pytest.mark.parametrize("kind", ["given", "configured"])
+def test_an_end_past_the_files_is_taken_in_every_format(tmp_path: Path, kind: str) -> None:
+    """A model may have more ids than its tokenizer's files; only the model's width can tell."""
+    formats: dict[str, dict[str, Any]] = {
+        "tokenizer.json": {"tokenizer__json": small()},
+        "tiktoken": {
+            "a__tiktoken": b"".join(
+                b"%s %d\n" % (base64.b64encode(bytes([b])), b) for b in range(256)
+            )
+        },
+    }
+    for name, files in formats.items():
+        (tmp_path / name).mkdir()
+        folder = write(tmp_path / name, **files)
+        if kind == "configured":
+            (folder / "generation_config.json").write_text('{"eos_token_id": 999}')
+        vocab = Vocabulary.from_file(folder, eos_ids=[999] if kind == "given" else None)
+        assert vocab.eos_ids == (999,) and len(vocab) == 1000 and vocab.tokens[998] is None
+        assert any("lies past the" in note for note in vocab.notes), vocab.notes

@@ -31,6 +31,8 @@ MOST_CHARACTERS: Final = 10_000_000
 MOST_LOCATED: Final = 3
 """The most parts of a schema that are named for one spot."""
 
+_Mapped = Mapping[str, object]
+
 
 @register("JSON Schema")
 @dataclass(frozen=True)
@@ -208,12 +210,15 @@ class JsonSchema(Source):
         Raises:
             ConstraintError: It is neither, or not JSON.
         """
-        if isinstance(schema, bool | dict):
+        if isinstance(schema, bool | Mapping):
             try:
-                text = json.dumps(schema, indent=2, ensure_ascii=False, allow_nan=False)
-            except (TypeError, ValueError, RecursionError) as error:
+                given = schema if isinstance(schema, bool) else dict(cast("_Mapped", schema))
+                text = json.dumps(given, indent=2, ensure_ascii=False, allow_nan=False)
+            except Exception as error:  # A mapping of somebody's own may raise anything.
+                reason = str(error) or type(error).__name__
                 raise ConstraintError(
-                    f"The schema is not JSON: {error}.", remedy="Give what json.loads would return."
+                    f"The schema is not JSON: {reason}.",
+                    remedy="Give what json.loads would return.",
                 ) from error
         elif isinstance(schema, str):
             text = schema

@@ -124,7 +124,10 @@ def for_each(constraints: T | Sequence[T], count: int) -> list[T]:
     # A string is a sequence too; as a constraint it is refused with a reason, by `Rule`.
     if isinstance(constraints, str) or not isinstance(constraints, Sequence):
         return [cast("T", constraints)] * count
-    each = list(cast("Sequence[T]", constraints))
+    each = cast(
+        "list[T]",
+        listed("constraints", cast("object", constraints), "a constraint, or a list of them"),
+    )
     if len(each) != count:
         raise ExplorerError(
             f"{len(each)} constraints for {count} rows.",

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from explorer.arguments import flag, whole_number, wrong
+from explorer.arguments import flag, listed, whole_number, wrong
 from explorer.budget import Budget
 from explorer.decoding.batches.constrained_batch import (
     AnyConstraint,
@@ -202,4 +203,5 @@ def _prompts(prompts: object) -> list[Prompt]:
     if isinstance(prompts, str) or not isinstance(prompts, Sequence):
         remedy = "Give a list, also for one prompt."
         raise wrong("prompts", prompts, "a list of prompts", remedy=remedy)
-    return list(prompts)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    entries = listed("prompts", cast("object", prompts), "a list of prompts")
+    return cast("list[Prompt]", entries)

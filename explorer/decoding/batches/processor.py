@@ -25,8 +25,8 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from explorer.arguments import flag, instance, whole_number, wrong
-from explorer.budget import Budget
+from explorer.arguments import flag, instance, listed, whole_number, wrong
+from explorer.budget import Budget, Meter
 from explorer.decoding.batches.constrained_batch import (
     AnyConstraint,
     ConstrainedBatch,
@@ -100,6 +100,7 @@ class ConstraintLogitsProcessor:
         self._streams = checked_streams(streams)
         self._record = flag("record", record)
         self._name = instance("name", name, str, "a text")
+        Meter(budget)  # Says what is wrong with one, also where nothing is compiled.
         if self._sampler is None and (self._record or self._streams is not None):
             raise ExplorerError(
                 f"{'record' if self._record else 'streams'} is given without a sampler: the "
@@ -108,9 +109,8 @@ class ConstraintLogitsProcessor:
                 "Session.from_ids(vocabulary, constraint, ids).",
             )
         self._one_for_all = isinstance(constraints, str) or not isinstance(constraints, Sequence)
-        given = for_each(
-            constraints, 1 if self._one_for_all else len(cast("list[None]", constraints))
-        )
+        wanted = "a constraint, or a list of them"
+        given = [constraints] if self._one_for_all else listed("constraints", constraints, wanted)
         # Compiled here, so that a constraint that cannot be is refused before the model runs.
         compiled: dict[int, Rule] = {}
         for constraint in given:

@@ -7,7 +7,14 @@ from typing import Final, TypeGuard, TypeVar, cast
 
 from torch import Tensor
 
-from explorer.arguments import instance, listed, whole_number, whole_text, wrong
+from explorer.arguments import (
+    instance,
+    listed,
+    real_number,
+    whole_number,
+    whole_text,
+    wrong,
+)
 from explorer.decoding.models.model import LanguageModel, Message, Prompt, Reading
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
@@ -97,7 +104,7 @@ def checked_prompt(prompt: object) -> Prompt:
         return whole_text("prompt", prompt)
     if isinstance(prompt, bytes) or not isinstance(prompt, Sequence):
         raise wrong("prompt", prompt, "a text or messages", remedy=_PROMPT)
-    for k, entry in enumerate(cast("Sequence[object]", prompt)):
+    for k, entry in enumerate(listed("prompt", cast("object", prompt), "a text or messages")):
         if not _is_message(entry):
             raise wrong(f"prompt[{k}]", entry, 'a message with a "role"', remedy=_PROMPT)
         for key, value in entry.items():
@@ -190,11 +197,8 @@ def checked_log_probs(logprobs: object, count: int) -> list[float | None]:
     """
     found: list[float | None] = []
     for k, value in enumerate(listed("logprobs", logprobs, "a list of log-probabilities")):
-        try:
-            known = None if value is None else float(cast("float", value))
-        except Exception:  # A number of somebody's own may raise anything.
-            raise wrong(f"logprobs[{k}]", value, "a log-probability, or None") from None
-        found.append(known)
+        name, wanted = f"logprobs[{k}]", "a log-probability, or None"
+        found.append(None if value is None else real_number(name, value, wanted))
     remedy = "Give one natural log-probability, 0 or less, for each id."
     if len(found) != count:
         raise ExplorerError(

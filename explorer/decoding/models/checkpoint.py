@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final, cast
@@ -41,6 +42,7 @@ def check_weights(folder: Path, shown: str, remedy: str) -> None:
     _check_config(folder, shown)
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         _check_place(path, folder, shown)
+        _check_form(path, folder, shown, remedy)
     # The library reads the index only where there is no single file.
     if (folder / INDEX).is_file() and not (folder / "model.safetensors").is_file():
         _check_index(folder / INDEX, folder, shown)
@@ -126,10 +128,16 @@ def _check_index(index: Path, folder: Path, shown: str) -> None:
         ) from error
     wanted = sorted({_check_name(shard, index, folder, shown) for shard in shards})
     missing = [shard for shard in wanted if not (folder / shard).is_file()]
-    if missing or not wanted:
+    if not wanted:
+        raise ExplorerError(
+            f"{index} names no weights at all.",
+            remedy=_FETCH_AGAIN,
+            evidence={"path": str(index)},
+        )
+    if missing:
         raise ExplorerError(
             f"The model {shown!r} in {folder} lacks {len(missing)} of {len(wanted)} files of "
-            f"weights{f', {missing[0]} first' if missing else ''}.",
+            f"weights, {missing[0]} first.",
             remedy="Fetch the model again: it may have broken off.",
             evidence={"missing": tuple(missing)},
         )
@@ -167,6 +175,29 @@ def _check_place(path: Path, folder: Path, shown: str) -> None:
             remedy="Put the file itself there, if it is the model's.",
             evidence={"file": path.name, "target": str(target)},
         )
+
+
+def _check_form(path: Path, folder: Path, shown: str, remedy: str) -> None:
+    """Refuse a file of another format under the name of one of safetensors."""
+    try:
+        with cast("Any", safe_open(path, framework="numpy")):
+            return
+    except OSError:
+        raise
+    except Exception as error:  # The library's own error, which names no file.
+        begin = b""
+        with suppress(OSError), path.open("rb") as file:
+            begin = file.read(4)
+        pickled = begin[:1] == b"\x80" or begin == b"PK\x03\x04"
+        what = "is a pickle, which can run any code when it is opened" if pickled else "is damaged"
+        raise ExplorerError(
+            f"The model {shown!r} in {folder} cannot be loaded: {path.name} is not a file of "
+            f"safetensors, it {what} ({error}).",
+            remedy="Use a model with safetensors weights, or convert it where you trust it."
+            if pickled
+            else remedy,
+            evidence={"file": path.name, "begins": begin.hex()},
+        ) from error
 
 
 def _no_weights(folder: Path, shown: str, remedy: str) -> ExplorerError:

@@ -28,6 +28,7 @@ import torch
 import transformers
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.activations import ACT2FN
 from transformers.cache_utils import Cache, DynamicCache
 from transformers.initialization import no_init_weights
 from transformers.utils import logging
@@ -36,6 +37,7 @@ from explorer.decoding.models.checkpoint import weights_in
 from explorer.decoding.models.key_values import KeyValues
 from explorer.decoding.models.misfits import Misfits
 from explorer.decoding.models.model import Prompt, Reading
+from explorer.decoding.models.settings import check_settings
 from explorer.errors import ContextFull, ExplorerError
 from explorer.vocabulary import Vocabulary
 
@@ -386,6 +388,8 @@ def open_folder(
     Raises:
         ExplorerError: Weights are missing, not expected, or of another shape.
     """
+    if not trust_remote_code:  # Code of somebody else may mean something else by a name.
+        check_settings(folder, name, ACT2FN)
     common: dict[str, Any] = {"local_files_only": True, "trust_remote_code": trust_remote_code}
     tokenizer: Any = AutoTokenizer.from_pretrained(folder, **common)
     with _quiet():

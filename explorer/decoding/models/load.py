@@ -16,6 +16,7 @@ Cost: the embedded model loads in less than a second after the imports of torch 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from contextlib import suppress
@@ -60,6 +61,10 @@ def load_model(
     """Open a language model; one that is open already is given again.
 
     May be called from any thread. An interrupt ends the waiting; nothing is left half open.
+
+    Settings that no model can have are refused by name. A configuration that is merely another one
+    than that of the training (another activation, another base of the rotation of positions)
+    makes another model, and nothing in the files can show it.
 
     Args:
         name: ``"tiny"``, a folder in the form of ``save_pretrained``, or a Hugging Face name such
@@ -133,6 +138,15 @@ def _opened(
 
 def _cannot_load(folder: Path, shown: str, error: Exception) -> ExplorerError:
     kind = type(error).__name__
+    if (own := _own_code(folder)) and isinstance(error, ValueError):
+        return ExplorerError(
+            f"The model {shown!r} in {folder} cannot be loaded: it comes with Python code of its "
+            f"own (auto_map in {own}), which is not run.",
+            remedy="Use a model of a kind that transformers has itself. load_model(..., "
+            "trust_remote_code=True) runs that code, on this machine and with all that you may "
+            "do here: only for authors whom you trust as you trust this machine's administrator.",
+            evidence={"name": shown, "folder": str(folder), "file": own},
+        )
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # "Validation error for 'x':" goes on in the next line.
     reason = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]).rstrip(" .:")
@@ -147,6 +161,16 @@ def _cannot_load(folder: Path, shown: str, error: Exception) -> ExplorerError:
         ),
         evidence={"name": shown, "folder": str(folder), "error": kind},
     )
+
+
+def _own_code(folder: Path) -> str:
+    """The first file of a model that asks for code beside it; empty if none does."""
+    for name in ("config.json", "tokenizer_config.json"):
+        with suppress(OSError, ValueError, RecursionError):
+            found: object = json.loads((folder / name).read_bytes())
+            if isinstance(found, dict) and cast("dict[str, object]", found).get("auto_map"):
+                return name
+    return ""
 
 
 def _files(folder: Path) -> tuple[tuple[str, int, int, int], ...]:

@@ -25,7 +25,7 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from explorer.arguments import wrong
+from explorer.arguments import real_number, wrong
 from explorer.errors import ExplorerError
 from explorer.tokens.tensors import checked_tensor
 
@@ -68,14 +68,9 @@ class Sampler:
             given: object = getattr(self, name)
             if given is None and name != "temperature":
                 continue
-            if isinstance(given, bool):
-                raise wrong(f"A sampler's {name}", given, "a number", remedy=f"Give {name} as one.")
-            try:
-                plain = float(given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-            except Exception:  # A number of somebody's own may raise anything.
-                plain = math.nan
-            if not math.isfinite(plain):
-                remedy = f"Give {name} as a finite number."
+            remedy = f"Give {name} as a finite number."
+            plain = real_number(f"A sampler's {name}", given, "a finite number", remedy=remedy)
+            if math.isinf(plain):
                 raise wrong(f"A sampler's {name}", given, "a finite number", remedy=remedy)
             # Plain Python numbers, so that a trace can be saved.
             exact = int(plain) if name == "top_k" and plain.is_integer() else plain

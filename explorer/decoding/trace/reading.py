@@ -273,7 +273,9 @@ class _Reader:
         except ExplorerError as error:
             name = next((name for name in fields_of(form) if name in error.message), "")
             place, value = f"sampler.{name}".rstrip("."), getattr(form, name, form)
-            raise self._at(place, value, f"one of a sampler: {error.message}") from error
+            raise self._at(
+                place, value, f"one of a sampler: {error.message}".rstrip(".")
+            ) from error
 
     def _allows(self, place: str, row: int | None, token: int) -> bool:
         """Whether a position allows an id, whose bytes the document must have."""
@@ -339,7 +341,9 @@ class _MachineReading:
             source_from_dict(cast("dict[str, object]", source))
         # The reader of sources meets any shape of mapping here.
         except (ExplorerError, LookupError, TypeError, ValueError, AttributeError) as error:
-            raise self._at(place, source, f"{expected}: {error}".rstrip(".")) from error
+            # The remedy of a source is for who writes one, not for who has a damaged file.
+            reason = error.message if isinstance(error, ExplorerError) else str(error)
+            raise self._at(place, source, f"{expected}: {reason}".rstrip(".")) from error
         return cast("dict[str, object]", source)
 
     def _unpacked(self, name: str, text: str, length: int) -> bytes:
