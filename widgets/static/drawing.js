@@ -45,7 +45,7 @@ function drawMachine(figure, layout, form) {
         text.querySelectorAll("tspan").forEach((word, i) => word.classList.toggle("no", masked.has(edge.tokens[i])));
         g.classList.toggle("no", edge.tokens.every((id) => masked.has(id)));
       }
-      arcs.set(edge.id, { ...edge, g, text, line, words: [...text.querySelectorAll("tspan")], other: null, state: "" });
+      arcs.set(edge.id, { ...edge, g, text, line, place, words: [...text.querySelectorAll("tspan")], other: null, said: edge.label, state: "" });
       between.set(edge.source + ">" + edge.target, edge);
     }
   };
@@ -90,17 +90,52 @@ function drawMachine(figure, layout, form) {
 /** Say on a lit arc which token is meant. One that its label writes out is set in bold; of an arc of
  * many tokens the label names the one that was taken: "202 +156", not "100 +156". */
 function relabel(arc, words) {
-  const label = (all) => all.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word));
   const named = arc.words.filter(({ textContent }) => words.includes(textContent.split(" : ")[0]));
   const other = words.length && !named.length && arc.target !== "t" && arc.tokens ? words[words.length - 1] : null;
-  if (other !== arc.other) {
-    const text = other === null ? arc.label : clipped(other) + (arc.count > 1 ? ` +${count(arc.count - 1)}` : "");
-    arc.text.replaceChildren(...label(text), arc.text.querySelector("title"));
-    arc.words = [...arc.text.querySelectorAll("tspan")];
-    arc.other = other;
-  }
+  arc.other = other;
+  say(arc, other === null ? arc.label : clipped(other) + (arc.count > 1 ? ` +${count(arc.count - 1)}` : ""));
   for (const word of arc.words) word.style.fontWeight = named.length && !named.includes(word) ? "400" : "";
 }
+
+/** Let an arc's label say something. */
+function say(arc, text) {
+  if (text === arc.said) return;
+  arc.text.replaceChildren(...text.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word)), arc.text.querySelector("title"));
+  arc.words = [...arc.text.querySelectorAll("tspan")];
+  arc.said = text;
+}
+
+/** Keep the words of lit arcs off states and off each other. A label that names its token may be longer
+ * than the one that a place was found for, and a tucked one had no place: it says less where there is
+ * no room, in the end what it has a place for or nothing, and words of other arcs wait below it. */
+function makeRoom(graph) {
+  const size = graph.size || LABEL;
+  const boxOf = ({ place }, text) => {
+    const half = ([...text].length + (text.match(WIDE) || []).length) * size * 0.305;
+    return [place.x - half, place.y - size * 0.8, place.x + half, place.y + size * 0.2];
+  };
+  const over = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+  const onRing = ([left, top, right, bottom]) =>
+    Object.values(graph.layout.nodes).some(({ x, y, r }) => Math.max(left - x, x - right, 0) ** 2 + Math.max(top - y, y - bottom, 0) ** 2 < r * r);
+  const arcs = [...graph.arcs.values()].filter(({ label }) => label);
+  const isLit = ({ text }) => text.classList.contains("lit");
+  const standing = [];
+  // What is taken now before what was, and what has a place before what has none.
+  const order = (arc) => (arc.state.startsWith("go") ? 0 : 2) + (arc.place.tucked ? 1 : 0);
+  for (const arc of arcs.filter(isLit).sort((a, b) => order(a) - order(b))) {
+    const most = arc.other === null ? [] : [clipped(arc.other) + (arc.count > 1 ? ` +${count(arc.count - 1)}` : ""), clipped(arc.other)];
+    const free = (text) => !standing.some((box) => over(box, boxOf(arc, text))) && ((text === arc.label && !arc.place.tucked) || !onRing(boxOf(arc, text)));
+    const text = [...most, arc.label].find(free);
+    if (text !== undefined) {
+      if (arc.other !== null) say(arc, text);
+      standing.push(boxOf(arc, text));
+    }
+    arc.text.classList.toggle("covered", text === undefined);
+  }
+  for (const arc of arcs) if (!isLit(arc)) arc.text.classList.toggle("covered", standing.some((box) => over(box, boxOf(arc, arc.label))));
+}
+
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}]/gu;
 
 const clipped = (text) => (text.length > 12 ? text.slice(0, 11) + "…" : text);
 

@@ -9,6 +9,7 @@ function light(graph, set, title) {
     node.state = state;
     for (const one of ["past", "now", "next", "ko"]) node.g.classList.toggle(one, state.split(" ").includes(one));
   }
+  let changed = false;
   for (const [id, arc] of graph.arcs) {
     const go = set.go.has(id) || set.open.has(id);
     const past = !go && set.pastArcs.has(id);
@@ -17,6 +18,7 @@ function light(graph, set, title) {
     const state = (go ? "go" : past ? "past" : "g") + (set.open.has(id) ? " open" : "") + (ko ? " ko" : "") + words.join(" ");
     if (state !== arc.state) {
       arc.state = state;
+      changed = true;
       arc.g.classList.toggle("go", go);
       arc.g.classList.toggle("open", set.open.has(id));
       arc.g.classList.toggle("ko", ko);
@@ -27,6 +29,7 @@ function light(graph, set, title) {
       arc.line.setAttribute("marker-end", `url(#${graph.id}-${ko ? "ko" : go ? "go" : past ? "past" : "g"})`);
     }
   }
+  if (changed) makeRoom(graph);
   const at = graph.figure.nodes.find((node) => node.id === set.now);
   const where = at ? (at.kind === "done" ? "the end" : at.title || at.label) : "the root";
   mark(graph.svg, "aria-label", `${title}, at ${where}`);

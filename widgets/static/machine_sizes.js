@@ -31,7 +31,9 @@ function machineSizes(graphs, room, sized) {
       graph.scale = scale;
       graph.svg.setAttribute("width", graph.layout.width * scale);
       graph.svg.style.setProperty("--lmx-label", size + "px");
+      graph.size = size;
       thinLabels(graph, size, scale < READABLE - 0.001);
+      makeRoom(graph);
       graph.svg.classList.toggle("mute", scale < 0.3);
       // A long name is made narrower rather than smaller than one can read.
       for (const text of graph.svg.querySelectorAll("text[data-room]")) {
