@@ -214,9 +214,12 @@ class Cursor:
             ahead = min(session.length - session.index, tokens)
             session.forward(ahead)
             before = session.index
-            if ahead < tokens and session.lm is not None:
-                session.run(tokens - ahead)
-            self._tell()
+            try:
+                if ahead < tokens and session.lm is not None:
+                    session.run(tokens - ahead)
+            finally:
+                # What stops it, such as the model's own length, comes after tokens that stand.
+                self._tell()
             return not session.finished and session.index - before == tokens - ahead
 
     def fork(self) -> Session:

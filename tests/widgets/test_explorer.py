@@ -518,3 +518,20 @@ def test_a_lazy_machine_is_stepped_and_explained_like_a_table(view: Any) -> None
     assert other.answer(other.edit("[a-z]+"))["ok"]
     closed.close()
     made.close()
+
+
+def test_a_run_that_the_model_s_length_stops_is_shown_to_its_last_token() -> None:
+    """The embedded model reads 256 tokens; the page follows to the last one, with its reasons."""
+    lm = explorer.load_model("tiny")
+    prompt = "a" * 2
+    while len(lm.encode_prompt(prompt + " a")) < 250:
+        prompt += " a"
+    made = Explorer(lm, explorer.regex("[a-z ]*!"), prompt=prompt)
+    page = Page(made)
+    answer = page.ask("run", tokens=64)
+    assert "reads at most 256" in json.dumps(answer)
+    last = made.session.length
+    assert 3 < last < 12 and made.session.index == last
+    assert page.position["k"] == page.line["index"] == page.line["length"] == last
+    assert page.position["allowed"] == made.session.trace.positions[last].num_allowed
+    assert page.ask("reasons", k=last)["reasons"]
