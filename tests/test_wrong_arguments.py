@@ -252,6 +252,8 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("position is 'a' (str)", lambda g: g.s.reasons("a")),
     # Traces.
     ("path is 3 (int)", lambda g: g.Trace.load(3)),
+    ("path is 'a\\x00b' (str), not a path", lambda g: g.Trace.load("a\0b")),
+    ("path is 'a\\x00b' (str), not a path", lambda g: g.s.trace.save("a\0b")),
     ("path is None", lambda g: g.s.trace.save(None)),
     ("k is 'a' (str)", lambda g: g.s.trace.row("a")),
     ("position 99", lambda g: g.s.trace.allowed(99)),
