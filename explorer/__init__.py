@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from explorer.analysis.session import Session
     from explorer.automata.constraint import Constraint, choice, json_schema, literal, regex
     from explorer.automata.detokenizing import detokenizing_fst
+    from explorer.automata.schema.functions import json, profile
     from explorer.automata.template.functions import gen, many, template
     from explorer.automata.types.functions import from_type
     from explorer.budget import Budget
@@ -54,10 +55,12 @@ __all__ = [
     "from_type",
     "gen",
     "generate",
+    "json",
     "json_schema",
     "literal",
     "load_model",
     "many",
+    "profile",
     "regex",
     "template",
 ]
@@ -78,9 +81,11 @@ _LATER = {
     "explain_text": "explorer.analysis.explaining.explanation",
     "from_type": "explorer.automata.types.functions",
     "gen": "explorer.automata.template.functions",
+    "json": "explorer.automata.schema.functions",
     "json_schema": "explorer.automata.constraint",
     "literal": "explorer.automata.constraint",
     "many": "explorer.automata.template.functions",
+    "profile": "explorer.automata.schema.functions",
     "regex": "explorer.automata.constraint",
     "template": "explorer.automata.template.functions",
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import wcwidth
@@ -160,26 +161,94 @@ class ConstraintError(ExplorerError):
     """A constraint that is not usable as given: other labels, or text that is not UTF-8."""
 
 
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where in a text something is wrong, in characters."""
+
+    text: str
+    start: int
+    end: int
+
+    def evidence(self, reason: str) -> dict[str, object]:
+        """For an error: the spot, and what is wrong without the lines that show it."""
+        return {"start": self.start, "end": self.end, "reason": reason}
+
+
+def _pointing(reason: str, place: Located | None) -> str:
+    """A reason, and under it the line of the place with carets."""
+    if place is None:
+        return reason
+    return f"{reason}\n{caret(place.text, place.start, place.end)}\n"
+
+
 class UnsupportedSchema(ExplorerError):
     """A keyword of a JSON Schema that cannot be followed exactly, or that is not well formed.
 
     Attributes:
         pointer: Where it stands in the schema, as a JSON Pointer.
         keyword: The keyword.
+        reason: What is wrong, without the pointer.
     """
 
-    def __init__(self, reason: str, *, pointer: str, keyword: str, remedy: str = "") -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        pointer: str,
+        keyword: str,
+        remedy: str = "",
+        place: Located | None = None,
+    ) -> None:
         self.pointer = pointer
         self.keyword = keyword
+        self.reason = reason
+        whole = f"{pointer or '/'}: {reason}"
+        evidence = {} if place is None else place.evidence(whole)
         super().__init__(
-            f"{pointer or '/'}: {reason}",
+            _pointing(whole, place),
             remedy=remedy,
-            evidence={"pointer": pointer, "keyword": keyword},
+            evidence={"pointer": pointer, "keyword": keyword, **evidence},
+        )
+
+    def at(self, place: Located) -> UnsupportedSchema:
+        """The same error with its place shown."""
+        return UnsupportedSchema(
+            self.reason, pointer=self.pointer, keyword=self.keyword, remedy=self.remedy, place=place
         )
 
 
 class EmptyConstraint(ExplorerError):
     """The constraint has no word at all, so nothing could ever be generated."""
+
+
+class UnsatisfiableSchema(EmptyConstraint):
+    """A JSON Schema that no value satisfies.
+
+    Attributes:
+        pointers: The keywords that leave nothing together, as JSON Pointers; without any one of
+            them there would be a value. Empty where that could not be found out.
+    """
+
+    def __init__(self, pointers: tuple[str, ...], place: Located | None = None) -> None:
+        self.pointers = pointers
+        # What only says of which type, or that there must be something, is named last.
+        plain = [each for each in pointers if not each.endswith(("/type", "/required"))]
+        named = plain if len(plain) > 1 else list(pointers)
+        others = [each for each in pointers if each not in named]
+        if not named:
+            reason = "No value satisfies the schema."
+        elif len(named) == 1:
+            reason = f"No value satisfies the schema: {named[0]} leaves none by itself."
+        else:
+            listed = f"{', '.join(named[:-1])} and {named[-1]}"
+            reason = f"No value satisfies the schema: {listed} exclude each other"
+            reason += f", given {' and '.join(others)}." if others else "."
+        evidence = {} if place is None else place.evidence(reason)
+        super().__init__(
+            _pointing(reason, place),
+            remedy="Change one of them." if named else "Look for keywords that exclude each other.",
+            evidence={"pointers": [*named, *others], **evidence},
+        )
 
 
 class IncompatibleVocabulary(ExplorerError):

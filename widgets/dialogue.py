@@ -203,7 +203,11 @@ def error_packet(error: Exception) -> Packet:
         }
     if isinstance(error, ExplorerError):
         title = "Too large" if isinstance(error, BudgetExceeded) else "This is not possible"
-        return {"title": title, "message": error.message, "remedy": error.remedy}
+        packet: Packet = {"title": title, "message": error.message, "remedy": error.remedy}
+        if "reason" in error.evidence:  # The page shows the place by itself.
+            packet |= {"message": error.evidence["reason"]}
+            packet |= {name: error.evidence[name] for name in ("start", "end")}
+        return packet
     return {
         "title": type(error).__name__,
         "message": str(error),

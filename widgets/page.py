@@ -92,16 +92,19 @@ class PageData:
         return f"{name}: {len(self.vocabulary):,} tokens"
 
     def report(self) -> str:
-        """Sizes and milliseconds of the compilation, in one line."""
+        """Sizes and milliseconds of the compilation, and what it left out, in one line."""
         if self.machine is None:
             return "no constraint"
         report = self.machine.report
         if table_of(self.machine) is None:
-            return f"{report.character_states:,} states, token states as they are visited"
-        return (
-            f"{report.character_states:,} character states → {report.token_states:,} token states, "
-            f"{report.token_classes:,} token classes, {report.total_milliseconds:.1f} ms"
-        )
+            line = f"{report.character_states:,} states, token states as they are visited"
+        else:
+            line = (
+                f"{report.character_states:,} character states → {report.token_states:,} token "
+                f"states, {report.token_classes:,} token classes, "
+                f"{report.total_milliseconds:.1f} ms"
+            )
+        return " · ".join([line, *report.warnings])
 
     def vocabulary_name(self) -> Packet:
         """What names the vocabulary; its text is `vocabulary_packet`."""

@@ -472,13 +472,13 @@ def json_schema(
     spelling of `json.dumps`, free strings with any escapes.
 
     Args:
-        schema: The schema as Python data or as JSON text. whitespace: ``"compact"`` for none,
-        ``"pretty"`` for ``json.dumps(indent=2)``, ``"flexible"``
-            for any between tokens.
+        schema: The schema as Python data or as JSON text.
+        whitespace: ``"compact"`` for none, ``"pretty"`` for ``json.dumps(indent=2)``,
+            ``"flexible"`` for any between tokens.
         property_order: ``"schema"`` writes the members of an object in the order of its
             ``properties``, others after them; ``"any"`` in every order.
         strict: Whether a keyword that no automaton can follow exactly raises. Otherwise it is
-            ignored, and `JsonSchema.ignored` names it.
+            ignored, and ``report.warnings`` of what is compiled names it.
         formats: Whether ``format`` constrains, or is a remark as the drafts have it.
         max_depth: How many references of a recursive schema are followed inside each other.
         free_depth: How deep arrays and objects nest in a value that the schema does not describe.

@@ -92,6 +92,8 @@ def report_lines(machine: TokenMachine) -> Iterable[str]:
         yield f"  {report.kind:<15} {machine.num_states:>9,} states so far; no table is made"
         if report.reason:
             yield f"  {report.reason}"
+    for warning in report.warnings:
+        yield f"  warning: {warning}"
     for stage, spent in report.milliseconds.items():
         yield f"  {stage.replace('_', ' '):<15} {spent:>9.2f} ms"
     yield f"  {'sum':<15} {report.total_milliseconds:>9.2f} ms"

@@ -196,7 +196,7 @@ def _check_has_words(constraint: Constraint, machine: ByteMachine) -> None:
         EmptyConstraint: It is empty.
     """
     if machine.start == NO_ARC:
-        raise EmptyConstraint(
+        raise constraint.source.why_empty() or EmptyConstraint(
             f"{constraint!r} has no word: nothing could ever be generated.",
             remedy="Look for parts that exclude each other, such as `a$b` or `c1 & c2`.",
         )
@@ -239,6 +239,7 @@ def _table(
         bytes_held=sum(array.nbytes for array in arrays) + sets.nbytes,
         method=composed_by,
         find_lost=partial(find_lost, char_dfa, vocabulary, machine.char_state),
+        warnings=constraint.source.warnings(),
     )
     return TokenDFA(
         constraint=constraint,
@@ -278,6 +279,7 @@ def _lazily(
         kind="lazy",
         reason=reason,
         byte_machine="closed" if isinstance(byte_machine, Dfa) else "discovered",
+        warnings=constraint.source.warnings(),
     )
     machine = LazyMachine(constraint, vocabulary, byte_machine, report, meter.budget)
     if not machine.can_write():

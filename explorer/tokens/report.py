@@ -33,6 +33,8 @@ class Report:
         byte_machine: What reads bytes: ``"closed"``, a machine of which all states are known, or
             ``"discovered"``, one that meets its states while it is used. Of that, the figures are
             those of the compilation.
+        warnings: What the constraint asks for and the machine leaves out, a sentence each; see
+            ``strict=False`` of `explorer.json_schema`.
     """
 
     milliseconds: dict[str, float]
@@ -49,6 +51,7 @@ class Report:
     kind: str = "table"
     reason: str = ""
     byte_machine: str = "closed"
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def lost(self) -> Lost:
@@ -72,6 +75,7 @@ class Report:
             "kind": self.kind,
             "reason": self.reason,
             "byte_machine": self.byte_machine,
+            "warnings": list(self.warnings),
             "total_milliseconds": self.total_milliseconds,
         }
 
@@ -102,6 +106,6 @@ class Report:
 FIGURES = tuple(
     name
     for name in Report.__dataclass_fields__
-    if name not in ("find_lost", "kind", "reason", "byte_machine")
+    if name not in ("find_lost", "kind", "reason", "byte_machine", "warnings")
 )
 """The fields of a `Report` that are figures: what a file of a table keeps of it."""

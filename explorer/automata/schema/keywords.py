@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final, cast
 
-from explorer.automata.schema.subschemas import Schema, Subschema
+from explorer.automata.schema.subschemas import Schema, Subschema, pointer_to
 from explorer.errors import UnsupportedSchema
 
 _Check = Callable[[Any], bool]
@@ -91,19 +91,29 @@ def check_tree(schema: Schema) -> None:
     todo: list[tuple[str, Schema]] = [("", schema)]
     while todo:
         pointer, here = todo.pop()
-        if not isinstance(here, dict):
-            continue
-        check_well_formed(here, pointer)
-        for keyword, value in here.items():
-            expected = WELL_FORMED.get(keyword)
-            if keyword in ("$defs", "definitions") or expected is _NAMED:
-                named = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-                todo += [(f"{pointer}/{keyword}/{name}", part) for name, part in named.items()]
-            elif isinstance(value, list) and (expected is _SCHEMAS or keyword == "items"):
-                parts = enumerate(cast("list[Any]", value))
-                todo += [(f"{pointer}/{keyword}/{k}", part) for k, part in parts]
-            elif expected is _SCHEMA or keyword == "items":
-                todo.append((f"{pointer}/{keyword}", cast("Schema", value)))
+        if isinstance(here, dict):
+            check_well_formed(here, pointer)
+            todo += [(pointer + pointer_to(*path), part) for path, part in parts_of(here)]
+
+
+def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, str | int], Schema]]:
+    """The subschemas in the keywords of a schema, each with the way to it.
+
+    Keywords that are not well formed have none.
+    """
+    for keyword, value in schema.items():
+        expected = WELL_FORMED.get(keyword)
+        if keyword in ("$defs", "definitions", "dependencies") or expected is _NAMED:
+            named = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+            for name, part in named.items():
+                if _is_schema(part):
+                    yield (keyword, name), part
+        elif isinstance(value, list) and (expected is _SCHEMAS or keyword == "items"):
+            for index, part in enumerate(cast("list[Any]", value)):
+                if _is_schema(part):
+                    yield (keyword, index), part
+        elif (expected is _SCHEMA or keyword == "items") and _is_schema(value):
+            yield (keyword,), cast("Schema", value)
 
 
 def check_well_formed(schema: dict[str, Any], pointer: str) -> None:

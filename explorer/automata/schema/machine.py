@@ -9,7 +9,8 @@ from explorer.automata.schema.compiler import Compiler
 from explorer.automata.schema.counting import settled
 from explorer.automata.schema.keywords import check_tree
 from explorer.automata.schema.making import Depth, Order
-from explorer.automata.schema.spelling import Whitespace, escaped, pretty, spaced
+from explorer.automata.schema.sharing import shared
+from explorer.automata.schema.spelling import Whitespace, escaped, flexible, pretty
 from explorer.automata.schema.subschemas import Schema, root_of
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
@@ -47,16 +48,17 @@ def compile_schema(
         BudgetExceeded: A limit was reached.
     """
     check_tree(schema)
-    root = root_of(schema, remotes or {})
+    root = root_of(shared(schema), remotes or {})
     compiler = Compiler(
         property_order, assert_formats=formats, strict=strict, meter=meter, marks=marks
     )
     depth = Depth(max_depth, free_depth, free_depth, free_depth)
     place = compiler.place([root])
     machine = compiler.text(compiler.values((root,), place, depth))
-    machine = escaped(settled(machine, meter), meter)
+    machine = settled(machine, meter)
     if whitespace == "flexible":
-        machine = spaced(machine, meter)
-    elif whitespace == "pretty":
+        return flexible(machine, meter), compiler.ignored
+    machine = escaped(machine, meter)
+    if whitespace == "pretty":
         machine = pretty(machine, meter)
     return machine, compiler.ignored

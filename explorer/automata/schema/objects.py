@@ -12,6 +12,10 @@ from explorer.automata.schema.sketch import Sketch
 from explorer.automata.schema.values import Values, empty
 from explorer.errors import UnsupportedSchema
 
+MOST_TRACKED: Final = 10
+MOST_COPIED: Final = 200_000
+"""The most optional members, and states in the copies of all, for remembering optional members."""
+
 MOST_CONTROLS: Final = 4096
 """The most sets of members that an object in any order tells apart."""
 
@@ -128,15 +132,29 @@ class ObjectSketch:
                 sketch.byte(here, ord(","), ahead)
         return first
 
+    def _tracked(self) -> list[str]:
+        """The members of which the machine remembers whether they came.
+
+        Each set of them is a state with a copy of every member that is left. Where that is too
+        much only the required ones are remembered, and others may be written twice: such a text
+        is read like one in which only the last of them stands.
+        """
+        sizes = sum(
+            text.num_states + self._compiler.text(values).num_states
+            for text, values in self._named.values()
+        )
+        few = len(self._names) <= MOST_TRACKED
+        if self._counted or (few and sizes << len(self._names) <= MOST_COPIED):
+            return list(self._names)
+        return [name for name in self._names if name in self._required]
+
     def _in_any_order(self, end: int) -> int:
         sketch = self._sketch
-        tracked = list(self._names) if len(self._names) <= 10 else [
-            name for name in self._names if name in self._required
-        ]  # fmt: skip
+        tracked = self._tracked()
         bit = {name: 1 << k for k, name in enumerate(tracked)}
         if 2 ** len(tracked) > MOST_CONTROLS:
             raise UnsupportedSchema(
-                f"An object with {len(tracked)} required members in any order needs "
+                f"An object with {len(tracked)} members to keep apart in any order needs "
                 f"{2 ** len(tracked):,} states just to remember which of them came.",
                 pointer="", keyword="required",
                 remedy='Give property_order="schema".',

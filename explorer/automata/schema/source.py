@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from explorer.arguments import flag, instance, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
 from explorer.automata.schema.compiler import Compiler
+from explorer.automata.schema.conflict import conflict
 from explorer.automata.schema.counting import outlined
 from explorer.automata.schema.deciding import deciding, excluding
 from explorer.automata.schema.locating import spans_of, spot_of
@@ -22,11 +24,23 @@ from explorer.automata.schema.making import Order
 from explorer.automata.schema.spelling import Whitespace
 from explorer.automata.schema.subschemas import Schema, root_of
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Source
-from explorer.budget import Meter
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError, UnsupportedSchema, caret
+from explorer.budget import Budget, Meter
+from explorer.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    DamagedFile,
+    ExplorerError,
+    Located,
+    UnsatisfiableSchema,
+    UnsupportedSchema,
+    caret,
+)
 
 MOST_CHARACTERS: Final = 10_000_000
 """The longest schema, as JSON."""
+
+LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
+"""For finding out which keywords exclude each other."""
 
 MOST_LOCATED: Final = 3
 """The most parts of a schema that are named for one spot."""
@@ -98,7 +112,7 @@ class JsonSchema(Source):
             UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
             BudgetExceeded: A limit was reached.
         """
-        return self._compiled(meter)[0]
+        return self._compiled(meter)
 
     def parse(self, text: str) -> object:
         """The value that a JSON text stands for, as `json.loads` gives it."""
@@ -117,7 +131,7 @@ class JsonSchema(Source):
         """
         spot = spot_of(data)
         compiler = self._compiler(Meter())
-        places = [compiler.place([root_of(self.parsed, self._remotes)])]
+        places = [compiler.place([root_of(self.parsed, self.remote_schemas)])]
         for kind, step in spot.steps:
             above = places[-1]
             places.append(above.member(str(step)) if kind == "member" else above.item)
@@ -129,21 +143,24 @@ class JsonSchema(Source):
         return self._located(pointers)
 
     def _located(self, pointers: Iterable[str]) -> tuple[tuple[int, int, str], ...]:
-        known: dict[str, None] = {}
-        for pointer in pointers:
-            while pointer and pointer not in self._spans:
-                pointer = pointer.rpartition("/")[0]
-            known.setdefault(pointer)
+        known = dict.fromkeys(self._nearest(pointer) for pointer in pointers)
         return tuple((*self._spans[pointer], pointer or "the whole schema") for pointer in known)[
             :MOST_LOCATED
         ]
+
+    def _nearest(self, pointer: str) -> str:
+        """A pointer into `text`, or what is around the part that it names."""
+        while pointer and pointer not in self._spans:
+            pointer = pointer.rpartition("/")[0]
+        return pointer
 
     @cached_property
     def _spans(self) -> dict[str, tuple[int, int]]:
         return spans_of(self.schema)
 
     @property
-    def _remotes(self) -> dict[str, Schema]:
+    def remote_schemas(self) -> dict[str, Schema]:
+        """The schemas that references may name, by their address, as Python data."""
         return {address: parsed(text) for address, text in self.remotes}
 
     def _compiler(self, meter: Meter) -> Compiler:
@@ -151,9 +168,43 @@ class JsonSchema(Source):
             self.property_order, assert_formats=self.formats, strict=self.strict, meter=meter
         )
 
+    @cached_property
+    def _noted(self) -> list[list[UnsupportedSchema]]:
+        """What the last build ignored; empty before the first."""
+        return []
+
     def ignored(self) -> list[UnsupportedSchema]:
         """What ``strict=False`` leaves out, each with its place and reason."""
-        return self._compiled(Meter())[1]
+        if self.strict:
+            return []
+        if not self._noted:  # The machine came from elsewhere.
+            with suppress(BudgetExceeded):
+                self.build(Meter())
+        return self._noted[0] if self._noted else []
+
+    def warnings(self) -> tuple[str, ...]:
+        """One sentence for each keyword that is ignored."""
+        return tuple(f"Ignored {error.message}" for error in self.ignored())
+
+    def why_empty(self) -> UnsatisfiableSchema:
+        """The keywords that exclude each other."""
+        meter = Meter(LIMITS_OF_CONFLICTS)
+        depth = 1 if self.free_depth else 0
+
+        def is_empty(schema: Schema) -> bool:
+            machine, _ = compile_schema(
+                schema, meter, strict=False, formats=self.formats, max_depth=self.max_depth,
+                free_depth=depth, remotes=self.remote_schemas,
+            )  # fmt: skip
+            return machine.num_states == 0
+
+        pointers = conflict(self.parsed, is_empty)
+        first = UnsatisfiableSchema(pointers).evidence["pointers"]
+        named = cast("list[str]", first)
+        return UnsatisfiableSchema(pointers, self._place(named[0]) if named else None)
+
+    def _place(self, pointer: str) -> Located:
+        return Located(self.schema, *self._spans[self._nearest(pointer)])
 
     def outline(self, meter: Meter) -> Outline:
         """The machine over the text of JSON, with repeats for strings with long bounds.
@@ -161,16 +212,22 @@ class JsonSchema(Source):
         Raises:
             UnsupportedSchema, BudgetExceeded: As `build`.
         """
-        return outlined(self._compiled(meter, marks=True)[0])
+        return outlined(self._compiled(meter, marks=True))
 
-    def _compiled(
-        self, meter: Meter, *, marks: bool = False
-    ) -> tuple[Dfa, list[UnsupportedSchema]]:
+    def _compiled(self, meter: Meter, *, marks: bool = False) -> Dfa:
+        try:
+            machine, ignored = self._compiled_as_is(meter, marks=marks)
+        except UnsupportedSchema as error:
+            raise error.at(self._place(error.pointer)) from error
+        self._noted[:] = [ignored]
+        return machine
+
+    def _compiled_as_is(self, meter: Meter, *, marks: bool) -> tuple[Dfa, list[UnsupportedSchema]]:
         return compile_schema(
             self.parsed, meter, whitespace=self.whitespace, property_order=self.property_order,
             strict=self.strict, formats=self.formats, max_depth=self.max_depth,
             free_depth=self.free_depth,
-            remotes=self._remotes, marks=marks,
+            remotes=self.remote_schemas, marks=marks,
         )  # fmt: skip
 
     def fields(self) -> dict[str, object]:
@@ -283,7 +340,12 @@ def parsed(text: str) -> Schema:
             f"The schema is not JSON: {error.msg} in line {error.lineno}, column {error.colno}:\n"
             f"{caret(text, error.pos)}\n",
             remedy="Check quotes, commas and brackets there.",
-            evidence={"offset": error.pos},
+            evidence={
+                "offset": error.pos,
+                **Located(text, error.pos, error.pos + 1).evidence(
+                    f"The schema is not JSON: {error.msg}."
+                ),
+            },
         ) from error
     except RecursionError as error:
         raise ConstraintError(

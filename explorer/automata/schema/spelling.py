@@ -4,10 +4,9 @@ A finished machine reads compact text: no white space, each string in one spelli
 transformations widen it, each a product with a small machine that knows where in a JSON text one
 is:
 
-- `spaced` allows white space between tokens: any (RFC 8259, section 2), or that of
-  ``json.dumps(indent=2)``;
 - `escaped` allows ``\\uXXXX`` and ``\\/`` for characters inside strings that are free to hold
-  anything.
+  anything; `flexible` also any white space between tokens (RFC 8259, section 2);
+- `pretty` allows the white space of ``json.dumps(indent=2)``.
 
 Both know a state by what it is in: between tokens, in a string, in a number or in a word. A minimal
 machine never has one state for two of these, because what may follow differs, so the place of each
@@ -78,25 +77,54 @@ def places(machine: Dfa) -> Int32:
     return _walk(machine.table, kind, machine.start)
 
 
-def spaced(machine: Dfa, meter: Meter) -> Dfa:
-    """The texts of a machine with any white space between tokens.
+def escaped(machine: Dfa, meter: Meter) -> Dfa:
+    """The texts of a machine with every spelling of the characters of free strings.
+
+    A state inside a string is free if every character but the quote and the backslash stays in it.
+    There a character may also be written ``\\uXXXX``, with a surrogate pair beyond U+FFFF, and the
+    slash ``\\/``. Elsewhere, in names and in strings that a keyword constrains, there is one
+    spelling.
+
+    Args:
+        machine: Reads JSON in the spelling of ``json.dumps(ensure_ascii=False)``.
+        meter: Watches every limit.
+    """
+    return _widened(machine, meter, escapes=True)
+
+
+def flexible(machine: Dfa, meter: Meter) -> Dfa:
+    """The texts of a machine with any white space between tokens, and `escaped`.
 
     Args:
         machine: Reads compact JSON.
         meter: Watches every limit.
     """
+    return _widened(machine, meter, spaces=True, escapes=True)
+
+
+def _widened(machine: Dfa, meter: Meter, *, spaces: bool = False, escapes: bool = False) -> Dfa:
     if machine.num_states == 0:
         return machine
-    where = places(machine).tolist()
+    where = places(machine)
+    strings: list[int] = np.flatnonzero(where == _STRING).tolist() if escapes else []
+    free = [state for state in strings if _is_free(machine, state)]
+    if not spaces and not free:
+        return machine
     sketch = Sketch(meter)
     inside = sketch.copy(machine)
-    # White space after a number or a word: only structure may follow it.
-    after = {state: sketch.state() for state, place in enumerate(where) if place == _SCALAR}
+    accepting: list[int] = [inside[state] for state in np.flatnonzero(machine.accepting).tolist()]
+    if spaces:
+        accepting += _draw_spaces(sketch, machine, inside, where.tolist())
+    for state in free:
+        _draw_escapes(sketch, inside[state])
+    return sketch.finish(inside[machine.start], accepting)
+
+
+def _draw_spaces(sketch: Sketch, machine: Dfa, inside: range, where: list[int]) -> list[int]:
+    """Draw white space around tokens; the states after it in which the text may end."""
     accepting: list[int] = []
     for state in range(machine.num_states):
         here, place = inside[state], where[state]
-        if machine.is_accepting(state):
-            accepting.append(here)
         if place == _OUT:
             for space in _SPACES:
                 sketch.byte(here, space, here)
@@ -107,7 +135,8 @@ def spaced(machine: Dfa, meter: Meter) -> Dfa:
         ]
         if not follows and not machine.is_accepting(state):
             continue
-        rest = after[state]
+        # White space after a number or a word: only structure may follow it.
+        rest = sketch.state()
         for space in _SPACES:
             sketch.byte(here, space, rest)
             sketch.byte(rest, space, rest)
@@ -115,7 +144,18 @@ def spaced(machine: Dfa, meter: Meter) -> Dfa:
             accepting.append(rest)
         for byte, target in follows:
             sketch.byte(rest, byte, inside[target])
-    return sketch.finish(inside[machine.start], accepting)
+    return accepting
+
+
+def _draw_escapes(sketch: Sketch, here: int) -> None:
+    """Draw every escape from a state of a free string back to it."""
+    backslash = sketch.state()
+    sketch.byte(here, 0x5C, backslash)
+    for letter in b'"\\/bfnrt':
+        sketch.byte(backslash, letter, here)
+    code = sketch.state()
+    sketch.byte(backslash, ord("u"), code)
+    _hexadecimal(sketch, code, here)
 
 
 def _runs(row: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
@@ -190,44 +230,6 @@ def pretty(machine: Dfa, meter: Meter, *, deepest: int = 64) -> Dfa:
             else:
                 sketch.byte(here, byte, node(target, level))
     return sketch.finish(first, accepting)
-
-
-def escaped(machine: Dfa, meter: Meter) -> Dfa:
-    """The texts of a machine with every spelling of the characters of free strings.
-
-    A state inside a string is free if every character but the quote and the backslash stays in it.
-    There a character may also be written ``\\uXXXX``, with a surrogate pair beyond U+FFFF, and the
-    slash ``\\/``. Elsewhere, in names and in strings that a keyword constrains, there is one
-    spelling.
-
-    Args:
-        machine: Reads JSON in the spelling of ``json.dumps(ensure_ascii=False)``.
-        meter: Watches every limit.
-    """
-    if machine.num_states == 0:
-        return machine
-    inside: list[int] = np.flatnonzero(places(machine) == _STRING).tolist()
-    free = [state for state in inside if _is_free(machine, state)]
-    if not free:
-        return machine
-    sketch = Sketch(meter)
-    states = sketch.copy(machine)
-    for state in free:
-        here = states[state]
-        backslash = sketch.state()
-        sketch.byte(here, 0x5C, backslash)
-        for letter in b'"\\/bfnrt':
-            sketch.byte(backslash, letter, here)
-        code = sketch.state()
-        sketch.byte(backslash, ord("u"), code)
-        _hexadecimal(sketch, code, here)
-    accepting = [states[k] for k in _accepting(machine)]
-    return sketch.finish(states[machine.start], accepting)
-
-
-def _accepting(machine: Dfa) -> list[int]:
-    found: list[int] = np.flatnonzero(machine.accepting).tolist()
-    return found
 
 
 def _is_free(machine: Dfa, state: int) -> bool:

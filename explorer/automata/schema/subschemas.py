@@ -115,7 +115,7 @@ class Subschema:
                 resolver = resolver.in_subresource(specification.create_resource(schema))
                 if isinstance(dialect, str) and (known := DRAFTS.get(dialect.rstrip("#"))):
                     draft = known[0]
-        steps = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+        steps = pointer_to(*path)
         return Subschema(schema, resolver, self.pointer + steps, draft, owners or frozenset())
 
     def target(self, reference: str, keyword: str) -> Subschema:
@@ -153,6 +153,16 @@ class Subschema:
                 draft = known[0]
         pointer = reference[1:] if reference.startswith("#") else reference
         return Subschema(content, resolved.resolver, pointer, draft, self.owners, referenced=True)
+
+
+def pointer_to(*path: str | int) -> str:
+    """A path as a JSON Pointer (RFC 6901).
+
+    Example:
+        >>> pointer_to("properties", "a/b", 0)
+        '/properties/a~1b/0'
+    """
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def _specification(draft: int) -> Specification[Any]:

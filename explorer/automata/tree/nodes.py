@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.charset import CharSet
 from explorer.budget import Meter
+from explorer.errors import EmptyConstraint
 
 T = TypeVar("T")
 
@@ -406,6 +407,17 @@ class Source(ABC):
     def with_children(self, children: tuple[Source, ...]) -> Source:
         """The same with other children, as many as before."""
         return self
+
+    def why_empty(self) -> EmptyConstraint | None:
+        """The error of a source without words that can say why; asked only if there are none."""
+        return None
+
+    def warnings(self) -> tuple[str, ...]:
+        """What the source asks for and the machine leaves out, as sentences; those of children too.
+
+        Asked after the machine was built.
+        """
+        return tuple(each for child in self.children for each in child.warnings())
 
     def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:
         """What could stand in a span so that a text goes on there; fewest characters first.

@@ -24,11 +24,11 @@ STATES = Budget(states=400_000)
 """A limit that is the same on every machine, unlike seconds."""
 
 
-def machine_of(group: Group, order: Any, **options: Any) -> Dfa:
+def machine_of(group: Group, order: Any, budget: Budget = STATES, **options: Any) -> Dfa:
     deepest = max((depth(instance) for instance, _ in group.tests), default=0)
     machine, _ = compile_schema(
-        group.schema, Meter(STATES), whitespace="flexible", property_order=order,
-        free_depth=max(2, deepest), **options,
+        group.schema, Meter(budget), whitespace="flexible", property_order=order,
+        free_depth=max(2, deepest), max_depth=max(5, deepest), **options,
     )  # fmt: skip
     return machine
 

@@ -1,0 +1,137 @@
+"""JSON without a schema, to a stated depth (Koo et al. 2024, section 5.1).
+
+JSON nests without end, so no finite machine reads all of it. With a limit on how deep objects and
+on how deep arrays nest inside each other it is regular: a value with ``o`` objects and ``a`` arrays
+left is a scalar, an object of values with ``o - 1`` and ``a`` left, or an array of values with
+``o`` and ``a - 1``. The machine has a copy of the scalars for each order in which objects and
+arrays can nest, so its size grows as the number of those orders.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, get_args
+
+from explorer.arguments import whole_number, wrong
+from explorer.automata.machine import Dfa
+from explorer.automata.registry import register
+from explorer.automata.schema import numbers, strings
+from explorer.automata.schema.sketch import Sketch
+from explorer.automata.schema.spelling import Whitespace, escaped, flexible, pretty
+from explorer.automata.schema.values import empty
+from explorer.automata.tree.nodes import Deferred, Node, Source
+from explorer.automata.valid_utf8 import any_text
+from explorer.budget import Meter
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+
+DEEPEST = 50
+"""The deepest limit that can be given; what a budget allows is far less."""
+
+
+@register("JSON")
+@dataclass(frozen=True)
+class FreeJson(Source):
+    """Every JSON value whose objects and arrays nest no deeper than they may.
+
+    Args:
+        max_object_depth: How many objects may stand inside each other; 0 for no object.
+        max_array_depth: How many arrays may.
+        whitespace: Between the tokens of JSON.
+    """
+
+    kind: ClassVar[str] = "json"
+    plain_text: ClassVar[bool] = False
+
+    max_object_depth: int = 3
+    max_array_depth: int = 3
+    whitespace: Whitespace = "compact"
+
+    def __post_init__(self) -> None:
+        whole_number("max_object_depth", self.max_object_depth, 0, DEEPEST, error=ConstraintError)
+        whole_number("max_array_depth", self.max_array_depth, 0, DEEPEST, error=ConstraintError)
+        if not isinstance(self.whitespace, str) or self.whitespace not in get_args(Whitespace):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong(
+                "whitespace", self.whitespace, "a way to lay JSON out", error=ConstraintError,
+                remedy='Give "compact", "pretty" or "flexible".',
+            )  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        """The call that makes it."""
+        return (
+            f"json(max_object_depth={self.max_object_depth}, "
+            f"max_array_depth={self.max_array_depth}, whitespace={self.whitespace!r})"
+        )
+
+    def lower(self) -> Node:
+        """One machine."""
+        return Deferred(0, len(self.text), self.build)
+
+    def build(self, meter: Meter) -> Dfa:
+        """The machine over the text of JSON.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        made: dict[tuple[int, int], Dfa] = {}
+        for objects in range(self.max_object_depth + 1):
+            for arrays in range(self.max_array_depth + 1):
+                made[objects, arrays] = _values(
+                    made.get((objects - 1, arrays)), made.get((objects, arrays - 1)), meter
+                )
+        machine = made[self.max_object_depth, self.max_array_depth]
+        if self.whitespace == "flexible":
+            return flexible(machine, meter)
+        machine = escaped(machine, meter)
+        return pretty(machine, meter) if self.whitespace == "pretty" else machine
+
+    def fields(self) -> dict[str, object]:
+        """The limits."""
+        return {
+            "max_object_depth": self.max_object_depth, "max_array_depth": self.max_array_depth,
+            "whitespace": self.whitespace,
+        }  # fmt: skip
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The limits that were saved."""
+        given: dict[str, Any] = {
+            each.name: fields.get(each.name) for each in dataclasses.fields(cls)
+        }
+        try:
+            return cls(**given)
+        except ExplorerError as error:
+            raise DamagedFile(f"Saved limits of JSON cannot be read: {error}") from error
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _values(member: Dfa | None, item: Dfa | None, meter: Meter) -> Dfa:
+    """Scalars, objects with such members, and arrays with such items; ``None`` for none."""
+    scalars = replace(
+        empty(), words=frozenset(("null", "true", "false")), number=numbers.any_number(),
+        string=any_text(),
+    )  # fmt: skip
+    names = strings.literals(any_text(), meter)
+    sketch = Sketch(meter)
+    begin, end = sketch.state(), sketch.state()
+    sketch.machine(begin, scalars.text(meter), end)
+    for brackets, inside in ((b"{}", member), (b"[]", item)):
+        if inside is None:
+            continue
+        first, entry, after = sketch.state(), sketch.state(), sketch.state()
+        sketch.byte(begin, brackets[0], first)
+        sketch.byte(first, brackets[1], end)
+        sketch.epsilon(first, entry)
+        value = entry
+        if brackets == b"{}":
+            colon, value = sketch.state(), sketch.state()
+            sketch.machine(entry, names, colon)
+            sketch.byte(colon, ord(":"), value)
+        sketch.machine(value, inside, after)
+        sketch.byte(after, ord(","), entry)
+        sketch.byte(after, brackets[1], end)
+    return sketch.finish(begin, [end])
