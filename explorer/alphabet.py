@@ -17,6 +17,37 @@ EPSILON: Final = 0
 NUM_BYTES: Final = 256
 
 
+# Machines over tokens read more than bytes: what the detokenizing transducer writes for a token is
+# its bytes and then a mark. A machine with these symbols is one "over token ends".
+TOKEN_END: Final = NUM_BYTES
+"""The end of a token."""
+
+FIRST_DIGIT: Final = TOKEN_END + 1
+"""A token that is not text writes its id instead of bytes, in hexadecimal: digit d is this + d."""
+
+NUM_DIGITS: Final = 8
+"""How many digits an id has."""
+
+NUM_TOKEN_SYMBOLS: Final = FIRST_DIGIT + 16
+"""Bytes, the end of a token, and the digits of ids."""
+
+TOKEN_BEGIN: Final = NUM_TOKEN_SYMBOLS
+"""The beginning of a token; only in the parts that such a machine is put together from."""
+
+NUM_PART_SYMBOLS: Final = TOKEN_BEGIN + 1
+"""All of them."""
+
+
+def id_digits(token: int) -> tuple[int, ...]:
+    """The symbols that a token which is not text writes: its id.
+
+    Example:
+        >>> [symbol - FIRST_DIGIT for symbol in id_digits(31)]
+        [0, 0, 0, 0, 0, 0, 1, 15]
+    """
+    return tuple(FIRST_DIGIT + int(digit, 16) for digit in f"{token:0{NUM_DIGITS}x}")
+
+
 def show_bytes(data: bytes) -> str:
     """Bytes that are not a character, as everything here writes them: ``<C3>``, one after another.
 

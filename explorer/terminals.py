@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
-from explorer.arguments import listed, wrong
+from explorer.arguments import listed, whole_number, wrong
 from explorer.automata.choice import check_text
 from explorer.automata.constraint import Constraint, literal, regex
 from explorer.automata.terminals.kinds import escaped
@@ -27,8 +27,12 @@ __all__ = [
     "delimited_list",
     "delimited_subsequence_of",
     "escape",
+    "image",
+    "paragraph_token",
     "quoted_text",
     "substring_of",
+    "text_token",
+    "text_until",
     "unquoted_text",
 ]
 
@@ -148,6 +152,77 @@ def delimited_subsequence_of(items: Iterable[str], delimiter: str = ", ") -> Con
         raise ConstraintError("There are no items.", remedy="Give one text.")
     texts = [escape(cast("str", item)) for item in given]
     return regex(f"(?P<DELIMITED_SUBSEQUENCE_OF>{'|'.join([escape(delimiter), *texts])})")
+
+
+def text_token() -> Constraint:
+    """One text token, whatever it writes.
+
+    The group ``(?P<TEXT_TOKEN>)``. With the algebra it is any token that one can describe:
+    ``text_token() & regex("[a-z]+")`` is one token of small letters.
+
+    Constraints over tokens mean something with a vocabulary only. Asked about texts, they say
+    whether a text can be cut into pieces so that it is a word; see `Constraint.over_tokens`.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"bc", b"\\n"], eos_ids=[3])
+        >>> machine = explorer.compile(text_token() & regex("[a-z]+"), vocab)
+        >>> machine.allowed(machine.start).tolist()
+        [True, True, False, False]
+    """
+    return regex("(?P<TEXT_TOKEN>)")
+
+
+def paragraph_token() -> Constraint:
+    """One text token without a newline in it; the group ``(?P<PARAGRAPH_TOKEN>)``.
+
+    Example:
+        >>> paragraph_token().accepts("a line"), paragraph_token().accepts("a\\nline")
+        (True, False)
+    """
+    return regex("(?P<PARAGRAPH_TOKEN>)")
+
+
+def text_until(stop: str) -> Constraint:
+    """Text tokens up to a stop phrase, which ends the last of them and occurs nowhere before.
+
+    The group ``(?P<TEXT_UNTIL>stop phrase)``. No token crosses its edges; for text that may share
+    tokens with what stands around it, write a pattern: ``regex(r"(?s:(?:(?!END).)*END)")``.
+
+    Args:
+        stop: At least one character. It may be spread over tokens.
+
+    Raises:
+        ConstraintError: It is not a text, or holds a lone surrogate.
+        RegexError: It is empty.
+
+    Example:
+        >>> text_until("END").accepts("to the END"), text_until("END").accepts("END and on")
+        (True, False)
+    """
+    return regex(f"(?P<TEXT_UNTIL>{escape(stop)})")
+
+
+def image(*ids: int) -> Constraint:
+    """One token that is not text, such as an image of a model that takes images.
+
+    The group ``(?P<IMAGE>)``, or ``(?P<IMAGE>id|id|…)``. It writes nothing into the text.
+
+    Args:
+        *ids: Which ids; none for every id of the vocabulary that is not text and does not end it.
+
+    Raises:
+        ConstraintError: An id is not a whole number from 0 on.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", None, None], eos_ids=[2])
+        >>> machine = explorer.compile(image(), vocab)
+        >>> machine.allowed(machine.start).tolist()
+        [False, True, False]
+    """
+    written = [str(whole_number("id", token, 0, error=ConstraintError)) for token in ids]
+    return regex(f"(?P<IMAGE>{'|'.join(written)})")
 
 
 def _text(name: str, value: object) -> str:

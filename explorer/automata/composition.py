@@ -12,11 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from explorer.alphabet import token_label
+import numpy as np
+
+from explorer.alphabet import (
+    EPSILON,
+    NUM_TOKEN_SYMBOLS,
+    TOKEN_END,
+    byte_label,
+    id_digits,
+    token_label,
+)
 from explorer.automata import openfst
 from explorer.automata.detokenizing import detokenizing_fst
 from explorer.automata.machine import Bool, Dfa, Int32
-from explorer.automata.pynini_bridge import dfa_to_fst
+from explorer.automata.pynini_bridge import dfa_to_fst, fst_from_arrays
 from explorer.budget import Meter
 from explorer.memo import memo
 from explorer.vocabulary import Vocabulary
@@ -34,6 +43,32 @@ def _transducer(vocabulary: Vocabulary) -> pynini.Fst:
     transducer.set_input_symbols(None)
     transducer.set_output_symbols(None)
     return transducer.arcsort("olabel")
+
+
+@memo
+def _transducer_with_ends(vocabulary: Vocabulary) -> pynini.Fst:
+    """T_V that writes the end of each token too, and the digits of ids that are not text.
+
+    A cycle per token: it reads the id, then writes a symbol after the other; symbol s has the label
+    s + 1, as a byte has.
+    """
+    arcs: list[tuple[int, int, int, int]] = []
+    states = 1
+    not_text = frozenset(vocabulary.not_text)
+    for token, data in enumerate(vocabulary.tokens):
+        if data is None and token not in not_text:
+            continue
+        symbols = [*(id_digits(token) if data is None else data), TOKEN_END]
+        here, label = 0, token_label(token)
+        for k, symbol in enumerate(symbols):
+            there = 0 if k == len(symbols) - 1 else states
+            states += there == states
+            arcs.append((here, label, byte_label(symbol), there))
+            here, label = there, EPSILON
+    accepting = np.zeros(states, np.bool_)
+    accepting[0] = True
+    rows = np.array(arcs, np.int32).reshape(-1, 4)
+    return cast(Any, fst_from_arrays(states, 0, rows, accepting)).arcsort("olabel")
 
 
 def compose(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> tuple[int, Int32, Bool]:
@@ -54,7 +89,8 @@ def compose(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> tuple[int, Int32,
     import pynini
 
     acceptor = dfa_to_fst(dfa)
-    transducer = _transducer(vocabulary)
+    over_tokens = dfa.num_symbols == NUM_TOKEN_SYMBOLS
+    transducer = _transducer_with_ends(vocabulary) if over_tokens else _transducer(vocabulary)
     meter.check_time(STAGE)
     # pynini's stubs leave most types out.
     library = cast(Any, pynini)

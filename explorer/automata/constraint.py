@@ -35,6 +35,7 @@ from explorer.automata.schema.spelling import Whitespace
 from explorer.automata.serial import MAX_DEPTH
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Source
+from explorer.automata.tree.over_tokens import build_over_tokens, texts_of
 from explorer.automata.words import accepts, check_word, is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError, ExplorerError
@@ -65,7 +66,7 @@ class Constraint:
         (True, False)
     """
 
-    __slots__ = ("_depth", "_dfa", "_machine", "source")
+    __slots__ = ("_depth", "_dfa", "_machine", "_tokens_dfa", "source")
 
     def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
         if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -81,6 +82,7 @@ class Constraint:
         self.source = source
         self._dfa = dfa
         self._machine: ByteMachine | None = None
+        self._tokens_dfa: Dfa | None = None
         self._depth = depth = whole_number("depth", depth, 0, error=ConstraintError)
         if depth > MAX_DEPTH:
             raise ConstraintError(
@@ -101,8 +103,40 @@ class Constraint:
         """
         _check_meter(meter)
         if self._dfa is None:
-            self._dfa = build(self.source.tree, meter)
+            if self.over_tokens:
+                self._dfa = texts_of(self.for_tokens(meter), meter)
+            else:
+                self._dfa = build(self.source.tree, meter)
         return self._dfa
+
+    @property
+    def over_tokens(self) -> bool:
+        """Whether a part of it speaks about tokens, such as ``(?P<TEXT_TOKEN>)``.
+
+        Then texts alone do not decide. What is asked about texts (`accepts`, `examples`, `dfa`,
+        `fsa` and the like) is answered for texts that can be cut into tokens so that they are
+        words, whatever the vocabulary; only `explorer.compile` knows which tokens there are.
+        """
+        return self.source.over_tokens
+
+    def for_tokens(self, meter: Meter) -> Dfa:
+        """The machine that is composed with a vocabulary.
+
+        Args:
+            meter: The limits for building it.
+
+        Returns:
+            `build`'s machine; where a part speaks about tokens, one over bytes and the ends of
+            tokens (`explorer.automata.tree.over_tokens`).
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        if not self.over_tokens:
+            return self.build(meter)
+        if self._tokens_dfa is None:
+            self._tokens_dfa = build_over_tokens(self.source.tree, meter)
+        return self._tokens_dfa
 
     def discover(self, meter: Meter) -> ByteMachine:
         """A machine over bytes that numbers its states as they are met, made anew; not `dfa`'s.
@@ -114,13 +148,15 @@ class Constraint:
             BudgetExceeded: A limit was reached.
         """
         _check_meter(meter)
+        if self.over_tokens:
+            return self.for_tokens(meter)
         return discover(self.source.tree, meter.budget, meter)
 
     @property
     def machine(self) -> ByteMachine:
         """A machine over bytes: `dfa`, or where that is large, one that is discovered."""
-        if self._dfa is not None:
-            return self._dfa
+        if self._dfa is not None or self.over_tokens:
+            return self.dfa
         if self._machine is None:
             self._machine = small_or_discovered(self.source.tree)
         return self._machine
@@ -252,7 +288,7 @@ class Constraint:
 
     def is_empty(self) -> bool:
         """Whether there is no word at all."""
-        return self.dfa.num_states == 0
+        return self.for_tokens(Meter()).num_states == 0
 
     def is_finite(self) -> bool:
         """Whether there are finitely many words.
@@ -287,12 +323,17 @@ class Constraint:
     def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:
         """Whether both have the same words.
 
+        Where one of them speaks about tokens: whether both take the same tokens, of any vocabulary.
+
         Raises:
             BudgetExceeded: A limit was reached.
         """
         if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong("other", other, "a constraint", error=ConstraintError)
         meter = Meter(budget)
+        if self.over_tokens or other.over_tokens:
+            mine, others = (build_over_tokens(c.source.tree, meter) for c in (self, other))
+            return operations.equivalent(mine, others, meter)
         return operations.equivalent(self.build(meter), other.build(meter), meter)
 
     # Machines from and for elsewhere.

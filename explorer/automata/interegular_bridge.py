@@ -16,6 +16,7 @@ import numpy as np
 from explorer.automata.byte_intervals import Interval, byte_intervals
 from explorer.automata.machine import Dfa
 from explorer.automata.operations import minimal_dfa
+from explorer.automata.token_marks import marks_from
 from explorer.automata.tree.charset import CharSet, char_set, complement
 from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
 from explorer.automata.validate import checked_nfa
@@ -184,6 +185,7 @@ def character_arcs(
         if state not in result:
             result[state] = characters.from_state(state)
             queue += [target for _, _, target in result[state]]
+            queue += [target for _, target in marks_from(dfa, state)]
     return result
 
 

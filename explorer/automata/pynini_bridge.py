@@ -37,13 +37,13 @@ def fst_from_arrays(
 
 
 def dfa_to_fst(dfa: Dfa) -> pynini.Fst:
-    """A byte machine as an acceptor; byte b has label b + 1.
+    """A byte machine as an acceptor; byte b has label b + 1, and so have marks of tokens.
 
     An empty language becomes one state that accepts nothing.
     """
     if dfa.num_states == 0:
         return fst_from_arrays(1, 0, np.empty((0, 4), np.int32), np.zeros(1, np.bool_))
-    targets = dfa.table[:, dfa.symbol_class[:NUM_BYTES]]
+    targets = dfa.table[:, dfa.symbol_class]
     source, byte = np.nonzero(targets >= 0)
     label = byte + byte_label(0)
     arcs = np.column_stack([source, label, label, targets[source, byte]]).astype(np.int32)

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint, caret
@@ -30,7 +31,8 @@ def _arcs(machine: ByteMachine) -> Callable[[int], list[tuple[int, int]]]:
     if not isinstance(machine, Dfa):
         return lambda state: [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
     symbols = _lowest_symbols(machine)
-    order = sorted((symbol, c) for c, symbol in enumerate(symbols) if symbol >= 0)
+    marks = machine.num_symbols > NUM_BYTES  # The ends of tokens write nothing: they are -1.
+    order = sorted((symbol, c) for c, symbol in enumerate(symbols) if symbol >= 0 or marks)
 
     def arcs(state: int) -> list[tuple[int, int]]:
         row: list[int] = machine.table[state].tolist()
@@ -65,14 +67,15 @@ def shortest_word(machine: ByteMachine, state: int | None = None) -> bytes:
             word = bytearray()
             while here in came_from:
                 here, symbol = came_from[here]
-                word.append(symbol)
+                if symbol >= 0:
+                    word.append(symbol)
             return bytes(reversed(word))
         # By lowest byte, so that the first word found is also the first in byte order.
         for byte, target in arcs(here):
             if target not in seen:
                 seen.add(target)
                 came_from[target] = (here, byte)
-                queue.append(target)
+                (queue.append if byte >= 0 else queue.appendleft)(target)
     raise EmptyConstraint(
         "No word can be read from here.",
         remedy="Look for parts of the constraint that exclude each other.",

@@ -210,19 +210,17 @@ def _written(machine: TokenMachine, text: str) -> Sequence[int]:
         here = None if here is None else machine.step(here, token)
     if here is not None:
         return ids
-    # The state after a text does not depend on how it is cut into tokens, so any way serves.
-    best: dict[int, tuple[int, ...]] = {0: ()}
-    states = {0: machine.start}
+    # Most constraints do not care how a text is cut into tokens; then each place has one state.
+    ways: list[dict[int, tuple[int, ...]]] = [{} for _ in range(len(data) + 1)]
+    ways[0][machine.start] = ()
     trie = trie_of(machine.vocabulary)
-    for begin in range(len(data)):
-        if begin not in best:
-            continue
-        for end, token in tokens_at(trie, data, begin):
-            following = machine.step(states[begin], token)
-            if following is not None and end not in best:
-                best[end] = (*best[begin], token)
-                states[end] = following
-    return best.get(len(data), ids)
+    for begin, states in enumerate(ways[:-1]):
+        for end, token in tokens_at(trie, data, begin) if states else ():
+            for state, before in states.items():
+                following = machine.step(state, token)
+                if following is not None:
+                    ways[end].setdefault(following, (*before, token))
+    return next(iter(ways[-1].values()), ids)
 
 
 def _check_prefix(constraint: Constraint, prefix: bytes) -> None:

@@ -41,6 +41,7 @@ from explorer.tokens.spelling import longest_spelled
 from explorer.tokens.textbook import compose_textbook
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.trie import trie_of
+from explorer.tokens.written import trie_for
 from explorer.vocabulary import Vocabulary
 
 # The share of the byte budget that the function walk may use before the other walk takes over.
@@ -167,10 +168,10 @@ def compile(
     if not lazy:
         share = meter.with_share(1.0 if lazy is False else _TABLE_SHARE)
         try:
-            closed = constraint.build(share)
+            closed = constraint.for_tokens(share)
             _check_has_words(constraint, closed)
             lap("character_fsa")
-            trie_of(vocabulary)
+            trie_for(vocabulary, closed)
             lap("vocabulary_trie")
             return _table(constraint, vocabulary, method, share, stages, lap)
         except BudgetExceeded as error:
@@ -184,7 +185,7 @@ def compile(
     _check_has_words(constraint, machine)
     if closed is None:
         lap("character_fsa")
-        trie_of(vocabulary)
+        trie_for(vocabulary, machine)
         lap("vocabulary_trie")
     return _lazily(constraint, vocabulary, machine, meter, stages, reason)
 
@@ -211,7 +212,7 @@ def _table(
     lap: Callable[[str], None],
 ) -> TokenDFA:
     """The closed form."""
-    char_dfa = constraint.build(meter)
+    char_dfa = constraint.for_tokens(meter)
     machine, composed_by = _compose(char_dfa, vocabulary, method, meter, lap)
     if len(machine.char_state) == 0 or machine.char_state[0] != char_dfa.start:
         raise _cannot_write(char_dfa, vocabulary)
@@ -305,7 +306,7 @@ def _compose(
         machine = compose_textbook(vocabulary, char_dfa, meter)
         lap("composition")
         return machine, "pynini"
-    trie = trie_of(vocabulary)
+    trie = trie_for(vocabulary, char_dfa)
     try:
         functions = compose_functions(
             trie, char_dfa, meter, max_bytes=int(_FUNCTION_SHARE * meter.budget.bytes)

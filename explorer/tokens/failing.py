@@ -19,11 +19,13 @@ from typing import Final
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES
+from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.jit import jit
 from explorer.tokens.arrays import arrays_from
 from explorer.tokens.trie import Trie, UInt8
+from explorer.tokens.written import boundaries
 
 READ: Final = -1
 """In place of a failing offset: every byte of the word was read."""
@@ -267,16 +269,20 @@ def writable_bytes(
     Returns:
         The bytes, ascending; ``None`` where finding them would take more than `MOST_PLACES`.
     """
+    if callable(kept) and is_over_tokens(machine):
+        # The walk below takes bytes, so states are asked here: those that tokens end in.
+        asked = kept
+        kept = np.array([q and asked(k) for k, q in enumerate(boundaries(machine))], np.bool_)
     if callable(kept) or not isinstance(machine, Dfa):
         return _writable_anywhere(trie, machine, _as_function(kept), state, data)
-    out = np.zeros(256, np.bool_)
+    out = np.zeros(NUM_TOKEN_SYMBOLS, np.bool_)
     room = trie.max_depth + 2
     known = _writable(
         trie.byte, trie.depth, trie.skip, trie.word, machine.symbol_class, machine.table, kept,
         state, np.frombuffer(data, np.uint8), np.empty(room, np.int32), np.empty(room, np.int32),
         np.zeros(room, np.int32), out, MOST_PLACES,
     )  # fmt: skip
-    return bytes(np.flatnonzero(out).tolist()) if known else None
+    return bytes(np.flatnonzero(out[:NUM_BYTES]).tolist()) if known else None
 
 
 def _as_function(kept: Bool | Callable[[int], bool]) -> Callable[[int], bool]:

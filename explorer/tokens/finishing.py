@@ -19,13 +19,15 @@ from typing import Final
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES
+from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.arrays import arrays_from
 from explorer.tokens.trie import Trie, UInt8
+from explorer.tokens.written import boundaries
 
 STAGE: Final = "The search for an end"
 
@@ -106,9 +108,26 @@ def _finish_by_bytes(symbol_class: Int32, table: Int32, accepting: Bool, at_hand
 @memo
 def single_bytes(trie: Trie) -> Bool:
     """Which bytes are tokens of their own: bool[256]."""
-    at_hand = np.zeros(NUM_BYTES, np.bool_)
-    at_hand[trie.byte[(trie.depth == 1) & (trie.word >= 0)]] = True
-    return at_hand
+    at_hand = np.zeros(NUM_TOKEN_SYMBOLS, np.bool_)
+    ends = trie.word >= 0
+    # In a trie with the ends of tokens, the word stands below the byte.
+    below = np.append(trie.byte[1:], 0) == TOKEN_END
+    at_hand[trie.byte[(trie.depth == 1) & (ends | below)]] = True
+    return at_hand[:NUM_BYTES]
+
+
+def _finish_by_single_tokens(machine: Dfa, at_hand: Bool) -> Bool:
+    """The states of a machine over token ends from which tokens of one byte lead to an end."""
+    columns = np.unique(machine.symbol_class[:NUM_BYTES][at_hand])
+    read = machine.table[:, columns]
+    ends = np.append(machine.table[:, machine.symbol_class[TOKEN_END]], NO_ARC)
+    after = ends[read]  # −1 is the last entry, which leads nowhere.
+    finishes = np.append(machine.accepting, False)
+    while True:
+        more = finishes[:-1] | finishes[after].any(axis=1)
+        if (more == finishes[:-1]).all():
+            return more
+        finishes[:-1] = more
 
 
 def words_from(machine: ByteMachine, trie: Trie, state: int) -> tuple[Int32, Int32]:
@@ -160,10 +179,14 @@ class Finishing:
         self._trie = trie
         at_hand = single_bytes(trie)
         # Every state of a byte machine can finish, so with all bytes at hand there is no question.
+        # Where the ends of tokens count, single bytes may be too short to be the tokens wanted.
         needed = machine.read if isinstance(machine, DiscoveredMachine) else np.True_
-        self.all_finish = bool(at_hand[needed].all())
+        self.all_finish = bool(at_hand[needed].all()) and not is_over_tokens(machine)
         self._certain: Bool | None = None
-        if not self.all_finish and isinstance(machine, Dfa):
+        if isinstance(machine, Dfa) and is_over_tokens(machine):
+            self._certain = _finish_by_single_tokens(machine, at_hand)
+            self.all_finish = bool(self._certain[boundaries(machine)].all())
+        elif not self.all_finish and isinstance(machine, Dfa):
             self._certain = _finish_by_bytes(
                 machine.symbol_class, machine.table, machine.accepting, at_hand
             )

@@ -35,8 +35,9 @@ from explorer.tokens.finishing import Finishing, words_from
 from explorer.tokens.kept import Kept
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DONE, FREE, check_state
-from explorer.tokens.trie import Trie, UInt8, trie_of
+from explorer.tokens.trie import Trie, UInt8
 from explorer.tokens.words import UInt32, num_words, set_bits, unpack
+from explorer.tokens.written import after_token, trie_for, written
 from explorer.vocabulary import Vocabulary
 
 SHOWN: Final = Budget(states=20_000, arcs=2_000_000, bytes=200_000_000, seconds=2.0)
@@ -121,7 +122,7 @@ class LazyMachine:
         self._walked = byte_machine
         self._report = report
         self._budget = budget
-        self._trie = trie_of(vocabulary)
+        self._trie = trie_for(vocabulary, byte_machine)
         self._finishing = Finishing(byte_machine, self._trie)
         self._eos = frozenset(vocabulary.eos_ids)
         self._byte_states = [*byte_states] or [byte_machine.start]
@@ -271,14 +272,13 @@ class LazyMachine:
             return FREE
         if token in self._eos:
             return DONE if state != DEAD and self.is_final(state) else None
-        data = self._vocabulary.tokens[token]
-        if state < 0 or data is None:
+        if state < 0:
             return None
-        machine, here = self._walked, self._byte_states[state]
-        for byte in data:
-            here = machine.step(here, byte)
-            if here == NO_ARC:
-                return None
+        machine = self._walked
+        symbols = written(self._vocabulary, machine, token)
+        here = after_token(machine, self._byte_states[state], symbols)
+        if here == NO_ARC:
+            return None
         with self._lock:
             number = self._numbers.get(here)
             if number is None:

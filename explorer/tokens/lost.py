@@ -11,12 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.alphabet import NUM_BYTES
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Dfa, Int32
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.tokens.finishing import Finishing, single_bytes
-from explorer.tokens.trie import UInt8, trie_of
+from explorer.tokens.trie import UInt8
+from explorer.tokens.written import trie_for
 from explorer.vocabulary import Vocabulary
 
 
@@ -49,7 +52,7 @@ def _use(
 ) -> None:  # fmt: skip
     """Mark every (state, byte) on the way of a token between two kept states."""
     states = np.zeros(max_depth + 1, np.int32)
-    path = np.zeros(max_depth + 1, np.uint8)
+    path = np.zeros(max_depth + 1, np.int32)
     for s in range(starts.shape[0]):
         states[0] = starts[s]
         node = 0
@@ -79,14 +82,15 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
         BudgetExceeded: It takes longer than the default budget allows.
     """
     meter = Meter()
-    meter.check("The search for what is lost", bytes=6 * 256 * dfa.num_states)
+    meter.check("The search for what is lost", bytes=6 * dfa.num_symbols * dfa.num_states)
     live = dfa.table[:, dfa.symbol_class] >= 0
-    trie = trie_of(vocabulary)
-    if single_bytes(trie)[live.any(axis=0)].all():
+    trie = trie_for(vocabulary, dfa)
+    over_tokens = is_over_tokens(dfa)
+    if not over_tokens and single_bytes(trie)[live.any(axis=0)].all():
         return Lost((), ())
     kept = np.zeros(dfa.num_states, np.bool_)
     kept[char_state] = True
-    used = np.zeros((dfa.num_states, 256), np.bool_)
+    used = np.zeros((dfa.num_states, dfa.num_symbols), np.bool_)
     for some in np.array_split(char_state, len(char_state) // 256 + 1):
         meter.check_time("The search for what is lost")
         _use(
@@ -96,7 +100,7 @@ def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
     visited = kept.copy()
     visited[dfa.table[:, dfa.symbol_class][used]] = True
     states = np.flatnonzero(~visited)
-    source, byte = np.nonzero(live & ~used)
+    source, byte = np.nonzero((live & ~used)[:, :NUM_BYTES])
     return Lost(
         tuple(int(s) for s in states),
         tuple(zip(source.tolist(), byte.tolist(), strict=True)),
@@ -110,8 +114,8 @@ def find_lost_lazily(constraint: Constraint, vocabulary: Vocabulary) -> Lost:
         BudgetExceeded: It takes longer than the default budget allows, or the constraint has no
             closed form within it.
     """
-    dfa = constraint.dfa
-    finishing = Finishing(dfa, trie_of(vocabulary))
+    dfa = constraint.for_tokens(Meter())
+    finishing = Finishing(dfa, trie_for(vocabulary, dfa))
     meter = Meter()
     met = {dfa.start}
     queue = [dfa.start]

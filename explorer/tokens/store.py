@@ -36,13 +36,16 @@ from numpy.typing import NDArray
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.validate import checked_dfa
+from explorer.budget import Meter
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import parse_json, write_whole
 from explorer.tokens.lost import find_lost
 from explorer.tokens.report import FIGURES, Report
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.written import written
 from explorer.vocabulary import Vocabulary
 
 MOST_BYTES: Final = 2**30
@@ -91,7 +94,7 @@ _UNREADABLE: Final = (
 
 def save(dfa: TokenDFA, path: str | Path) -> None:
     """Write a token DFA to a file; see `TokenDFA.save`."""
-    machine = dfa.constraint.dfa
+    machine = dfa.byte_machine
     arrays: dict[str, NDArray[Any]] = {name: getattr(dfa, name) for name in _ARRAYS}
     arrays |= {
         "fsa_symbol_class": machine.symbol_class,
@@ -160,10 +163,18 @@ def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
     if not isinstance(source, dict):
         raise _misfit(path, "its header has no source")
     try:
-        machine = checked_dfa(
-            parts["fsa_symbol_class"], parts["fsa_table"], parts["fsa_accepting"], 0
-        )
-        constraint = Constraint(source_from_dict(cast("dict[str, object]", source)), machine)
+        given_source = source_from_dict(cast("dict[str, object]", source))
+        if given_source.over_tokens:
+            # A machine that reads the ends of tokens is quick to build, so it is not believed.
+            constraint = Constraint(given_source)
+            machine = constraint.for_tokens(Meter())
+            if not _same_machine(machine, parts):
+                raise _misfit(path, "its character FSA is not that of its source")
+        else:
+            machine = checked_dfa(
+                parts["fsa_symbol_class"], parts["fsa_table"], parts["fsa_accepting"], 0
+            )
+            constraint = Constraint(given_source, machine)
     # The reader of sources meets any shape of mapping here.
     except (ExplorerError, TypeError, KeyError, ValueError, AttributeError) as error:
         raise _misfit(path, str(error).rstrip(".")) from error
@@ -175,6 +186,18 @@ def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
     if report is None:
         raise _misfit(path, "its report is not one of a compilation")
     return TokenDFA(constraint=constraint, vocabulary=vocabulary, report=report, **arrays)
+
+
+def _same_machine(machine: Dfa, parts: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether a machine is the one that was saved."""
+    return all(
+        np.array_equal(array, parts[name])
+        for name, array in (
+            ("fsa_symbol_class", machine.symbol_class),
+            ("fsa_table", machine.table),
+            ("fsa_accepting", machine.accepting),
+        )
+    )
 
 
 def _misfit(path: str | Path, fault: str) -> DamagedFile:
@@ -263,6 +286,8 @@ def _faults(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocabu
             return [f"its {name} are not from {low} to {high:,}"]
     eos_ids = np.flatnonzero(token_class == EOS_CLASS)
     text = np.array([data is not None for data in vocabulary.tokens])
+    if is_over_tokens(machine):
+        text[list(vocabulary.not_text)] = True
     agreements = (
         (sorted(vocabulary.eos_ids) == eos_ids.tolist(), "its end of text is not the vocabulary's"),
         (
@@ -310,8 +335,8 @@ def _follows(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocab
     chosen = cast("list[tuple[int, int]]", np.stack([present[text], first[text]], 1).tolist())
     for class_, token in chosen:
         reached = char_state
-        for byte in vocabulary.tokens[token] or b"":
-            following = machine.table[np.maximum(reached, 0), machine.symbol_class[byte]]
+        for symbol in written(vocabulary, machine, token):
+            following = machine.table[np.maximum(reached, 0), machine.symbol_class[symbol]]
             reached = np.where(reached == NO_ARC, NO_ARC, following)
         targets = np.where(reached == NO_ARC, DEAD, token_state[np.maximum(reached, 0)])
         if not np.array_equal(arrays["table"][:, class_], targets):

@@ -16,10 +16,9 @@ from explorer.automata.composition import compose
 from explorer.automata.machine import NO_ARC, Dfa, Int32
 from explorer.budget import Meter
 from explorer.tokens.assemble import Assembled, empty_table
-from explorer.tokens.failing import run
 from explorer.tokens.finishing import Finishing
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS, NUM_FIXED_CLASSES
-from explorer.tokens.trie import trie_of
+from explorer.tokens.written import after_token, trie_for, written
 from explorer.vocabulary import Vocabulary
 
 STAGE: Final = "Tabulating pynini's machine"
@@ -81,8 +80,8 @@ def _character_states(
         targets, example = np.unique(outgoing[:, 2], return_index=True)
         for target, k in zip(targets.tolist(), example.tolist(), strict=True):
             if char_of[target] == NO_ARC:
-                data: bytes = vocabulary.tokens[int(outgoing[k, 1])] or b""
-                char_of[target] = run(dfa, int(char_of[state]), data)[-1]
+                symbols = written(vocabulary, dfa, int(outgoing[k, 1]))
+                char_of[target] = after_token(dfa, int(char_of[state]), symbols)
                 queue.append(target)
     return char_of
 
@@ -104,7 +103,7 @@ def _reached(dfa: Dfa, vocabulary: Vocabulary, kept: Int32, meter: Meter) -> tup
 
     pynini's composition drops dead ends without a word; to say what was dropped takes a walk.
     """
-    finishing = Finishing(dfa, trie_of(vocabulary))
+    finishing = Finishing(dfa, trie_for(vocabulary, dfa))
     met = {dfa.start}
     queue = [dfa.start]
     for state in queue:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from explorer.arguments import file_path, instance, listed, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
+from explorer.budget import Meter
 from explorer.errors import MissingDependency
 from explorer.tokens.assemble import Table
 from explorer.tokens.class_words import ClassWords, class_words
@@ -139,8 +140,8 @@ class TokenDFA:
 
     @property
     def byte_machine(self) -> Dfa:
-        """The character FSA that the machine follows."""
-        return self.constraint.dfa
+        """The character FSA that the machine follows, with the ends of tokens where they count."""
+        return self.constraint.for_tokens(Meter())
 
     def byte_state(self, state: int) -> int:
         """The character state that a state is; `NO_ARC` for a sentinel."""

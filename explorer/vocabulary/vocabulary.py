@@ -76,6 +76,8 @@ class Vocabulary:
         special: Names of ids that are not text, for display.
         empty_ids: Ids that a text could hold and that write no bytes. They are never allowed,
             because a text could take any number of them; their entries in ``tokens`` are None.
+        usable: How many ids the model can give; those from there on are never allowed.
+            ``None`` for all (see `with_width`).
 
     Raises:
         VocabularyError: ``tokens`` is not a list, an entry is neither bytes nor None, an end of
@@ -96,6 +98,7 @@ class Vocabulary:
     special: Mapping[int, str] = field(default_factory=dict[int, str])
     empty_ids: frozenset[int] = frozenset()
     _encoder: Encoder | None = None
+    usable: int | None = None
 
     def __post_init__(self) -> None:
         entries = listed("tokens", self.tokens, "a list of bytes", error=VocabularyError)
@@ -141,7 +144,7 @@ class Vocabulary:
         # The fields alone: what was worked out from them stays behind. A read-only view cannot be
         # pickled; the mapping that it shows can.
         parts = (self.tokens, self.eos_ids, self.notes, dict(self.special), self.empty_ids)
-        return type(self), (*parts, self._encoder)
+        return type(self), (*parts, self._encoder, self.usable)
 
     # --- makers -------------------------------------------------------------------------------
 
@@ -291,6 +294,19 @@ class Vocabulary:
         return f"Vocabulary({len(self):,} ids, {text:,} text, end of text {ends}{more})"
 
     @cached_property
+    def not_text(self) -> tuple[int, ...]:
+        """The ids that a model can give, that write nothing and do not end the text, ascending.
+
+        Example:
+            >>> Vocabulary.from_bytes([b"a", None, b"b"], eos_ids=[3]).not_text
+            (1,)
+        """
+        usable = len(self) if self.usable is None else self.usable
+        other = self.empty_ids.union(self.eos_ids)
+        found = (t for t, data in enumerate(self.tokens[:usable]) if data is None)
+        return tuple(token for token in found if token not in other)
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the bytes of every id and the ends of text, in hexadecimal.
 
@@ -308,6 +324,8 @@ class Vocabulary:
         digest.update(b" ".join(lengths))
         digest.update(b"\n")
         digest.update(b"".join(data for data in self.tokens if data is not None))
+        if self.usable is not None:
+            digest.update(f"\nusable {self.usable}".encode())
         return digest.hexdigest()
 
     @cached_property
@@ -392,5 +410,6 @@ class Vocabulary:
             tokens=self.tokens[:width] + (None,) * (len(self) - width),
             eos_ids=kept,
             empty_ids=frozenset(token for token in self.empty_ids if token < width),
+            usable=width if self.usable is None else min(width, self.usable),
             notes=(*self.notes, f"The model has {width:,} logits: ids from there on are not used."),
         )

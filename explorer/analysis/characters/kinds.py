@@ -32,8 +32,14 @@ KINDS: Final = (
     "a combining mark",
     "a control character",
     "half a character",
+    "the end of the token",
+    "no text",
 )
-HALF: Final = len(KINDS) - 1
+HALF: Final = len(KINDS) - 3
+TOKEN_ENDS: Final = len(KINDS) - 2
+"""For machines that read the ends of tokens: all bytes of the token were read."""
+NO_TEXT: Final = len(KINDS) - 1
+"""For the same: the token is not text."""
 
 _QUOTES: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›")
 
@@ -132,9 +138,13 @@ class TokenKinds:
 
         Args:
             words: Word numbers.
-            offsets: An offset below the length of each.
+            offsets: An offset below the length of each, or the length itself.
         """
-        return self._kind[self._start[words] + offsets]
+        text = words < len(self._start) - 1
+        known = np.where(text, words, 0)
+        inside = text & (offsets < np.diff(self._start)[known])
+        kind = self._kind[np.where(inside, self._start[known] + offsets, 0)]
+        return np.where(inside, kind, np.where(text, TOKEN_ENDS, NO_TEXT)).astype(np.uint8)
 
 
 @memo

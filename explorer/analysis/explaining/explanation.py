@@ -21,7 +21,7 @@ from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.answer import Answered
 from explorer.analysis.explaining.limits import OverBudget, budget_sentence, sampler_sentence
 from explorer.analysis.explaining.text import TextExplanation, explain_text
-from explorer.analysis.places.spans import SourcePart, parts_of
+from explorer.analysis.places.spans import SourcePart, parts_of, parts_over_tokens
 from explorer.analysis.places.widening import Widening, widen
 from explorer.analysis.verdict.asked import (
     as_bytes,
@@ -34,9 +34,9 @@ from explorer.analysis.verdict.verdict import Move, Verdict, judge
 from explorer.analysis.wording.words import Names, show_token
 from explorer.arguments import instance, whole_number
 from explorer.automata.machine import NO_ARC
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
-from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DEAD, DONE
 
@@ -240,6 +240,8 @@ class Explanation(Answered):
     def _forced(self, state: int) -> bytes:
         """The bytes that every text goes on with."""
         byte_machine = self._background.byte_machine
+        if is_over_tokens(byte_machine):  # What is forced depends on how it is cut into tokens.
+            return b""
         here = self.machine.byte_state(state)
         forced = bytearray()
         while not byte_machine.is_accepting(here) and len(forced) < LONGEST_FORCED:
@@ -452,16 +454,18 @@ def explain(
 def live_parts(background: Background, verdict: Verdict) -> tuple[SourcePart, ...]:
     """What of the constraint's source decides."""
     constraint = background.machine.constraint
-    return (
-        () if constraint is None else parts_of(constraint.source, background.byte_machine, verdict)
-    )
+    if constraint is None:
+        return ()
+    if constraint.over_tokens:
+        return parts_over_tokens(constraint.source, constraint.dfa, verdict)
+    return parts_of(constraint.source, background.byte_machine, verdict)
 
 
 def _prefix(
     background: Background, state: int, text: str | bytes | None, meter: Meter
 ) -> tuple[bytes, bool]:
     """The text before the token, and whether it was made up."""
-    machine, byte_machine = background.machine, background.byte_machine
+    machine = background.machine
     machine.is_final(state)  # Raises where there is no such state.
     if text is None:
         if state < 0 or state == machine.start:
@@ -469,8 +473,8 @@ def _prefix(
         return background.paths.text_to(machine.byte_state(state), meter), True
     given = as_bytes(text)
     if state >= 0:
-        reached = int(run(byte_machine, byte_machine.start, given)[-1])
         wanted = machine.byte_state(state)
+        reached = background.state_after(given, wanted)
         if reached != wanted:
             if reached == NO_ARC:
                 where = "the constraint rejects it."

@@ -31,6 +31,7 @@ from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.verdict import STAGES, Stage
 from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Int32
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.tokens.failing import BEFORE, READ, run
@@ -252,7 +253,9 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
     kinds = kinds_of(vocabulary)
     if state >= 0 and not tail and machine.is_final(state):
         # Only at their first character the text could end as well.
-        begin = np.where((fails >= 0) & (fails <= kinds.first_end), np.int32(HERE), begin)
+        first_end = np.zeros(trie.num_words, np.int32)  # Ids that are not text have words too.
+        first_end[: len(kinds.first_end)] = kinds.first_end
+        begin = np.where((fails >= 0) & (fails <= first_end), np.int32(HERE), begin)
     # The states at which characters begin are numbered; below zero are those that are not states.
     met = np.zeros(int(begin.max(initial=0)) + 1 - HERE, np.bool_)
     met[begin - HERE] = True
@@ -269,6 +272,9 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
     code[read] = np.where(finishes, _STAGE["allowed"], _STAGE["dead_end"])
     code[-1] = _STAGE["not_text"]
     of_id = code[background.word_of]
+    for token in vocabulary.not_text:
+        if of_id[token] >= len(STAGES):
+            of_id[token] = _STAGE["not_text"]
     of_id[list(vocabulary.empty_ids)] = _STAGE["empty_token"]
     of_id[list(vocabulary.eos_ids)] = _STAGE[
         "allowed" if machine.is_final(state) else "end_of_text"
@@ -288,6 +294,9 @@ def _tail(
     data = as_bytes(text)
     begin = character_start(data, len(data))
     machine = background.byte_machine
+    if is_over_tokens(machine):  # A text does not say where its tokens end.
+        here = NO_ARC if begin < len(data) else background.machine.byte_state(state)
+        return here, data[begin:]
     return int(run(machine, machine.start, data[:begin])[-1]), data[begin:]
 
 

@@ -25,11 +25,11 @@ from explorer.analysis.explaining.explanation import (
 )
 from explorer.analysis.explaining.groups import MaskReasons, explain_all
 from explorer.analysis.explaining.limits import OverBudget
-from explorer.analysis.places.spans import parts_of
+from explorer.analysis.places.spans import parts_of, parts_over_tokens
 from explorer.analysis.verdict.background import unconstrained
 from explorer.analysis.verdict.verdict import judge_recorded
 from explorer.arguments import whole_number
-from explorer.budget import Budget
+from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
 
@@ -232,13 +232,19 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
         # The mask that was used also holds the token budget; the verdict is the constraint's.
         over_budget = bool(trace.row(k, with_budget=False)[trace.token_class[token]])
         allowed = over_budget
+    over_tokens = constraint.over_tokens
     verdict = judge_recorded(
-        constraint.machine, here.data, here.state, token, trace.tokens.data.get(token),
+        constraint.for_tokens(Meter()) if over_tokens else constraint.machine,
+        here.data, here.state, token, trace.tokens.data.get(token),
         inside=inside, ends=token in trace.tokens.eos_ids, allowed=allowed,
         ended_by=trace.ids[k - 1] if k and here.finished else None,
+        byte_state=here.char_state if over_tokens else None,
     )  # fmt: skip
     names = _Recorded(trace.tokens.size, trace.tokens.eos_ids, trace.tokens.special)
-    found = parts_of(constraint.source, constraint.machine, verdict)
+    if over_tokens:
+        found = parts_over_tokens(constraint.source, constraint.dfa, verdict)
+    else:
+        found = parts_of(constraint.source, constraint.machine, verdict)
     return TextExplanation(verdict, found, constraint, names, over_budget)
 
 

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
+from explorer.analysis.places.assertions import dropped, outer_assertions
 from explorer.analysis.places.positions import LIMITS, PositionAutomaton, SourcePlace, positions_of
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.discovered.discover import discover
@@ -39,7 +40,6 @@ from explorer.automata.tree.nodes import (
     Branch,
     Concat,
     Deferred,
-    Empty,
     Group,
     Intersect,
     Machine,
@@ -140,11 +140,13 @@ class _Question:
         text: What was read; the beginning of some word.
         byte: The byte that fails there; ``None`` asks what must come before the text may end.
         begin: Where the character begins that the byte belongs to, at most ``len(text)``.
+        only: Only the places that read one of these bytes; ``None`` for all.
     """
 
     text: bytes
     byte: int | None
     begin: int
+    only: bytes | None = None
 
     @property
     def longer(self) -> bytes:
@@ -192,6 +194,30 @@ def parts_of(source: Source, machine: ByteMachine, verdict: Verdict) -> tuple[So
         found = parts(source, machine, verdict.read, None, begin)
         return tuple(part for part in found if part.role == "expects")
     return parts(source, machine, verdict.read, byte, verdict.char_begin)
+
+
+def parts_over_tokens(source: Source, texts: Dfa, verdict: Verdict) -> tuple[SourcePart, ...]:
+    """`parts_of` where the ends of tokens count: the places of the text at which it goes on.
+
+    A text does not say how it is cut into tokens, so the places are those of any cut, as far as
+    they read what the machine expects.
+
+    Args:
+        source: What the constraint was made of.
+        texts: The machine of its texts.
+        verdict: The verdict.
+    """
+    if verdict.char_state == NO_ARC or verdict.stage not in (
+        "constraint", "end_of_text", "dead_end", "allowed", "not_text",
+    ):  # fmt: skip
+        return ()
+    if _after(texts, verdict.read) == NO_ARC:
+        return ()
+    only = verdict.expected if verdict.stage == "constraint" else None
+    question = _Question(verdict.read, None, verdict.char_begin, only)
+    known = asked(source)
+    found = known.find(known.source.tree, _At(known.source), question, texts)
+    return tuple(part for part in found if part.role == "expects")
 
 
 def children_of(source: Source) -> tuple[Source, ...]:
@@ -394,7 +420,7 @@ class _SourceMachines:
                 done = question.byte is None and len(question.text) in stops
                 if states[-1] == NO_ARC or (done and self.is_closed(below)):
                     continue
-                shifted = _Question(rest, question.byte, max(question.begin - begin, 0))
+                shifted = replace(question, text=rest, begin=max(question.begin - begin, 0))
                 for part in self.find(below, at, shifted):
                     found.setdefault((part.path, part.role, part.positions), part)
             begins = ends
@@ -408,6 +434,8 @@ class _SourceMachines:
         automaton = self.automaton(node, at)
         begun = question.text[: question.begin]
         expected = machine.expected(_after(machine, begun))
+        if question.only is not None and question.begin == len(question.text):
+            expected = bytes(byte for byte in expected if byte in question.only)
         found: list[SourcePart] = []
         positions = automaton.positions(automaton.live(begun), expected)
         if positions and machine.num_states and machine.expected(here):
@@ -450,8 +478,8 @@ class _SourceMachines:
             root = without_edge_anchors(whole.body)
             meter = Meter(LIMITS)
             known = self.variants[id(whole)] = tuple(
-                (assertion, build(Whole(0, 0, _dropped(root, assertion)), meter))
-                for assertion in _outer_assertions(root)[:MOST_ASSERTIONS]
+                (assertion, build(Whole(0, 0, dropped(root, assertion)), meter))
+                for assertion in outer_assertions(root)[:MOST_ASSERTIONS]
             )
         return known
 
@@ -474,27 +502,3 @@ def _name(node: Node, at: _At) -> str:
     if there.source is at.source and inner.start < inner.end:
         return there.source.text[inner.start : inner.end]
     return str(there.source)
-
-
-def _outer_assertions(root: Node) -> list[Assertion]:
-    """The assertions that are not inside another one, in the order of the pattern."""
-    if isinstance(root, Assertion):
-        return [root]
-    return [found for child in children(root) for found in _outer_assertions(child)]
-
-
-def _dropped(node: Node, assertion: Assertion) -> Node:
-    """The pattern without one assertion."""
-    if node is assertion:
-        return Empty(node.start, node.end)
-    match node:
-        case Concat():
-            return replace(node, items=tuple(_dropped(item, assertion) for item in node.items))
-        case Branch():
-            return replace(
-                node, options=tuple(_dropped(option, assertion) for option in node.options)
-            )
-        case Repeat() | Group():
-            return replace(node, body=_dropped(node.body, assertion))
-        case _:
-            return node

@@ -66,7 +66,7 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
     if verdict.stage != "constraint" or len(parts) != 1 or parts[0].role != "expects":
         return None
     part, whole = parts[0], machine.constraint
-    if len(part.positions) != 1 or whole is None:
+    if len(part.positions) != 1 or whole is None or whole.over_tokens:
         return None
     place = part.positions[0]
     source = place.source

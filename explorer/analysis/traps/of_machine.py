@@ -25,6 +25,7 @@ from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.paths import BYTES_PER_STATE
 from explorer.automata.choice import Choice
 from explorer.automata.machine import Bool, Dfa
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.memo import memo
@@ -320,7 +321,11 @@ def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
     noun = "choices" if isinstance(source, Choice) else "texts"
     if isinstance(source, Choice) and len(source.texts) <= MOST_CHOICES:
         found = source.texts
-    elif isinstance(byte_machine, Dfa) and is_finite(byte_machine, meter):
+    elif (
+        isinstance(byte_machine, Dfa)
+        and not is_over_tokens(byte_machine)
+        and is_finite(byte_machine, meter)
+    ):
         # However it is written, a language of few words is a choice.
         first = list(islice(words(byte_machine, meter), MOST_WORDS + 1))
         if len(first) > MOST_WORDS:

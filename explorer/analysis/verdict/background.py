@@ -22,13 +22,15 @@ from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.paths import Paths
 from explorer.analysis.verdict.sorted_tokens import SortedTokens
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 from explorer.memo import memo
-from explorer.tokens.failing import fail_words, writable_bytes
+from explorer.tokens.failing import fail_words, run, writable_bytes
 from explorer.tokens.finishing import Finishing, single_bytes
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.trie import Trie, trie_of
+from explorer.tokens.trie import Trie
+from explorer.tokens.written import trie_for
 
 
 @runtime_checkable
@@ -52,7 +54,7 @@ class Background:
     def __init__(self, machine: TokenMachine, byte_machine: ByteMachine) -> None:
         self._machine = ref(machine)
         self._byte_machine = byte_machine
-        self._trie = trie_of(machine.vocabulary)
+        self._trie = trie_for(machine.vocabulary, byte_machine)
         self.characters = Characters(byte_machine)
         self._tokens = machine.vocabulary.tokens
         self._lock = Lock()
@@ -75,13 +77,14 @@ class Background:
 
     @property
     def trie(self) -> Trie:
-        """The vocabulary's tokens as a trie."""
+        """What the vocabulary's tokens write, as a trie."""
         return self._trie
 
     @cached_property
     def sorted_tokens(self) -> SortedTokens:
         """The vocabulary in byte order."""
-        return SortedTokens(self._tokens, self.word_of)
+        is_text = np.array([data is not None for data in self._tokens], np.bool_)
+        return SortedTokens(self._tokens, np.where(is_text, self.word_of, np.int32(-1)))
 
     @cached_property
     def word_of(self) -> Int32:
@@ -119,6 +122,20 @@ class Background:
         able = np.array([self.can_finish(state) for state in distinct.tolist()], np.bool_)
         return able[place]
 
+    def state_after(self, text: bytes, wanted: int) -> int:
+        """The byte state after a text, or `NO_ARC`.
+
+        Args:
+            text: What was written.
+            wanted: The state that it should lead to. Where the ends of tokens count a text leads to
+                several, and this is taken for the one if any text of the constraint begins so.
+        """
+        machine, constraint = self.byte_machine, self.machine.constraint
+        if constraint is None or not constraint.over_tokens:
+            return int(run(machine, machine.start, text)[-1])
+        texts = constraint.dfa
+        return NO_ARC if run(texts, texts.start, text)[-1] == NO_ARC else wanted
+
     def writable(self, byte_state: int, data: bytes) -> bytes | None:
         """The bytes that this vocabulary can write after some others and still finish, ascending.
 
@@ -145,6 +162,8 @@ class Background:
         if table is None:
             # Every byte state can finish, so with all bytes at hand there is no question.
             with_all_bytes = bool(single_bytes(self.trie).all())
+            if is_over_tokens(self.byte_machine):
+                return None
             return np.ones(self.byte_machine.num_states, np.bool_) if with_all_bytes else None
         kept = np.zeros(self.byte_machine.num_states, np.bool_)
         kept[table.char_state] = True

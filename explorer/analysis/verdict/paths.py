@@ -34,6 +34,7 @@ from explorer.tokens.finishing import words_from
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
 from explorer.tokens.trie import Trie, UInt8
+from explorer.tokens.written import after_token, written
 from explorer.vocabulary import Vocabulary
 
 TOKENS_FIRST: Final = 1 << 32
@@ -273,14 +274,11 @@ class Paths:
         machine = self._ground.byte_machine
         if token in self._eos_ids:
             return machine.is_accepting
-        data = self._tokens[token]
+        symbols = written(self._ground.machine.vocabulary, machine, token)
 
         def allows(state: int) -> bool:
-            for byte in data or b"":
-                state = machine.step(state, byte)
-                if state == NO_ARC:
-                    return False
-            return bool(data) and self._ground.can_finish(state)
+            after = after_token(machine, state, symbols)
+            return after != NO_ARC and self._ground.can_finish(after)
 
         return allows
 

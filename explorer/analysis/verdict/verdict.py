@@ -21,15 +21,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from explorer.alphabet import FIRST_DIGIT, TOKEN_END
 from explorer.analysis.characters.display import character_start, split_tail
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.background import Background
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import shortest_word
 from explorer.tokens.failing import run
 from explorer.tokens.spelling import longest_spelled
 from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.written import token_end
 
 Stage = Literal[
     "beyond_vocabulary",
@@ -40,6 +43,8 @@ Stage = Literal[
     "dead_end",
     "allowed",
 ]
+
+Mark = Literal["", "end", "id"]
 
 STAGES: Final[tuple[Stage, ...]] = (
     "beyond_vocabulary",
@@ -106,6 +111,8 @@ class Verdict:
         walk: The token's bytes up to the failing one, through the machine over bytes.
         dead_end: For that stage: the evidence.
         ended_by: The id that ended the text before the token, where it has ended and that is known.
+        mark: What a machine that reads the ends of tokens could read at the failing place, or after
+            the token, besides bytes: the ``"end"`` of the token, an ``"id"``, or nothing.
     """
 
     stage: Stage
@@ -125,6 +132,12 @@ class Verdict:
     walk: tuple[Move, ...]
     dead_end: DeadEnd | None = None
     ended_by: int | None = None
+    mark: Mark = ""
+
+    @property
+    def ends_too_soon(self) -> bool:
+        """Whether the machine reads every byte of the token, and refuses that it ends there."""
+        return self.stage == "constraint" and bool(self.data) and self.byte_offset is None
 
     @property
     def allowed(self) -> bool:
@@ -177,6 +190,8 @@ def judge(
         stage = "allowed"
     elif data is None and not ends:
         stage = "empty_token" if token in vocabulary.empty_ids else "not_text"
+        if stage == "not_text" and state >= 0 and machine.step(state, token) is not None:
+            stage = "allowed"  # A token that is not text, where one is wanted.
     elif ends:
         stage = "allowed" if machine.is_final(state) else "end_of_text"
     # No machine reads free text: nothing can fail.
@@ -184,6 +199,8 @@ def judge(
     found = _read(byte_machine, background.characters, prefix, byte_state, written, state == DONE)
     if stage is None:
         after = found.walk[-1].after if found.walk else byte_state
+        if found.byte_offset is None and after != NO_ARC:
+            after = token_end(byte_machine, after)
         if found.byte_offset is not None or after == NO_ARC:
             stage = "constraint"
         else:
@@ -193,12 +210,23 @@ def judge(
         writable = background.writable(byte_state, (data or b"")[: found.byte_offset])
     dead_end = None
     if stage == "dead_end":
-        dead_end = _dead_end(background, found.walk[-1].after, prefix + (data or b""))
+        after = token_end(byte_machine, found.walk[-1].after)
+        dead_end = _dead_end(background, after, prefix + (data or b""))
     return Verdict(
         stage, token, data, prefix, state, byte_state, found.byte_offset, found.char_offset,
         found.expected, writable, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk, dead_end, ended_by,
+        found.walk, dead_end, ended_by, _mark(byte_machine, found.here),
     )  # fmt: skip
+
+
+def _mark(machine: ByteMachine, state: int) -> Mark:
+    """What a machine could read in a state besides bytes."""
+    if state == NO_ARC or not is_over_tokens(machine):
+        return ""
+    if machine.step(state, TOKEN_END) != NO_ARC:
+        return "end"
+    digits = range(FIRST_DIGIT, FIRST_DIGIT + 16)
+    return "id" if any(machine.step(state, digit) != NO_ARC for digit in digits) else ""
 
 
 def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
@@ -225,6 +253,7 @@ def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
 def judge_recorded(
     machine: ByteMachine, prefix: bytes, state: int, token: int, data: bytes | None, *,
     inside: bool, ends: bool, allowed: bool, ended_by: int | None = None,
+    byte_state: int | None = None,
 ) -> Verdict:  # fmt: skip
     """The verdict on an id from a record of a run, without its vocabulary.
 
@@ -238,8 +267,12 @@ def judge_recorded(
         ends: Whether it ends a text.
         allowed: Whether the recorded mask allows it.
         ended_by: The id that ended the text, where it has ended.
+        byte_state: The byte state that was recorded; default where the text leads.
     """
-    byte_state = NO_ARC if state == DONE else int(run(machine, machine.start, prefix)[-1])
+    if state == DONE:
+        byte_state = NO_ARC
+    elif byte_state is None:
+        byte_state = int(run(machine, machine.start, prefix)[-1])
     found = _read(machine, Characters(machine), prefix, byte_state, data or b"", state == DONE)
     stage: Stage
     if not inside:
@@ -251,11 +284,12 @@ def judge_recorded(
     elif not data:
         stage = "not_text" if data is None else "empty_token"
     else:
-        stage = "dead_end" if found.byte_offset is None else "constraint"
+        read = found.byte_offset is None and token_end(machine, found.here) != NO_ARC
+        stage = "dead_end" if read else "constraint"
     return Verdict(
         stage, token, data or None, prefix, state, byte_state, found.byte_offset, found.char_offset,
         found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk, ended_by=ended_by,
+        found.walk, ended_by=ended_by, mark=_mark(machine, found.here),
     )  # fmt: skip
 
 
@@ -271,6 +305,7 @@ class _Bytes:
     begin: int
     chars: CharSet
     mid_character: bool
+    here: int
 
 
 def _read(
@@ -295,7 +330,9 @@ def _read(
     begin = character_start(whole, at)
     if begin < len(prefix):
         # The character began in the text: its first state lies on the text's own path.
-        origin = NO_ARC if state == NO_ARC else int(run(machine, machine.start, prefix[:begin])[-1])
+        # A text does not say where its tokens end, where that counts.
+        unknown = state == NO_ARC or is_over_tokens(machine)
+        origin = NO_ARC if unknown else int(run(machine, machine.start, prefix[:begin])[-1])
         tail = prefix[begin:]
     else:
         origin, tail = states[begin - len(prefix)], b""
@@ -314,6 +351,7 @@ def _read(
         begin,
         chars,
         bool(split_tail(prefix)[1]),
+        here,
     )
 
 

@@ -21,6 +21,7 @@ from explorer.analysis.wording.words import (
     title,
 )
 from explorer.automata.choice import Choice
+from explorer.automata.terminals.known import TERMINALS
 
 MOST_PLACES = 4
 """How many places of a source are named."""
@@ -40,8 +41,8 @@ def message(
     line = title(verdict, names, assumed=assumed)
     if why := reason(verdict, names):
         line += f": {why}"
-    where = source_clause(verdict, parts)
-    return f"{line}. {where}." if where else f"{line}."
+    clauses = [line, source_clause(verdict, parts), inside_terminal(verdict, parts)]
+    return "".join(f"{clause}. " for clause in clauses if clause).rstrip()
 
 
 def reason(verdict: Verdict, names: Names | None) -> str:
@@ -69,17 +70,25 @@ def reason(verdict: Verdict, names: Names | None) -> str:
 
 
 def _constraint(verdict: Verdict) -> str:
+    if verdict.mark == "id" and not verdict.expected:
+        return "only a token that is not text may come here"
     if not verdict.expected and not verdict.byte_offset:
         if not verdict.may_end:
             return "no text of the constraint begins like this"
         return "the text is complete, and only the end of text may follow"
     data = verdict.data or b""
+    if verdict.ends_too_soon:
+        expected = show_characters(verdict.expected_chars)
+        return f"it may not end here: after {show_text(data)} the same token must write {expected}"
     read = data[: max(verdict.char_begin - len(verdict.prefix), 0)]
     clause = f"reads {show_text(read)}, then " if read else ""
     expected = show_expected(verdict)
     subject = "the text" if verdict.token is None else "this token"
     if not verdict.expected:
-        return f"{clause}expects only the end of text; {subject} writes {show_offered(verdict)}"
+        only = "the token" if verdict.mark == "end" else "text"
+        return f"{clause}expects only the end of {only}; {subject} writes {show_offered(verdict)}"
+    if verdict.mark == "end":
+        expected += ", or the end of the token"
     if begun(verdict):
         expected += f" in the middle of a character ({show_begun(verdict)})"
     return f"{clause}expects {expected}; {subject} writes {show_offered(verdict)}"
@@ -96,6 +105,27 @@ def _dead_end(verdict: Verdict) -> str:
 
 
 # The source
+
+
+def inside_terminal(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
+    """What a terminal over tokens has against the token, without a full stop; empty if nothing.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"a\\n"], eos_ids=[2])
+        >>> machine = explorer.compile(explorer.regex("(?P<PARAGRAPH_TOKEN>)"), vocab)
+        >>> explorer.explain(machine, machine.start, 1).message.rpartition(". ")[2]
+        'Inside PARAGRAPH_TOKEN: this token contains a newline.'
+    """
+    if verdict.stage != "constraint" or not verdict.data or verdict.byte_offset is None:
+        return ""
+    for place in (place for part in parts for place in part.positions):
+        terminal = TERMINALS.get(place.label)
+        if terminal is not None and terminal.refusal is not None:
+            why = terminal.refusal(verdict.data, verdict.byte_offset)
+            if why:
+                return f"Inside {terminal.name}: this token {why}"
+    return ""
 
 
 def source_clause(verdict: Verdict, parts: Sequence[SourcePart]) -> str:

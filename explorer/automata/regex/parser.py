@@ -154,6 +154,7 @@ class _PatternParser(Groups):
             MappingProxyType(self.names),
             len(self.closed) - 1,
             self.asserts,
+            any(terminal.over_tokens for terminal, *_ in self.terminals),
         )
 
     def beside_assertions(self, root: Node) -> Node:

@@ -36,6 +36,11 @@ class Regex(Source):
         """The pattern."""
         return self.pattern
 
+    @property
+    def over_tokens(self) -> bool:
+        """Whether a terminal of the pattern speaks about tokens."""
+        return self.parsed.over_tokens
+
     def lower(self) -> Node:
         """The pattern's own tree."""
         return self.parsed.whole()

@@ -19,6 +19,7 @@ class Tree:
         group_names: The number of each named group.
         num_groups: How many groups capture.
         has_assertions: Whether any assertion occurs.
+        over_tokens: Whether a terminal speaks about tokens.
     """
 
     pattern: str
@@ -27,6 +28,7 @@ class Tree:
     group_names: Mapping[str, int]
     num_groups: int
     has_assertions: bool
+    over_tokens: bool = False
 
     def source(self, node: Node) -> str:
         """What a node was written as.

@@ -5,7 +5,8 @@ Liu & He 2024, table 1.) A terminal is not a kind of source: it is a part of a p
 knows patterns knows terminals.
 
 Read in this order: `kinds` (what a terminal is, and the register of them), `texts` (strings and
-lists), `substrings` (the suffix automaton), `subsequences` (items in order), `known` (all of them).
+lists), `substrings` (the suffix automaton), `subsequences` (items in order), `tokens` (whole
+tokens, whatever they write), `known` (all of them).
 
 No terminal matches the empty text; where it may be missing, a ``?`` after the group says so.
 """

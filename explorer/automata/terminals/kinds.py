@@ -86,6 +86,9 @@ class Terminal:
         pattern: Whether a pattern follows the texts.
         make: The tree of a group; every node has the span of the group.
         closed: Whether the tree holds machines, which no assertion can look into.
+        over_tokens: Whether it speaks about tokens, so that texts alone do not decide.
+        refusal: From a token's bytes and the offset at which they fail to why they fail, as a
+            clause about "this token"; empty where it cannot say.
     """
 
     name: str
@@ -95,6 +98,8 @@ class Terminal:
     make: Callable[[Group], Node]
     pattern: bool = False
     closed: bool = False
+    over_tokens: bool = False
+    refusal: Callable[[bytes, int], str] | None = None
 
 
 TERMINALS: Final[dict[str, Terminal]] = {}

@@ -132,7 +132,7 @@ def _subsequence_of(group: Group) -> Node:
     return Deferred(
         group.start, group.end,
         partial(subsequence_machine, texts, delimiter.text),
-        lambda _: here,
+        lambda _text, _byte: here,
     )  # fmt: skip
 
 

@@ -108,7 +108,9 @@ def _substring_of(group: Group) -> Node:
             "Write the text after the name: (?P<SUBSTRING_OF>some text).",
         )
     here = ((group.start, group.end, group.name),)
-    return Deferred(group.start, group.end, partial(substring_machine, text.text), lambda _: here)
+    return Deferred(
+        group.start, group.end, partial(substring_machine, text.text), lambda _text, _byte: here
+    )
 
 
 register(Terminal("SUBSTRING_OF", "(?P<SUBSTRING_OF>text)", 1, 1, _substring_of, closed=True))

@@ -4,5 +4,5 @@ Read in this order: `charset` (sets of characters), `nodes` (the tree, its origi
 source is), `width`, `utf8` (a set over bytes), `repeats` (nested repeats as one), `origin` (where
 an arc came from), `layout` (a tree as an NFA), `classes` and `lookaround` (anchors, boundaries and
 lookarounds, the only part that is not a textbook construction), `build` (a tree as its minimal
-machine).
+machine), `over_tokens` (the same where tokens count).
 """

@@ -20,6 +20,7 @@ from explorer.automata.tree.nodes import (
     Negate,
     Node,
     Subtract,
+    TokenPiece,
     Whole,
     Written,
 )
@@ -53,6 +54,8 @@ def build(node: Node, meter: Meter) -> Dfa:
             return node.dfa
         case Deferred():
             return node.make(meter)
+        case TokenPiece():
+            return node.text()
         case Whole():
             return operations.minimal_dfa(resolve(node.body, meter), meter)
         case Intersect():

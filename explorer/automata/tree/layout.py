@@ -55,6 +55,7 @@ from explorer.automata.tree.nodes import (
     Source,
     Subtract,
     Texts,
+    TokenPiece,
     Whole,
     Written,
 )
@@ -99,7 +100,8 @@ def lay_out(
         num_symbols: How many symbols there are.
         write: The machine of a set of characters in this alphabet.
         mark: The symbol of an assertion.
-        machine: Builds the nodes that must be machines first.
+        machine: Builds the nodes that must be machines first; over another alphabet also the texts
+            of choices.
         with_origin: Also tell the origin of each arc.
         relax_assertions: Read every assertion as if it always held. The machine then accepts
             more texts than the pattern; good for showing where in a pattern one is.
@@ -120,9 +122,11 @@ def lay_out(
         >>> [built.origins[k].start for k in built.arc_origin]
         [0, 1]
     """
-    layout = _NfaLayout(meter, write, mark, machine, with_origin, relax_assertions, counters)
+    layout = _NfaLayout(
+        meter, num_symbols, write, mark, machine, with_origin, relax_assertions, counters
+    )
     layout.lay(root, 0, 1)
-    return layout.built(num_symbols)
+    return layout.built()
 
 
 class _NfaLayout:
@@ -130,13 +134,14 @@ class _NfaLayout:
 
     __slots__ = (
         "arc_blocks", "arcs", "builder", "counters", "epsilon_blocks", "epsilons", "label",
-        "machines", "mark", "meter", "num_block_arcs", "num_states", "origin", "origin_blocks",
-        "origin_index", "outlines", "relax", "source", "write",
+        "machines", "mark", "meter", "num_block_arcs", "num_states", "num_symbols", "origin",
+        "origin_blocks", "origin_index", "outlines", "relax", "source", "write",
     )  # fmt: skip
 
     def __init__(
         self,
         meter: Meter,
+        num_symbols: int,
         write: Callable[[CharSet], Fragment],
         mark: MarkSymbol | None,
         builder: Callable[[Node], Dfa] | None,
@@ -146,6 +151,7 @@ class _NfaLayout:
     ) -> None:
         self.counters = counters
         self.meter = meter
+        self.num_symbols = num_symbols
         self.write = write
         self.mark = mark
         self.builder = builder
@@ -165,11 +171,11 @@ class _NfaLayout:
         self.origin_blocks: list[Int32] = []
         self.origin_index: dict[tuple[int, bytes, str], tuple[int, Origin]] = {}
 
-    def built(self, num_symbols: int) -> Built:
+    def built(self) -> Built:
         arcs = joined(self.arcs, self.arc_blocks, 4)
         epsilons = joined(self.epsilons, self.epsilon_blocks, 2)
         accepting = np.ones(1, np.int32)
-        nfa = Nfa(self.num_states, 0, arcs, epsilons, accepting, num_symbols)
+        nfa = Nfa(self.num_states, 0, arcs, epsilons, accepting, self.num_symbols)
         self.meter.check(STAGE, states=self.num_states, arcs=len(arcs) + len(epsilons))
         if self.origin is None:
             return Built(nfa)
@@ -217,14 +223,16 @@ class _NfaLayout:
                 self.epsilons.append((source, target))
             case Written():
                 self.written(node, source, target)
-            case Texts():
+            case Texts() if self.num_symbols == NUM_BYTES:
                 self.texts(node, source, target)
+            case Texts():
+                self.closed(node, source, target)
             case Whole():
                 if self.relax:
                     self.lay(node.body, source, target)
                 else:
                     self.closed(node, source, target)
-            case Machine() | Deferred() | Intersect() | Subtract() | Negate():
+            case Machine() | Deferred() | TokenPiece() | Intersect() | Subtract() | Negate():
                 self.closed(node, source, target)
             case Assertion():
                 if self.mark is None:
@@ -358,7 +366,7 @@ class _NfaLayout:
         ends = np.column_stack([nfa.accepting + shift, np.full(len(nfa.accepting), target)])
         self.epsilon_blocks.append(ends.astype(np.int32))
 
-    def closed(self, node: Whole | Closed, source: int, target: int) -> None:
+    def closed(self, node: Whole | Texts | Closed, source: int, target: int) -> None:
         """A node as its machine, between ε-arcs."""
         if isinstance(node, Deferred) and node.outline is not None and self.may_outline:
             if id(node) not in self.outlines:

@@ -261,6 +261,23 @@ class Deferred:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenPiece:
+    """A piece that is made of whole tokens, such as one text token without a newline.
+
+    Args:
+        start, end: Its span.
+        tokens: Its machine over bytes, beginnings and ends of tokens
+            (`explorer.automata.tree.over_tokens`).
+        text: The machine of its texts: what it reads where nobody asks about tokens.
+    """
+
+    start: int
+    end: int
+    tokens: Callable[[], Dfa] = field(repr=False)
+    text: Callable[[], Dfa] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Intersect:
     """Words of both nodes."""
 
@@ -326,10 +343,10 @@ class Written:
 
 Node = (
     Empty | Literal | Class | Dot | Concat | Branch | Repeat | Group | Assertion | Texts | Machine
-    | Deferred | Intersect | Subtract | Negate | Whole | Written
+    | Deferred | TokenPiece | Intersect | Subtract | Negate | Whole | Written
 )  # fmt: skip
 Leaf = Literal | Class | Dot
-Closed = Machine | Deferred | Intersect | Subtract | Negate
+Closed = Machine | Deferred | TokenPiece | Intersect | Subtract | Negate
 """Nodes that become a machine of their own before anything can be laid around them."""
 
 
@@ -427,6 +444,11 @@ class Source(ABC):
             rest: The text that should be readable from there on.
         """
         return ()
+
+    @property
+    def over_tokens(self) -> bool:
+        """Whether a part of it speaks about tokens, so that texts alone do not decide."""
+        return any(child.over_tokens for child in self.children)
 
     @cached_property
     def tree(self) -> Written:

@@ -23,6 +23,7 @@ from explorer.automata.tree.nodes import (
     Repeat,
     Subtract,
     Texts,
+    TokenPiece,
     Whole,
     Written,
 )
@@ -50,7 +51,7 @@ def width(node: Node) -> tuple[int, int]:
         case Texts():
             lengths = [len(text) for text in node.texts]
             return min(lengths, default=0), max(lengths, default=0)
-        case Machine() | Deferred() | Intersect() | Subtract() | Negate():
+        case Machine() | Deferred() | TokenPiece() | Intersect() | Subtract() | Negate():
             return 0, _UNLIMITED  # Not worked out.
         case Concat():
             widths = [width(item) for item in node.items]

@@ -25,7 +25,7 @@ from explorer.memo import memo
 from explorer.tokens.failing import fail_words
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS
-from explorer.tokens.trie import trie_of
+from explorer.tokens.written import trie_for
 from widgets.figures.drawing.labels import token_text, tokens_label
 from widgets.figures.machines.character_view import Form, character_view
 from widgets.figures.machines.machine_figure import Edge, TokenGroup
@@ -311,7 +311,7 @@ def _together(
     byte_machine = machine.byte_machine
     if len(ids) <= STEPPED or not isinstance(byte_machine, Dfa):
         return (ids[k : k + 1] for k in range(len(ids)))
-    trie = trie_of(machine.vocabulary)
+    trie = trie_for(machine.vocabulary, byte_machine)
     _, reached, _ = fail_words(trie, byte_machine, machine.byte_state(state))
     of_id = np.full(len(machine.vocabulary), NO_ARC, np.int64)
     of_id[trie.first_id] = reached

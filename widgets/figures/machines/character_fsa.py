@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from explorer.analysis.characters.display import show_characters
 from explorer.automata.interegular_bridge import Piece
 from explorer.automata.machine import NO_ARC
+from explorer.automata.token_marks import marks_from
 from explorer.automata.tree.charset import char_set
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, ranges_label
@@ -77,7 +78,7 @@ def character_figure(
     start = NO_ARC if byte_machine is None else byte_machine.start
     drawn = [
         state
-        for state in _in_order(start, view)
+        for state in _in_order(machine, start, view)
         if (form == "bytes" or view.between(state)) and (wanted is None or state in wanted)
     ]
     kept = set(drawn)
@@ -98,6 +99,7 @@ def character_figure(
             edges += _byte_edges(state, view.steps.get(state, []), kept)
         else:
             edges += _character_edges(state, view.arcs[state], kept)
+        edges += _mark_edges(machine, state, kept)
     caption = "what the pattern accepts"
     if wanted is not None and len(drawn) < len(view.arcs):
         caption = f"{len(drawn)} of {len(view.arcs):,} states: the path, and the arcs ahead"
@@ -108,7 +110,7 @@ def character_figure(
     return MachineFigure("character_fsa", caption, complete, tuple(nodes), tuple(edges))
 
 
-def _in_order(start: int, view: CharacterView) -> list[int]:
+def _in_order(machine: TokenMachine, start: int, view: CharacterView) -> list[int]:
     """States breadth first from the start, so that a drawing reads from left to right."""
     order: list[int] = []
     seen: set[int] = set()
@@ -117,11 +119,24 @@ def _in_order(start: int, view: CharacterView) -> list[int]:
         seen.update(waiting)
         for state in waiting:
             order.append(state)
-            for _, _, target in view.steps.get(state, ()):
+            targets = [target for _, _, target in view.steps.get(state, ())]
+            for target in [*targets, *(target for _, target in _marks(machine, state))]:
                 if target not in seen:
                     seen.add(target)
                     waiting.append(target)
     return order
+
+
+def _marks(machine: TokenMachine, state: int) -> tuple[tuple[str, int], ...]:
+    byte_machine = machine.byte_machine
+    return () if byte_machine is None else marks_from(byte_machine, state)
+
+
+def _mark_edges(machine: TokenMachine, state: int, kept: set[int]) -> Iterable[Edge]:
+    """The ends of tokens, and tokens that are not text, where the machine reads them."""
+    for label, target in _marks(machine, state):
+        if target in kept:
+            yield Edge(f"c{state}", f"c{target}", label, label, 1)
 
 
 def _by_target(pieces: Iterable[Piece], kept: set[int]) -> dict[int, list[Piece]]:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from explorer.automata.machine import Dfa
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.decoding.trace.trace import Trace
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
@@ -117,7 +118,10 @@ def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "character
         met = sorted({position.state for position in trace.positions if position.state >= 0})
         token = token_figure(machine, met=met, form=form)
         return _at_known_places(machine, token, form)
-    path = states_along(byte_machine, byte_machine.start, trace.positions[k].data)
+    if is_over_tokens(byte_machine):
+        path = [machine.byte_state(state) for state in states if state >= 0]
+    else:
+        path = states_along(byte_machine, byte_machine.start, trace.positions[k].data)
     return Drawn(*ahead(machine, path, states))
 
 

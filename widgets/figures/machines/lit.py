@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
-from explorer.automata.machine import NO_ARC
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.token_marks import marks_from
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import token_text
@@ -72,6 +74,8 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
     byte_machine = machine.byte_machine
     if byte_machine is None:
         return LitPath((), (), ("t",), {})
+    if is_over_tokens(byte_machine):
+        return _lit_by_tokens(trace, k, machine, byte_machine, form)
     states = states_along(byte_machine, byte_machine.start, position.data)
     first = max(0, len(states) - ARCS_OF - 1)
     states, data = states[first:], position.data[first:]
@@ -92,6 +96,41 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
     now = [f"c{shown[-1]}"] if shown else []
     return LitPath(
         tuple(nodes),
+        tuple(edges),
+        (*now, line[-1], "t"),
+        {arc: tuple(words) for arc, words in tokens.items()},
+    )
+
+
+def _lit_by_tokens(
+    trace: Trace, k: int, machine: TokenMachine, byte_machine: ByteMachine, form: Form
+) -> LitPath:
+    """The same where the ends of tokens count: each token is followed from its own state."""
+    begin = max(0, k - ARCS_OF)
+    positions = trace.positions[begin : k + 1]
+    line = [node_of(machine, p.state, form) for p in positions]
+    ends = [machine.byte_state(p.state) for p in positions]
+    view = character_view(machine, ends)
+    nodes: dict[str, None] = {}
+    edges: dict[str, None] = {}
+    tokens: dict[str, dict[str, None]] = {}
+    for step, (state, after), (one, two) in zip(
+        trace.steps[begin:k], pairwise(ends), pairwise(line), strict=False
+    ):
+        data = step.data or b""
+        states = states_along(byte_machine, state, data)
+        lit = [s for s in (*states, after) if s != NO_ARC and (form == "bytes" or view.between(s))]
+        nodes.update(dict.fromkeys(f"c{s}" for s in lit))
+        edges.update(dict.fromkeys(e for e in character_edges(view, states, data, form) if e))
+        if after in [target for _, target in marks_from(byte_machine, states[-1])]:
+            edges[f"c{states[-1]}-c{after}"] = None
+        edges[f"{one}-{two}"] = None
+        tokens.setdefault(f"{one}-{two}", {})[token_text(machine.vocabulary, step.token)] = None
+    nodes.update(dict.fromkeys(line))
+    here = ends[-1]
+    now = [f"c{here}"] if here != NO_ARC and (form == "bytes" or view.between(here)) else []
+    return LitPath(
+        tuple([*now, *nodes] if now and now[0] not in nodes else nodes),
         tuple(edges),
         (*now, line[-1], "t"),
         {arc: tuple(words) for arc, words in tokens.items()},

@@ -19,6 +19,7 @@ from typing import Final
 
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.stages import NO_TOKEN, Stage, composition_stages
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary import Vocabulary
@@ -120,6 +121,12 @@ def stages_made(machine: TokenMachine, tokens: Iterable[int]) -> tuple[Made, ...
         raise ExplorerError(
             "The construction composes two finite machines, and this constraint is not one.",
             remedy="Step through it: its token machine is worked out as it is used.",
+        )
+    if is_over_tokens(byte_machine):
+        raise ExplorerError(
+            "The construction is shown for constraints over text, and this one speaks about "
+            "tokens: its detokenizing transducer also writes where each token ends.",
+            remedy="Step through it, or look at a pattern without TEXT_TOKEN and its like.",
         )
     shown = [
         token

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.automata.machine import NO_ARC
+from explorer.automata.token_marks import marks_from
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, token_text
 from widgets.figures.machines.arcs import node_of
@@ -107,6 +108,10 @@ def walk(machine: TokenMachine, state: int, token: int, form: Form = "characters
             if (arc := arcs[k]) is not None:
                 edges.append(arc)
         steps.append(ByteStep(tuple(edges), tuple(nodes)))
+    if byte_machine is not None and steps and failed is None:
+        for _, after in marks_from(byte_machine, states[-1]):
+            edge = ByteStep((*steps[-1].edges, f"c{states[-1]}-c{after}"), (*steps[-1].nodes,))
+            steps[-1] = ByteStep(edge.edges, (*edge.nodes[:-1], f"c{after}"))
     if token in vocabulary.eos_ids:
         steps.append(ByteStep((f"t-{END}",), (END,)))
     target = machine.step(state, token)
