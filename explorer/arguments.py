@@ -237,5 +237,5 @@ def file_path(name: str, value: object) -> Path:
             given = os.fspath(cast("os.PathLike[str]", value))
     text = whole_text(name, instance(name, given, str, "a path, or a str"))
     if "\0" in text:
-        raise wrong(name, value, "a path: no path holds the character NUL")
+        raise wrong(name, text, "a path: no path holds the character NUL")
     return Path(text)
