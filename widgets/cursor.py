@@ -1,7 +1,7 @@
 """The one piece of shared state of the views: the session, the lines beside it, a selected token.
 
-Views that are given the same cursor show the same place: whoever moves it, all are told. Without
-one each view makes its own.
+Views that are given the same cursor show the same place, and every move is told to all of them.
+Without a cursor each view makes its own.
 
 A *line* is a session: the one that is current, and those that were forked off or that an edit
 left behind. One re-entrant lock guards all of it, because callbacks may come from any thread.
@@ -62,7 +62,7 @@ class Aside:
 
 
 class Cursor:
-    """Where one is.
+    """The place that views show: a session, the lines beside it, and a selected token.
 
     Args:
         session: The line to begin with.
@@ -132,13 +132,13 @@ class Cursor:
             self._tell()
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Be told of every change.
+        """Subscribe to every change.
 
         Args:
             listener: Called without arguments, inside the lock.
 
         Returns:
-            What ends the subscription.
+            A function that ends the subscription.
         """
         self._listeners.append(listener)
 
@@ -151,7 +151,7 @@ class Cursor:
     # --- moving -------------------------------------------------------------------------------
 
     def step(self, token: int | None = None) -> Step | None:
-        """One token on: the one that is ahead already, else the sampler's.
+        """Go one token on: to the one that is ahead already, else to the sampler's choice.
 
         Args:
             token: One to take instead.
@@ -185,13 +185,13 @@ class Cursor:
             return session_ids(session)[session.index]
 
     def back(self) -> None:
-        """One token back."""
+        """Go one token back."""
         with self.lock:
             self.session.back()
             self._tell()
 
     def jump(self, k: int) -> None:
-        """To a position of the line.
+        """Go to a position of the line.
 
         Args:
             k: How many tokens stand before it.
@@ -201,13 +201,13 @@ class Cursor:
             self._tell()
 
     def run(self, tokens: int) -> bool:
-        """Some tokens on.
+        """Go some tokens on.
 
         Args:
             tokens: How many at most.
 
         Returns:
-            Whether nothing stopped it: true if it could go on.
+            True if the run could go on; false if something stopped it.
         """
         with self.lock:
             session = self.session
@@ -251,7 +251,7 @@ class Cursor:
             self._tell()
 
     def replace(self, session: Session) -> None:
-        """Another session, and no lines beside it.
+        """Show another session, without any lines beside it.
 
         Args:
             session: The new line.
@@ -297,7 +297,7 @@ class Cursor:
         self._edits = dict(kept.edits)
 
     def reseed(self, seed: int) -> None:
-        """Draw with other random numbers from now on. The tokens that stand stay.
+        """Draw with other random numbers from now on. The tokens of the line stay.
 
         Args:
             seed: Of the random numbers, 0 to 2**64 - 1.
@@ -312,7 +312,7 @@ class Cursor:
     def again(self) -> None:
         """Go on from here with the next random numbers; from the start, if the text has ended.
 
-        The line as it was stays beside the new one if it has tokens that the new one lacks.
+        The old line stays beside the new one if it has tokens that the new one lacks.
         """
         with self.lock:
             line = self.session.copy()
@@ -327,7 +327,7 @@ class Cursor:
             self._tell()
 
     def reset(self) -> None:
-        """To the start, with nothing ahead and no lines beside it; the question stays."""
+        """Go to the start and drop what is ahead and the lines beside it; the question stays."""
         with self.lock:
             old = self.session
             old.jump(0)
@@ -342,7 +342,7 @@ class Cursor:
     ) -> None:
         """Ask another question and keep the tokens that still hold.
 
-        If some do not, the line as it was stays beside this one.
+        If some tokens do not hold, the old line stays beside this one.
 
         Args:
             constraint: The new constraint; ``None`` leaves it.

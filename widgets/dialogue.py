@@ -15,7 +15,7 @@ A message about a place (`widgets.messages.AtPlace`) says which generation of th
 showed. If the cursor has moved on since, the message is dropped and the page told so; an answer
 that is worked out on a thread is dropped as well if the cursor moves meanwhile.
 
-What a handler raises would vanish in a notebook: it is sent to the page, which shows it.
+An exception in a handler would vanish in a notebook, so it is sent to the page, which shows it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from widgets.place import Place
 
 @dataclass(frozen=True, slots=True)
 class Entry(Generic[M]):
-    """What is known of a message, by its name.
+    """The entry of the table for one kind of message.
 
     Args:
         message: Its class.
@@ -58,14 +58,14 @@ class Entry(Generic[M]):
 
 
 class Dialogue:
-    """What one widget and its page say to each other.
+    """The exchange of messages between one widget and its page.
 
     Args:
         send: Sends an answer to the page.
         places: What the widget shows, by side; a widget of one place has the side ``""``.
-        inside: What is held while a message is answered.
-        own: Handlers of the widget's own, by name, in place of those of `TABLE`. They are asked
-            where the message is about no one side, or ``side`` makes no difference to them.
+        inside: Makes the context, such as a lock, in which a message is answered.
+        own: Handlers of the widget's own, by name, in place of those of `TABLE`. They answer
+            messages about both sides, and messages for which the side makes no difference.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Dialogue:
     def _finish(
         self, head: Packet, entry: Entry[Any], message: PageMessage, seen: int, later: Later
     ) -> None:
-        """Answer what could not be answered at once, on a thread of its own."""
+        """Finish an answer that takes long, on a thread of its own."""
         try:
             put = later.work()
             later.progress.check()
@@ -147,7 +147,7 @@ class Dialogue:
         self._send({**head, "ok": True, "generation": self._generation(message), **(answer or {})})
 
     def _drop(self, head: Packet, message: PageMessage) -> None:
-        """Say that the place the page asked about was left, and what the present one is."""
+        """Tell the page that the place it asked about was left, and which one is current."""
         for place in self._places.values():
             place.catch_up()
         generation = self._generation(message)
@@ -163,7 +163,7 @@ class Dialogue:
 
 
 def _head(content: object) -> Packet:
-    """What an answer repeats of its message: the number, and the side where there are two."""
+    """The part of a message that its answer repeats: the number, and the side if there are two."""
     if not isinstance(content, Mapping):
         return {}
     given = cast("Mapping[object, object]", content)

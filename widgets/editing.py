@@ -1,4 +1,4 @@
-"""What is asked, changed from the page: the prompt, the constraint, the preset.
+"""Edits from the page: the prompt, the constraint, the preset.
 
 A constraint takes long to compile now and then, and a page can only say "cancel" to a kernel that
 is not waiting. So an edit that compiles is answered later: its `Later` is worked out without the

@@ -1,4 +1,4 @@
-"""What the kernel does for each message of a page: one function per message, called by its name.
+"""The handlers of messages: one function per message of a page, named after it.
 
 `widgets.dialogue.TABLE` says which function answers which message, and calls it with the cursor's
 lock held. A function that moves the session does so at once. One that must work something out takes
@@ -35,7 +35,7 @@ MOST_AT_ONCE: Final = 256
 """How many tokens one message may ask for."""
 
 Reply = Packet | Later | None
-"""What a handler returns: what the page is told, what works it out, or nothing to tell."""
+"""The result of a handler: the answer, the work that makes it, or ``None`` for no answer."""
 
 
 # --- moving ---------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def on_why(place: Place, message: ask.Why) -> Later:
 def _searched(
     name: str, packet: Callable[[Explanation], Packet | None]
 ) -> Callable[[Place, ask.More | ask.Widen], Reply]:
-    """The handler for what an explanation holds besides the verdict, told under a name."""
+    """Make the handler that sends one part of an explanation, besides the verdict, under a name."""
 
     def handler(place: Place, message: ask.More | ask.Widen) -> Reply:
         k = _position(place, message)

@@ -1,7 +1,7 @@
-"""What one can start from in the constraint editor, and its names for kinds of constraints.
+"""The presets of the constraint editor, and its names for kinds of constraints.
 
 The kinds themselves are registered in the engine (`explorer.automata.registry`): a source that
-registers itself is offered here without another word.
+registers itself is offered here without further code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def register_kind(name: str, build: Callable[[str], Constraint]) -> None:
     `explorer.automata.tree.nodes.Source` instead.
 
     Args:
-        name: What to call it there.
+        name: The name in the editor.
         build: From the text that the user writes to a constraint; its errors are shown there.
     """
     registry.register_reader(name, lambda text: build(text).source)
@@ -47,8 +47,8 @@ def build(kind: str, text: str) -> Constraint:
         text: As it was written.
 
     Raises:
-        ConstraintError: Nothing can be written as this kind.
-        ExplorerError: What the kind says about the text.
+        ConstraintError: There is no such kind, or it has no text form.
+        ExplorerError: The kind refuses the text.
 
     Example:
         >>> build("choices", "yes\\nno").accepts("no")

@@ -1,8 +1,8 @@
-"""An answer that takes long: what works it out, how far it is, and whether anyone still waits.
+"""An answer that takes long: the work, its progress, and whether the page still waits.
 
 A page that has waited for 0.3 s shows what is being done, how far it is, and a way to call it off.
-What works counts aloud; a count is sent a few times a second, however often it is said. To be
-called off is to raise at the next count, or else to keep the answer to oneself at the end.
+The work reports its progress, which is sent a few times a second at most. Work that is called off
+raises at its next report, or else drops its answer at the end.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Packet = dict[str, object]
 
 
 class CalledOff(ExplorerError):
-    """Work whose result nobody wants any more."""
+    """Raised in work whose result is no longer wanted."""
 
 
 def _ignore(words: str) -> None:
-    """Drop the words: nobody follows yet."""
+    """Drop the words, because the page does not follow yet."""
 
 
 class Progress:
-    """How far one long answer is, told to the page that waits for it.
+    """The progress of one long answer, for the page that waits for it.
 
     Example:
         >>> progress = Progress()
@@ -49,34 +49,34 @@ class Progress:
         self._called_off = False
 
     def follow(self, say: Callable[[str], None]) -> None:
-        """Have the counts sent.
+        """Send the progress from now on.
 
         Args:
-            say: Takes how far it is, in words.
+            say: Sends the progress, in words.
         """
         self._say = say
 
     def call_off(self) -> None:
-        """Say, from any thread, that nobody waits any more."""
+        """Call the work off, from any thread."""
         self._called_off = True
 
     def check(self) -> None:
-        """Go on only if someone waits.
+        """Raise if the work was called off.
 
         Raises:
-            CalledOff: Nobody does.
+            CalledOff: The work was called off.
         """
         if self._called_off:
             raise CalledOff("It was called off.")
 
     def at(self, words: str) -> None:
-        """Say how far it is.
+        """Report the progress.
 
         Args:
             words: Such as ``"120 of 201 positions"``.
 
         Raises:
-            CalledOff: Nobody waits any more.
+            CalledOff: The work was called off.
         """
         self.check()
         now = time.monotonic()
@@ -90,9 +90,9 @@ class Later:
     """An answer that takes long.
 
     Args:
-        work: What takes long; called on a thread, without the cursor's lock. Returns what puts
-            the result in place, to be called inside the lock; it may have something to say.
-        progress: Where it says how far it is, and learns that nobody waits any more.
+        work: The work; called on a thread, without the cursor's lock. It returns a function that
+            puts the result in place and may return an answer; that one is called inside the lock.
+        progress: Receives the progress, and tells the work that it was called off.
     """
 
     work: Callable[[], Callable[[], Packet | None]]
@@ -100,7 +100,7 @@ class Later:
 
     @classmethod
     def of(cls, make: Callable[[], Packet], progress: Progress | None = None) -> Later:
-        """An answer that is made without the lock, and then only said.
+        """An answer that is made without the lock and then only sent.
 
         Args:
             make: Makes it, on a thread.

@@ -1,6 +1,6 @@
-"""What a page may say to the kernel: one frozen class per message, with its fields and their types.
+"""The messages of a page to the kernel: one frozen class each, with its fields and their types.
 
-`read` turns what arrived into one of them or says what is wrong with it, so a handler never meets a
+`read` turns the page's data into one of them or raises an error, so a handler never meets a
 field that is missing, of another type, or unknown. The class of each name, its handler and its
 flags stand in the one table, `widgets.dialogue.TABLE`; the page is given the names and fields from
 there and sends nothing else.
@@ -18,7 +18,7 @@ Form = Literal["characters", "bytes"]
 
 
 class PageMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What every message carries.
+    """The fields of every message.
 
     Args:
         re: Its number, which the answer repeats; ``None`` if no answer is wanted.
@@ -58,7 +58,7 @@ class StepOn(AtPlace, frozen=True):
 
 
 class Take(AtPlace, frozen=True, kw_only=True):
-    """A token of the user's.
+    """Take a token that the user chose.
 
     Args:
         token: Its id.
@@ -70,7 +70,7 @@ class Take(AtPlace, frozen=True, kw_only=True):
 
 
 class Peek(AtPlace, frozen=True, kw_only=True):
-    """The next token byte by byte, without taking it.
+    """Show the next token byte by byte, without taking it.
 
     Args:
         token: One of the user's; default what a step would take.
@@ -80,13 +80,13 @@ class Peek(AtPlace, frozen=True, kw_only=True):
 
 
 class Jump(AtPlace, frozen=True, kw_only=True):
-    """To the position after ``k`` tokens."""
+    """Go to the position after ``k`` tokens."""
 
     k: int
 
 
 class Run(AtPlace, frozen=True, kw_only=True):
-    """Some tokens on, at most ``tokens``."""
+    """Go some tokens on, at most ``tokens``."""
 
     tokens: int
 
@@ -96,7 +96,7 @@ class Fork(AtPlace, frozen=True):
 
 
 class Switch(AtPlace, frozen=True, kw_only=True):
-    """To another line, by its number among those that are shown."""
+    """Go to another line, by its number among those that are shown."""
 
     line: int
 
@@ -112,7 +112,7 @@ class Again(AtPlace, frozen=True):
 
 
 class Reset(PageMessage, frozen=True):
-    """To the start, with nothing ahead and no lines beside it."""
+    """Go to the start; drop what is ahead and the lines beside it."""
 
 
 # --- questions about a position -------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Why(AtPosition, frozen=True, kw_only=True):
 
 
 class More(AtPosition, frozen=True, kw_only=True):
-    """What is searched for besides the verdict: completions, what must come before."""
+    """The parts of an explanation that take a search: completions, tokens that must come before."""
 
     token: int
 
@@ -149,7 +149,7 @@ class FindTokens(AtPosition, frozen=True, kw_only=True):
 
 
 class AllowedTokens(AtPosition, frozen=True):
-    """The allowed tokens where no model says which are likely."""
+    """The allowed tokens of a run without a model."""
 
 
 class TokenOrder(AtPosition, frozen=True):
@@ -157,7 +157,7 @@ class TokenOrder(AtPosition, frozen=True):
 
 
 class ReasonGroups(AtPosition, frozen=True):
-    """Why the rest is masked, in groups."""
+    """The reasons for masked tokens, in groups."""
 
 
 class GroupMembers(AtPosition, frozen=True, kw_only=True):
@@ -216,7 +216,7 @@ class TokenTexts(PageMessage, frozen=True):
 
 
 class WholeLine(PageMessage, frozen=True):
-    """The whole line: the page came later, or missed a change."""
+    """The whole line, for a page that came later or missed a change."""
 
 
 class MaskRowsAt(PageMessage, frozen=True, kw_only=True):
@@ -258,7 +258,7 @@ class Cancel(PageMessage, frozen=True):
 
 
 class Ready(PageMessage, frozen=True):
-    """The page shows the editor: have a process that compiles ready."""
+    """The page shows the editor, so a process that compiles should be ready."""
 
 
 class SetSampler(PageMessage, frozen=True, kw_only=True):
@@ -272,13 +272,13 @@ class SetSampler(PageMessage, frozen=True, kw_only=True):
 
 
 class Play(PageMessage, frozen=True, kw_only=True):
-    """Whether the page plays; what belongs into quiet moments waits meanwhile."""
+    """Whether the page plays; work for quiet moments waits meanwhile."""
 
     on: bool
 
 
 class Stop(PageMessage, frozen=True, kw_only=True):
-    """Nobody waits any more for the answer to the message with this number."""
+    """Call off the answer to the message with this number."""
 
     of: int
 
@@ -287,7 +287,7 @@ M = TypeVar("M", bound=PageMessage)
 
 
 def read(kind: type[M], content: dict[str, object]) -> M:
-    """A message from what the page sent, its ``type`` left out.
+    """Read a message from the page's data without its ``type``.
 
     Args:
         kind: The class of the message.

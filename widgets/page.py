@@ -1,6 +1,6 @@
-"""What goes to the page, for one machine and model: the packets of `widgets.figures`.
+"""The packets for the page, for one machine and model, made by `widgets.figures`.
 
-What is large is worked out when the page asks for it: the vocabulary's text once per page, the
+Large parts are worked out when the page asks for them: the vocabulary's text once per page, the
 machines and their layouts once per constraint, the figures around a position after its numbers.
 """
 
@@ -62,7 +62,7 @@ Packet = dict[str, object]
 
 
 class PageData:
-    """What the page can be told about one machine and model.
+    """The data of a page about one machine and model.
 
     Args:
         session: Whose machine and model they are.
@@ -107,7 +107,7 @@ class PageData:
         return " · ".join([line, *report.warnings])
 
     def vocabulary_name(self) -> Packet:
-        """What names the vocabulary; its text is `vocabulary_packet`."""
+        """The name of the vocabulary; its text is in `vocabulary_packet`."""
         return {"fingerprint": self.vocabulary.fingerprint, "size": len(self.vocabulary)}
 
     def words(self) -> Packet:
@@ -143,7 +143,8 @@ class PageData:
         return pattern_of(self.machine)
 
     def around(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Packet:
-        """What is drawn anew at a position: T_V for the tokens that matter, and large machines.
+        """The drawings that change with the position: T_V for the tokens that matter, and large
+        machines.
 
         Args:
             trace: The record.
@@ -251,7 +252,7 @@ class PageData:
         }
 
     def _strip(self, trace: Trace) -> Packet:
-        """`strip_packet`, of which only what is new is worked out."""
+        """`strip_packet`, of which only the new part is worked out."""
         empty = trace.part(0, 0)
         if self._prompt is None or self._prompt[0] != trace.prompt_ids:
             prompt = strip_packet(empty, self.vocabulary)
@@ -264,7 +265,7 @@ class PageData:
         }
 
     def _tokens(self, trace: Trace) -> list[Packet]:
-        """The output tokens of the strip. A step's is made once, and is the same object after."""
+        """The output tokens of the strip. The box of a step is made once and reused."""
         found: list[Packet] = []
         for k, step in enumerate(trace.steps):
             known = self._boxes.get(id(step))
@@ -277,7 +278,7 @@ class PageData:
         return found
 
     def _history(self, trace: Trace) -> Packet:
-        """`over_time`, of which only what is new is worked out."""
+        """`over_time`, of which only the new part is worked out."""
         old, known = self._past
         same = 0
         for one, other in zip(old.steps if old else (), trace.steps, strict=False):
@@ -294,7 +295,7 @@ class PageData:
         return cast(Packet, made)
 
     def walk(self, trace: Trace, k: int, token: int) -> Packet:
-        """What a token does in all three machines, byte by byte.
+        """The way of a token through all three machines, byte by byte.
 
         Args:
             trace: The record.
@@ -317,7 +318,8 @@ class PageData:
             trace: The record.
             k: A position.
             token: An id.
-            hints: Also what must be searched for, which the page otherwise asks for afterwards.
+            hints: Whether to include the parts that must be searched for, which the page otherwise
+                asks for afterwards.
         """
         if self.machine is None:
             return _unconstrained()
@@ -328,17 +330,18 @@ class PageData:
     def stored_explanation(
         self, trace: Trace, k: int, token: int, logits: Tensor | None, *, hints: bool
     ) -> Packet:
-        """`explanation` for a file of thousands of them: the logits are read where they tell.
+        """`explanation` for a file of thousands of them: the logits are read only where they
+        matter.
 
-        They tell what a filter of the sampler does to an allowed token, and which of the allowed
-        ones that are near to a masked token the model likes best.
+        They show what a filter of the sampler does to an allowed token, and which allowed tokens
+        near to a masked one the model finds likeliest.
 
         Args:
             trace: The record.
             k: A position.
             token: An id.
             logits: float[W], the model's at that position, if there is one.
-            hints: Also what must be searched for.
+            hints: Whether to include the parts that must be searched for.
         """
         if self.machine is None:
             return _unconstrained()
@@ -394,7 +397,7 @@ def _unconstrained() -> Packet:
 
 
 def _lean(figure: Packet) -> Packet:
-    """A figure without what says nothing, because this one travels with a step."""
+    """A figure without its empty fields, because it travels with every step."""
 
     def said(part: Packet) -> Packet:
         return {

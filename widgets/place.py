@@ -1,7 +1,8 @@
-"""What the widgets on one cursor share: what they show of it, and the edits of its constraint.
+"""The shared part of the widgets on one cursor: the state that they show, and edits of the
+constraint.
 
 Small things are told with every step: the position, the line of tokens. Large ones (the
-vocabulary's text, the machines) are asked for once, by name (`widgets.dialogue`). What is shown is
+vocabulary's text, the machines) are asked for once, by name (`widgets.dialogue`). The state is
 worked out by pure functions (`widgets.figures`) from the session's trace.
 
 Callbacks may arrive on any thread, also while a cell runs, so the cursor's lock guards them.
@@ -31,7 +32,7 @@ def no_op() -> None:
 
 
 class Place:
-    """What the widgets on one cursor share.
+    """The shared part of the widgets on one cursor.
 
     Args:
         cursor: The cursor.
@@ -65,13 +66,13 @@ class Place:
         return place
 
     def follow(self, show: Callable[[Mapping[str, Any]], None]) -> Callable[[], None]:
-        """Be given the state, now and after each change.
+        """Receive the state, now and after each change.
 
         Args:
             show: Takes what `state` returns; called inside the cursor's lock.
 
         Returns:
-            What ends the subscription.
+            A function that ends the subscription.
         """
         with self.cursor.lock:
             if not self._followers:
@@ -90,7 +91,7 @@ class Place:
         return stop
 
     def refresh(self) -> None:
-        """Work the state out once, and give it to all who follow."""
+        """Work the state out once, and send it to all followers."""
         with self.cursor.lock:
             self._told = self.cursor.generation
             state = self.state()
@@ -110,14 +111,14 @@ class Place:
 
     @property
     def page(self) -> PageData:
-        """What the page can be told about the current line's machine and model."""
+        """The data of the page about the current line's machine and model."""
         session, page = self.session, self._page
         if page is None or page.machine is not machine_of(session) or page.lm is not session.lm:
             page = self._page = PageData(session)
         return page
 
     def state(self) -> dict[str, Any]:
-        """What is shown, by the names of the traits that carry it."""
+        """The state that is shown, by the names of the traits that carry it."""
         session, page, cursor = self.session, self.page, self.cursor
         trace = cursor.full_trace()
         k = session.index

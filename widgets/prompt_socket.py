@@ -25,7 +25,7 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 def _load_jupyter_server_extension(server: Any) -> None:
     """Switch the delay off for every connection between a page and a kernel.
 
-    Whatever class the server chose for them, that of a gateway too, stays in charge.
+    The class that the server chose for them, also a gateway's, is kept as the base class.
 
     Args:
         server: The running ``ServerApp``.
@@ -35,7 +35,7 @@ def _load_jupyter_server_extension(server: Any) -> None:
 
 
 def prompt(chosen: type[Any]) -> type[Any]:
-    """A connection class that differs from another in nothing but the delay.
+    """A connection class that differs from another only in the delay.
 
     Args:
         chosen: A subclass of jupyter_server's ``BaseKernelWebsocketConnection``.

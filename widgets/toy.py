@@ -52,7 +52,8 @@ class ToyModel:
             A token that is left out has the weight 0, and ``""`` stands for the end of text.
 
     Raises:
-        ExplorerError: There is no token, a token is empty, or a weight is not a number from 0 on.
+        ExplorerError: There is no token, a token is empty, or a weight is not a number of at least
+            0.
 
     Example:
         >>> model = ToyModel()
@@ -109,10 +110,10 @@ class ToyModel:
         return _vocabulary(self._tokens)
 
     def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:
-        """No ids: a toy has no prompt.
+        """Return no ids, because a toy ignores the prompt.
 
         Args:
-            prompt: Left aside.
+            prompt: Ignored.
         """
         return ()
 

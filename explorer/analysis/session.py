@@ -59,7 +59,7 @@ class Session(Walk):
         return reasons_at(self, position, budget=budget)
 
     def traps(self, *, budget: Budget | None = None) -> tuple[Trap, ...]:
-        """What makes this run go wrong, or could, each with its evidence and a remedy.
+        """Find what makes this run go wrong or could, each with its evidence and a remedy.
 
         First those of the run, then those of its constraint, whose position is ``None``.
 

@@ -117,7 +117,7 @@ def read(name: str, text: str) -> Source:
 
     Raises:
         ConstraintError: Nothing can be written under that name.
-        ExplorerError: What the kind says about the text.
+        ExplorerError: The kind refuses the text.
 
     Example:
         >>> from explorer.automata import constraint  # Registers the kinds.

@@ -3,9 +3,9 @@
 A thin layer over the façade: it parses words, calls the engine and prints what the engine says.
 Results go to standard output, errors to standard error, and the exit status is 0, or 2 for input
 that is not usable, with the engine's own message and remedy. Output is readable on a terminal that
-knows ASCII only: what such a terminal cannot show is escaped. An interrupt, and a reader of the
-output that has had enough (``| head``), end a command without a word; the exit status is then what
-a shell reports of a process that the signal ended.
+knows ASCII only: characters that such a terminal cannot show are escaped. An interrupt, and a
+reader of the output that stops early (``| head``), end a command silently; the exit status is then
+the one that a shell reports for a process ended by that signal.
 
 In order: this file, which imports nothing that takes time; `commands`, the commands and how one
 ends; `statuses`, `options` and `answers`, which they share; then a file for each command.

@@ -1,7 +1,7 @@
-"""How errors leave the command line: as words, or as JSON where JSON was asked for.
+"""How the command line reports errors: as words, or as JSON where JSON was asked for.
 
 A script that gives ``--json`` reads one JSON object from standard output, whatever happens; that
-includes words that the command does not know. Somebody at a terminal reads standard error.
+includes a command line that is not understood. Somebody at a terminal reads standard error.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ FLAG: Final = "--json"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says how a value with a hyphen in front is written."""
+    """A parser whose errors say how to write a value that begins with a hyphen."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the words, and end with the status for unusable input.
+        """Report what is wrong with the command line, and end with the status for unusable input.
 
         Args:
             message: What is wrong.
@@ -34,10 +34,10 @@ class Parser(argparse.ArgumentParser):
 
 
 class JsonParser(Parser):
-    """A parser that tells wrong words as JSON."""
+    """A parser that reports a wrong command line as JSON."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the words, and end with the status for unusable input.
+        """Report what is wrong with the command line, and end with the status for unusable input.
 
         Args:
             message: What is wrong.
@@ -49,11 +49,11 @@ class JsonParser(Parser):
 
 
 class UsageError(SystemExit):
-    """Words that the command line does not know."""
+    """The error for a command line that is not understood."""
 
 
 def advice(message: str) -> str:
-    """What else there is to say of wrong words; a value such as ``-1`` looks like an option.
+    """A remark on a wrong command line: a value such as ``-1`` looks like an option.
 
     Args:
         message: What `argparse` says.

@@ -27,7 +27,7 @@ def parser(
     """The commands and their options.
 
     Args:
-        kind: How wrong words are told; default on standard error.
+        kind: How a wrong command line is reported; default on standard error.
     """
     top = kind(
         prog="explorer",

@@ -1,8 +1,8 @@
-"""``explorer doctor``: what of the toolkit works here, and what to do about what does not.
+"""``explorer doctor``: which parts of the toolkit work here, and what to do about the others.
 
-Each check is a finding with a remedy, or none. Checks import libraries one at a time in this
-process, so the command takes as long as importing torch does; nothing is downloaded. The versions
-asked for are those of the installed package's own metadata.
+Each check gives a finding, with a remedy if something is wrong. Checks import libraries one at a
+time in this process, so the command takes as long as importing torch does; nothing is downloaded.
+The versions asked for are those of the installed package's own metadata.
 
 Beyond imports it looks at what fails silently in a notebook: a kernel of another Python, and
 widgets whose page side JupyterLab does not find.
@@ -56,10 +56,10 @@ _GRAPH: Final = "digraph { a -> b [label=x] }"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Args:
-        name: What.
+        name: What was checked.
         level: ``ok``, ``note`` (works, and there is something to know) or ``missing``.
         found: What was found.
         remedy: What to do about it; empty where nothing is to be done.
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def findings() -> list[Finding]:
-    """Everything that was looked at, in reading order."""
+    """The results of all checks, in reading order."""
     found = [_python()]
     found += [_library(*entry) for entry in _LIBRARIES]
     checks: tuple[tuple[str, Callable[[], Finding]], ...] = (
@@ -158,7 +158,7 @@ def _library(module: str, distribution: str, use: str, extra: str, engine: bool)
 
 
 def _wanted(distribution: str) -> SpecifierSet:
-    """The versions that our own metadata allows; all where it names none."""
+    """The versions that our own metadata allows; all of them if it names no version."""
     try:
         wanted = importlib.metadata.requires(_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:
@@ -237,7 +237,7 @@ def _graphviz() -> Finding:
 
 
 def _fails(command: list[str]) -> str:
-    """Why a command cannot lay a graph out; empty if it can."""
+    """The reason why a command cannot lay out a graph; empty if it can."""
     try:
         done = subprocess.run(
             command, input=_GRAPH, capture_output=True, text=True, timeout=30, check=False

@@ -127,7 +127,7 @@ def notebooks() -> dict[str, bytes]:
     """The notebooks that come with the package, by name: those beside a checkout, or installed.
 
     Raises:
-        ExplorerError: There are none.
+        ExplorerError: There are no notebooks.
     """
     package = Path(__file__).resolve().parents[1]
     for folder in (package.parent / "notebooks", package / "notebooks"):
@@ -181,7 +181,7 @@ def copy_notebooks(wanted: Mapping[str, bytes], folder: Path) -> list[str]:
 
 
 def _read_record(path: Path) -> dict[str, str]:
-    """What was copied before; nothing if the file is not there or not readable."""
+    """The record of what was copied before; empty if the file is missing or cannot be read."""
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,5 @@
-"""What the commands share: how one is added, and the options that mean the same in each.
+"""The parts that commands share: how a command is added, and the options that mean the same in
+each.
 
 An option has one name, one help text and one reading, whichever command takes it.
 """
@@ -27,7 +28,7 @@ from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage] - argparse has no public name for it.
-"""What `ArgumentParser.add_subparsers` gives."""
+"""The return type of `ArgumentParser.add_subparsers`."""
 
 
 def add_command(
@@ -42,7 +43,7 @@ def add_command(
     Args:
         commands: The commands there are.
         name: What one writes after ``explorer``.
-        run: What it does; its answer is the exit status, ``None`` for 0.
+        run: The function of the command; it returns the exit status, ``None`` for 0.
         summary: A line for the list of commands.
         description: What stands above the command's own options; default the summary.
     """

@@ -3,8 +3,8 @@
 Of the states of the character FSA, a token state is one that some token sequence reaches from
 the start and from which some token sequence reaches an accepting state. Everything else is
 dropped here: states in the middle of tokens (ghosts), and states that *this* vocabulary cannot
-finish, into which a decoder would walk and be stuck. Then words whose functions agree on the
-states that are left become one class.
+finish, where a decoder would get stuck. Then words whose functions agree on the states that are
+left become one class.
 
 Token states keep the order of the character states and are not merged further, so that the two
 machines can be shown side by side.
@@ -67,7 +67,7 @@ class Assembled:
 def _group(key: Int32, value: Int32, chosen: Bool, span: NDArray[np.int64], size: int) -> tuple[
     NDArray[np.int64], Int32
 ]:  # fmt: skip
-    """Values grouped by key, over the pairs of the chosen functions."""
+    """The values of each key, over the pairs of the chosen functions."""
     offset = np.zeros(size + 2, np.int64)
     for f in range(chosen.shape[0]):
         if chosen[f]:
@@ -86,7 +86,7 @@ def _group(key: Int32, value: Int32, chosen: Bool, span: NDArray[np.int64], size
 
 @jit
 def _used(function: Int32, count: int) -> Bool:
-    """Which functions some word computes."""
+    """Mark the functions that some word computes."""
     used = np.zeros(count, np.bool_)
     for k in range(function.shape[0]):
         used[function[k]] = True
@@ -278,7 +278,7 @@ def assemble(
     """Trim the composition and tabulate it.
 
     Args:
-        functions: What each word does to each character state.
+        functions: The function of each word on the character states.
         trie: The vocabulary.
         eos_ids: Ids of the end of the text.
         accepting: bool[character states].
@@ -286,7 +286,7 @@ def assemble(
         meter: Watches the size of the table.
 
     Returns:
-        The token machine; without any state if the vocabulary can write no word.
+        The token machine; it has no state if the vocabulary cannot write any word.
 
     Raises:
         BudgetExceeded: The table is larger than the budget.

@@ -181,7 +181,7 @@ class DeviceMasks:
                 vocabulary, and everything past it is masked.
             states: int64[B], states of each row's constraint, or sentinels.
             constraint: int64[B], which constraint each row follows. Default: the only one, or
-                row b the b-th where there are as many as rows.
+                the b-th for row b if there are as many constraints as rows.
             remaining: int64[B], how many tokens each row may still write, EOS included; a token
                 is allowed only if the text can still be ended within it. Default: no limit.
             step: What the error word calls this step: a number, or int64[] on the device.
@@ -213,7 +213,7 @@ class DeviceMasks:
         *,
         step: int | Tensor = 0,
     ) -> Tensor:
-        """`mask_` in plain torch, on any device: what the other ways are held equal to."""
+        """`mask_` in plain torch, on any device; the tests hold the other ways equal to it."""
         self.check_logits(logits, states)
         constraint = self._constraint_of_rows(constraint, len(states))
         given = states
@@ -289,7 +289,7 @@ class DeviceMasks:
         return target
 
     def check(self) -> None:
-        """Raise what the device noted since the last time. Waits for the device.
+        """Raise the first fault that the device noted since the last time. Waits for the device.
 
         Raises:
             ExplorerError: The first fault, with its row, step and state.
@@ -428,7 +428,7 @@ def _machine(name: str, value: object) -> TokenMachine:
 
 
 def _after_free(machine: TokenMachine) -> int:
-    """Where the end of the text leads from `FREE` in a machine."""
+    """The state that the end of the text leads to from `FREE` in a machine."""
     ends = machine.vocabulary.eos_ids
     target = machine.step(FREE, ends[0]) if ends else FREE
     return FREE if target is None else target

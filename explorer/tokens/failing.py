@@ -1,8 +1,8 @@
 """Where reading fails: the byte at which a word of the vocabulary leaves the byte machine.
 
 The composition only keeps what survives. An explanation needs the rest: for every token the first
-byte that no word of the language has there, and, at any place, which bytes the vocabulary could
-write instead and still finish. Both are walks of the same trie that the composition walks.
+byte that no word of the language has at that place, and, at any place, which bytes the vocabulary
+could write instead and still finish. Both are walks of the same trie that the composition walks.
 
 Any `ByteMachine` will do. A `Dfa` is walked by machine code; of another machine the part that the
 vocabulary visits is written down as a `Dfa` first, which costs a Python step per node of the trie.
@@ -225,7 +225,8 @@ def fail_words(
 
 
 def _visited(trie: Trie, machine: ByteMachine, state: int) -> tuple[Dfa, Int32]:
-    """What the words of a vocabulary visit of a machine, and the machine's own states there.
+    """The part of a machine that the words of a vocabulary visit, as a `Dfa`, and the machine's own
+    states.
 
     Arcs that no word takes are left out.
     """
@@ -254,7 +255,7 @@ def _visited(trie: Trie, machine: ByteMachine, state: int) -> tuple[Dfa, Int32]:
 def writable_bytes(
     trie: Trie, machine: ByteMachine, kept: Bool | Callable[[int], bool], state: int, data: bytes
 ) -> bytes | None:
-    """Which bytes a vocabulary can write after some others, and still finish.
+    """Find the bytes that a vocabulary can write after some others and still finish.
 
     The bytes in ``data`` and the one after them may be spread over tokens in any way.
 

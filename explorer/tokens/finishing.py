@@ -157,7 +157,8 @@ def words_from(machine: ByteMachine, trie: Trie, state: int) -> tuple[Int32, Int
 
 
 class Finishing:
-    """What a vocabulary can finish of a byte machine. Not thread-safe: its owner holds a lock.
+    """The states of a byte machine that a vocabulary can finish. Not thread-safe: its owner holds a
+    lock.
 
     Args:
         machine: The byte machine.

@@ -1,7 +1,7 @@
 """The machine without a constraint: every id may come next until the end of the text is written.
 
-One of the machines, so that nothing that decodes needs a second way for "no constraint". Its only
-state is the sentinel `FREE`; an id that ends the text leads to `DONE`.
+It is a token machine like the others, so decoding needs no special case for "no constraint". Its
+only state is the sentinel `FREE`; an id that ends the text leads to `DONE`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Free:
 
     @property
     def byte_machine(self) -> None:
-        """``None``: nothing reads the bytes."""
+        """``None``: no machine reads the bytes."""
         return None
 
     @property
     def report(self) -> Report:
-        """A report of nothing done: all figures are 0, and the kind is ``"free"``."""
+        """An empty report: all figures are 0, and the kind is ``"free"``."""
         live = len(self.vocabulary)
         return Report({}, 0, 0, 0, 0, 0, live, 0, 0, "free", _nothing_is_lost, kind="free")
 

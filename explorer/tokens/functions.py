@@ -50,7 +50,7 @@ _WORDS: Final = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Functions:
-    """What every live word does to every state.
+    """The function from state to state that every live word computes.
 
     Args:
         source, target: int32[pairs], the pairs of all functions, function by function.
@@ -182,7 +182,7 @@ def _held(room: int, pair_room: int, classes: int) -> int:
 
 
 def compose_functions(trie: Trie, dfa: Dfa, meter: Meter, max_bytes: int) -> Functions:
-    """What each word of the vocabulary does to each state of the character FSA.
+    """Work out where each word of the vocabulary leads from each state of the character FSA.
 
     Args:
         trie: The vocabulary.

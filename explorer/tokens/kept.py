@@ -1,4 +1,4 @@
-"""What was worked out and may be forgotten: the most recently used, up to a number of bytes."""
+"""A bounded cache of values that can be worked out again; the least recently used go first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_BYTES: Final = 64_000_000
 
 
 class Kept(Generic[K, V]):
-    """A bounded memory of values, thread-safe; the one that was used longest ago goes first.
+    """A bounded cache of values, thread-safe; the least recently used value goes first.
 
     Args:
         most_bytes: How many bytes the values may take together. One is always kept.

@@ -53,7 +53,7 @@ def _set_row(
 ) -> None:  # fmt: skip
     """Set the bit of the first id of each word that leads to a state that can finish.
 
-    ``finishes`` has one entry per byte state, or none at all where all can.
+    ``finishes`` has one entry per byte state, or is empty where every state can finish.
     """
     stack = np.zeros(max_depth + 1, np.int32)
     stack[0] = state
@@ -73,7 +73,7 @@ def _set_row(
 
 @jit
 def _set_further(further_first: Int32, further_id: Int32, words: UInt32) -> None:
-    """Give ids that share their bytes with another one that other's bit."""
+    """Copy the bit of each word's first id to the other ids with the same bytes."""
     for k in range(further_id.shape[0]):
         first = further_first[k]
         if (words[first >> 5] >> np.uint32(first & 31)) & np.uint32(1):
@@ -261,7 +261,8 @@ class LazyMachine:
 
         Raises:
             ExplorerError: There is no such state.
-            BudgetExceeded: Whether the text can be finished after it took too long to find out.
+            BudgetExceeded: The search for whether the text can be finished afterwards took too
+                long.
         """
         check_state(state, len(self._byte_states))
         if type(token) is not int:
@@ -297,7 +298,7 @@ class LazyMachine:
 
         Raises:
             ExplorerError: There is no such state.
-            BudgetExceeded: What can be finished took too long to find out.
+            BudgetExceeded: The search for the states that can be finished took too long.
         """
         check_state(state, len(self._byte_states))
         words = self._masks.get(state)
@@ -366,5 +367,5 @@ class LazyMachine:
 
 @memo
 def _first_of_further(trie: Trie) -> Int32:
-    """For each further id of a word the first one."""
+    """The first id of the word for each further id with the same bytes."""
     return trie.first_id[trie.further_word]

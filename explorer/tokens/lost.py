@@ -1,4 +1,4 @@
-"""What a vocabulary cannot write of a constraint.
+"""The part of a constraint that a vocabulary cannot write.
 
 A constraint may accept words that no token sequence spells. The token DFA leaves them out,
 rightly, but a user wants to know: which character states can no sequence pass through, and
@@ -71,7 +71,7 @@ def _use(
 
 
 def find_lost(dfa: Dfa, vocabulary: Vocabulary, char_state: Int32) -> Lost:
-    """Compare what token sequences use with what there is.
+    """Find the states and arcs that token sequences do not use.
 
     Args:
         dfa: The character FSA.

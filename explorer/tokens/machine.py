@@ -1,4 +1,5 @@
-"""What decoding asks of a machine over tokens, whatever kind of machine it is.
+"""The protocol of a machine over tokens: the questions that decoding asks, whatever the kind of
+machine.
 
 A *token machine* says, in every state, which token ids may come next. Sessions, traces, masks on a
 device, explanations, traps, the command line and the widgets ask only what stands in

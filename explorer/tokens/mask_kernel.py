@@ -53,7 +53,7 @@ def locate(state, which, num_constraints, num_rows, cell_start, row_start, num_c
 
 @triton.jit
 def budget(remaining, batch_row, HAS_REMAINING: tl.constexpr):
-    """What a row may still write, as a number to compare with."""
+    """The number of tokens that a row may still write, ready to be compared."""
     left = tl.full([], UNLIMITED, tl.int64)
     if HAS_REMAINING:
         left = tl.minimum(tl.maximum(tl.load(remaining + batch_row).to(tl.int64), 0), UNLIMITED)
@@ -72,7 +72,7 @@ def note(error, fault, batch_row, step, state):
 
 @triton.jit
 def needed_by(columns, covered, token_class, classes, needed_cells):
-    """What the tokens of a block need; `FORBIDDEN` past the vocabulary."""
+    """The tokens that each choice of a block needs; `FORBIDDEN` past the vocabulary."""
     inside = columns < covered
     class_ = tl.load(token_class + columns, mask=inside, other=0).to(tl.int32)
     # A class is inside of its row because the tables were made so; the mask makes it certain.

@@ -1,4 +1,4 @@
-"""How many tokens each choice commits to: what a token budget is decided by.
+"""How many tokens each choice commits to; a token budget is decided by these numbers.
 
 With a budget, a token is allowed only if the text can still be ended in time after it. The machine
 knows `distance`, the fewest tokens from a state to the end of the text, so a token *needs* one for

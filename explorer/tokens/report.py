@@ -1,4 +1,4 @@
-"""What a compilation did: milliseconds and sizes, stage by stage."""
+"""The report of a compilation: milliseconds and sizes, stage by stage."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Report:
         live_tokens: Ids that some state allows, EOS included.
         stuck_states: Reached character states that this vocabulary cannot finish; trimmed.
         bytes_held: Bytes of the finished tables.
-        method: What composed the machines: ``"functions"``, ``"rows"`` or ``"pynini"``; ``"lazy"``
-            and ``"free"`` where nothing did.
+        method: How the machines were composed: ``"functions"``, ``"rows"`` or ``"pynini"``;
+            ``"lazy"`` and ``"free"`` if they were not.
         find_lost: Finds `lost`. Figures of all states are 0 where a machine does not know them.
-        kind: What kind of machine it is: ``"table"``, ``"lazy"`` or ``"free"``.
+        kind: The kind of machine: ``"table"``, ``"lazy"`` or ``"free"``.
         reason: Why `compile` chose this kind, as a sentence; empty where it was asked for.
         byte_machine: What reads bytes: ``"closed"``, a machine of which all states are known, or
             ``"discovered"``, one that meets its states while it is used. Of that, the figures are
@@ -57,8 +57,8 @@ class Report:
     def lost(self) -> Lost:
         """The character states and arcs that this vocabulary cannot write.
 
-        Nothing where every live byte is a token, which is seen at once. Elsewhere found when it
-        is first asked for, by one walk of the vocabulary per token state.
+        Empty where every live byte is a token, which is seen at once. Otherwise they are found on
+        first use, by one walk of the vocabulary per token state.
         """
         return self.find_lost()
 

@@ -1,7 +1,8 @@
 """Whether tokens can spell some bytes: how far, and with the fewest tokens.
 
-The trie is walked, because a dictionary of 131,072 tokens would cost more than the answer. Where no
-vocabulary is made yet, `explorer.vocabulary.proof.Speller` asks the same of a set of strings.
+The trie is walked, because a dictionary of 131,072 tokens would cost more than the answer. Before a
+vocabulary is made, `explorer.vocabulary.proof.Speller` answers the same question for a set of
+strings.
 
 Cost: microseconds per byte.
 """

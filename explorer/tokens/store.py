@@ -5,11 +5,11 @@ compiled for, because token ids mean nothing without it. The constraint is store
 was written as, so that it can be explained, and as its byte machine, so that loading compiles
 nothing.
 
-Nobody vouches for a file, so it is read in this order: the sizes that its parts claim, before any
-memory is taken; the checksum over all of them, which finds every accident; then types, shapes and
-ranges, and that the parts agree with each other and with the vocabulary, because a checksum can be
-forged and the kernels index these arrays without looking. What is left to a forger is to store
-another machine than its source says, or to put a token into the class of others.
+A file may be damaged or forged, so it is read in this order: the sizes that its parts claim, before
+any memory is taken; the checksum over all of them, which finds every accident; then types, shapes
+and ranges, and that the parts agree with each other and with the vocabulary, because a checksum can
+be forged and the kernels index these arrays without looking. A forger can still store another
+machine than the source says, or put a token into a wrong class.
 
 Version 2 added the checksum.
 
@@ -158,7 +158,7 @@ def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
             evidence={"file": given, "vocabulary": vocabulary.fingerprint},
         )
     if head.get("sha256") != _checksum(head, parts):
-        raise _misfit(path, "its content is not what its checksum says")
+        raise _misfit(path, "its content does not match its checksum")
     source: object = head.get("source")
     if not isinstance(source, dict):
         raise _misfit(path, "its header has no source")
@@ -184,7 +184,7 @@ def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
     lost = partial(find_lost, machine, vocabulary, arrays["char_state"])
     report = _report(head.get("report"), lost)
     if report is None:
-        raise _misfit(path, "its report is not one of a compilation")
+        raise _misfit(path, "its report is not the report of a compilation")
     return TokenDFA(constraint=constraint, vocabulary=vocabulary, report=report, **arrays)
 
 
@@ -212,7 +212,7 @@ def _read(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
     """The arrays of a file, all sizes and types known before the first is read."""
     entries = {name: archive.getinfo(f"{name}.npy") for name in _PARTS}
     if len(archive.infolist()) != len(entries):
-        raise ValueError("it holds other parts than a token DFA has")
+        raise ValueError("its parts are not those of a token DFA")
     forms: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
     for name, entry in entries.items():
         with archive.open(entry) as stream:
@@ -230,7 +230,7 @@ def _read(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
             # One byte more than is expected: at the end of a part its own checksum is compared.
             data = stream.read(sizes[name] + 1)
         if len(data) != sizes[name]:
-            raise ValueError(f"{name} is not of the size that it claims")
+            raise ValueError(f"{name} does not have the size that it claims")
         parts[name] = np.frombuffer(data, dtype).reshape(shape)
     return parts
 
@@ -259,17 +259,17 @@ def _checksum(header: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]) 
 
 
 def _faults(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocabulary) -> list[str]:
-    """What keeps tables from being a token DFA over this byte machine and vocabulary."""
+    """Why tables are not a token DFA over this byte machine and vocabulary; empty if they are."""
     table, token_class, char_state = (arrays[k] for k in ("table", "token_class", "char_state"))
     accepting, distance, stuck = (arrays[k] for k in ("accepting", "distance", "stuck"))
     states, classes = table.shape
     shapes = (
         (states > 0, "it has no states"),
         (classes >= NUM_FIXED_CLASSES, "it has no class for the end of text"),
-        (len(token_class) == len(vocabulary), "its classes are not of the vocabulary's ids"),
+        (len(token_class) == len(vocabulary), "its classes do not cover the vocabulary's ids"),
         (
             len(char_state) == len(accepting) == len(distance) == states,
-            "its arrays are not of as many states as its table",
+            "its arrays have another number of states than its table",
         ),
     )
     if faults := [fault for holds, fault in shapes if not holds]:
@@ -298,7 +298,7 @@ def _faults(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocabu
         (
             np.array_equal(table[:, EOS_CLASS], np.where(accepting, DONE, DEAD))
             and bool((table[:, NUM_FIXED_CLASSES:] != DONE).all()),
-            "its end of text is not where its states accept",
+            "its end of text is allowed in other states than those that accept",
         ),
         (
             char_state[0] == machine.start and len(np.unique(char_state)) == states,
@@ -306,7 +306,7 @@ def _faults(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocabu
         ),
         (
             np.array_equal(accepting, machine.accepting[char_state]),
-            "it ends where its byte machine does not",
+            "it accepts where its byte machine does not",
         ),
     )
     if faults := [fault for holds, fault in agreements if not holds]:
@@ -321,9 +321,9 @@ def _faults(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocabu
 
 
 def _follows(arrays: Mapping[str, NDArray[Any]], machine: Dfa, vocabulary: Vocabulary) -> bool:
-    """Whether the first token of each class leads where its bytes lead.
+    """Whether the first token of each class leads to the state that its bytes lead to.
 
-    That the others of a class lead there too is not checked: it would take a compilation.
+    The other tokens of a class are not checked: that would take a compilation.
     """
     char_state = arrays["char_state"]
     present, first = np.unique(arrays["token_class"], return_index=True)

@@ -38,7 +38,7 @@ def checked_rows(name: str, value: object, batch: int) -> Tensor:
         batch: How many rows there are.
 
     Raises:
-        ExplorerError: It is no tensor, holds other numbers, or is of another shape.
+        ExplorerError: It is not a tensor, does not hold whole numbers, or has another shape.
     """
     rows = checked_tensor(name, value, "a tensor, int64[B]")
     if rows.dtype not in _WHOLE:
@@ -69,7 +69,7 @@ def checked_device(device: object, *, or_auto: bool = False) -> torch.device:
         or_auto: Whether the remedy names "auto" too.
 
     Raises:
-        ExplorerError: There is none of this name, or it does not work here.
+        ExplorerError: There is no device of this name, or it does not work here.
     """
     auto = '"auto", ' if or_auto else ""
     remedy = f'Give {auto}"cpu", or a device of this machine such as "cuda:0".'

@@ -33,7 +33,7 @@ def compose_textbook(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> Assemble
         meter: Watches sizes and time.
 
     Returns:
-        The token machine; without any state if the vocabulary can write no word.
+        The token machine; it has no state if the vocabulary cannot write any word.
 
     Raises:
         BudgetExceeded: A limit was reached.
@@ -101,7 +101,7 @@ def _distances(source: Int32, target: Int32, accepting: np.ndarray) -> Int32:
 def _reached(dfa: Dfa, vocabulary: Vocabulary, kept: Int32, meter: Meter) -> tuple[int, Int32]:
     """How many character states tokens reach, and which of them were left out.
 
-    pynini's composition drops dead ends without a word; to say what was dropped takes a walk.
+    pynini's composition drops dead ends silently; a walk finds what was dropped.
     """
     finishing = Finishing(dfa, trie_for(vocabulary, dfa))
     met = {dfa.start}

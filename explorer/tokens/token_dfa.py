@@ -107,7 +107,7 @@ class TokenDFA:
         check_state(state, self.num_states)
 
     def class_row(self, state: int) -> Bool:
-        """Which token classes a state allows.
+        """Tell which token classes a state allows.
 
         Args:
             state: A state or a sentinel.
@@ -249,7 +249,7 @@ class TokenDFA:
 
     @property
     def lost(self) -> Lost:
-        """What of the constraint this vocabulary cannot write; see `Report.lost`."""
+        """The parts of the constraint that this vocabulary cannot write; see `Report.lost`."""
         return self.report.lost
 
     def to(self, device: str | torch.device = "cpu") -> DeviceMasks:

@@ -2,7 +2,7 @@
 
 The rules that hold for every format: which ids end a text, what is not text, and the proof.
 
-What ends a text is taken from the first of these that says so:
+The ends of text are taken from the first of these sources that names any:
 
 1. the caller's ``eos_ids``;
 2. the tokenizer's definition together with the configuration files beside it (a generation
@@ -225,7 +225,7 @@ def _ends(
 
 
 def _check_texts(tokens: Sequence[bytes | None], notes: list[str]) -> None:
-    """Say when few ids are text, and refuse a vocabulary in which none is."""
+    """Note when few ids are text, and refuse a vocabulary in which no id is text."""
     texts = sum(data is not None for data in tokens)
     if texts == 0:
         raise VocabularyError(
@@ -291,7 +291,7 @@ def extend_to(tokens: list[bytes | None], ends: Sequence[int], allowed: bool) ->
         allowed: Whether ids past the end may be added.
 
     Raises:
-        VocabularyError: They may not, or the id is out of all bounds.
+        VocabularyError: Ids past the end are not allowed, or the id is larger than any vocabulary.
     """
     for token in ends:
         checked_width(token, "eos_ids")

@@ -83,7 +83,7 @@ class Beside:
         special_names: Names of all special tokens.
         added: Added tokens by id: their content, and whether they are special.
         settings: The whole ``tokenizer_config.json``.
-        notes: What had to be concluded about them, one sentence each.
+        notes: What was inferred from them because no file says it, one sentence each.
         tokenizer_class: The class of transformers that reads the folder, without "Fast"; "" where
             no file names one.
     """
@@ -99,7 +99,7 @@ class Beside:
 
 
 def read_beside(folder: Path) -> Beside:
-    """Read the configuration files of a folder; those that are missing say nothing.
+    """Read the configuration files of a folder; a file that is missing is skipped.
 
     Raises:
         DamagedFile: A file is not JSON, or one of these fields has the wrong type.

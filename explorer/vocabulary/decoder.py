@@ -127,7 +127,7 @@ def piece_reader(decoder: Component) -> PieceReader:
         decoder: The JSON object under ``decoder`` in a ``tokenizer.json``.
 
     Returns:
-        The function from a piece to its bytes, and what it does not say.
+        The function from a piece to its bytes, with notes on what else the decoder does.
 
     Raises:
         UnsupportedTokenizer: A step is unknown, or does not work piece by piece.
@@ -235,7 +235,7 @@ def _word_end(step: Component) -> PieceReader:
 
 
 def _chain(steps: Sequence[Component]) -> PieceReader:
-    """Steps that leave a piece's bytes to itself, applied in order."""
+    """The reader for steps that work on each piece alone, applied in order."""
     replacements: list[tuple[str, str]] = []
     notes: list[str] = []
     byte_fallback = byte_level = fused = False

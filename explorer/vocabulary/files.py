@@ -204,7 +204,7 @@ def _read_json(
 
 
 def _check_homemade(declared: Mapping[str, object], where: str) -> None:
-    """Refuse what is often found under the names of these files, by what it is."""
+    """Refuse other kinds of files that are often found under these names, and say what they are."""
     if declared.get("class_name") == "Tokenizer" and isinstance(declared.get("config"), Mapping):
         raise UnsupportedTokenizer(
             where,

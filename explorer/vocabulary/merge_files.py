@@ -141,7 +141,7 @@ def read_merge_files(
 
 
 def _check_spaces(files: _Files) -> None:
-    """Refuse pieces of which none can write a space, where no class says how they are written."""
+    """Refuse pieces that cannot write a space, where no class says how they are written."""
     mark = CHAR_OF[ord(" ")]
     if not any(mark in piece or _SPACE in piece or " " in piece for piece in files.ids):
         raise UnsupportedTokenizer(

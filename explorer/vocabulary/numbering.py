@@ -258,12 +258,12 @@ class ShiftedEncoder:
 
     @property
     def greedy(self) -> bool:
-        """As the inner encoder."""
+        """Ask the inner encoder."""
         return self.inner.greedy
 
     @property
     def apart(self) -> frozenset[int]:
-        """As the inner encoder, moved."""
+        """Encode with the inner encoder and move the ids."""
         return frozenset(token + self.by for token in self.inner.apart)
 
     def encode(self, text: str) -> tuple[int, ...]:
@@ -271,11 +271,11 @@ class ShiftedEncoder:
         return tuple(token + self.by for token in self.inner.encode(text))
 
     def image(self, text: str) -> bytes:
-        """As the inner encoder: the bytes do not depend on the numbers."""
+        """Ask the inner encoder: the bytes do not depend on the numbers."""
         return self.inner.image(text)
 
     def loses(self, text: str) -> bool:
-        """As the inner encoder."""
+        """Ask the inner encoder."""
         return self.inner.loses(text)
 
 
@@ -420,7 +420,7 @@ class TableEncoder:
         return tuple(self.unknown if token < 0 else token for token in found)
 
     def image(self, text: str) -> bytes:
-        """As the inner encoder: the bytes do not depend on the numbers."""
+        """Ask the inner encoder: the bytes do not depend on the numbers."""
         return self.inner.image(text)
 
     def loses(self, text: str) -> bool:

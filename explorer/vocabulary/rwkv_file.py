@@ -136,7 +136,7 @@ class LongestMatch:
         return text.encode()
 
     def loses(self, text: str) -> bool:
-        """Never: every byte has a token (checked before it is made)."""
+        """False for every text: each byte has a token (checked when the encoder is made)."""
         return False
 
 

@@ -118,7 +118,7 @@ def _bytes_of(piece: str, kind: int, token: int, where: str) -> bytes | None:
         byte = byte_of(piece)
         if byte is None:
             raise DamagedFile(
-                f"{where}: the piece {token}, {piece!r}, is marked as a byte but spells none.",
+                f"{where}: the piece {token}, {piece!r}, is a byte that is not spelled <0xNN>.",
                 evidence={"id": token, "piece": piece},
             )
         return bytes((byte,))

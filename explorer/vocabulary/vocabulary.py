@@ -311,8 +311,8 @@ class Vocabulary:
         """SHA-256 over the bytes of every id and the ends of text, in hexadecimal.
 
         The same for the same tokens and ends of text, on every machine; notes and names do not
-        count. An empty id has the length 0, one that is not text has none. Cost: 20 ms for 131,072
-        tokens, once.
+        count. An empty id counts as zero bytes; an id that is not text counts as having no bytes at
+        all. Cost: 20 ms for 131,072 tokens, once.
         """
         empty = self.empty_ids
         lengths = (

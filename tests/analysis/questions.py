@@ -163,7 +163,7 @@ def questions() -> list[Question]:
             "A replacement character shows up among the allowed tokens.",
             regex("[a-z🙂]+"), tekken, "", b"\xf0",
             "It is the first half of an emoji. Bytes are what tokens are made of; keep them.",
-            "is allowed", "no whole character", "must go on with",
+            "is allowed", "not a whole character", "must go on with",
             name="`<F0>`",
         ),
         why(

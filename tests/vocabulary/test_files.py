@@ -378,7 +378,7 @@ DAMAGE: dict[str, tuple[str, bytes | Any, str]] = {
     "sentencepiece not utf-8": ("a.model", HEAD + piece(b"\xff\xfe"), "not UTF-8"),
     "sentencepiece wire type": ("a.model", HEAD + b"\x0f", "wire type"),
     "sentencepiece number": ("a.model", HEAD + b"\xff" * 12, "breaks off"),
-    "sentencepiece byte": ("a.model", HEAD + piece("x", 6), "spells none"),
+    "sentencepiece byte": ("a.model", HEAD + piece("x", 6), "not spelled"),
     "sentencepiece number for message": ("a.model", HEAD + b"\x08\x01", "a number stands"),
     "sentencepiece type": ("a.model", HEAD + piece("x", 9), "unknown type"),
     "sentencepiece without pieces": ("a.model", b"\x0a\x00", "SentencePiece"),

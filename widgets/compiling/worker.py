@@ -2,18 +2,18 @@
 
 A budget is asked between pieces of work, reading a pattern is under no budget at all, and a C++
 call cannot be interrupted from a thread. Only the end of a process stops everything. So one warm
-process per kernel, shared by all explorers, compiles what is typed; it is killed when nobody wants
-its answer any more, and the next one starts in the background at once.
+process per kernel, shared by all explorers, compiles what is typed; it is killed when its answer is
+no longer wanted, and the next one starts in the background at once.
 
 The process is started with ``python -c``, so no ``__main__`` of a notebook is imported and no
 thread is forked. The vocabulary goes over once per process, as its bytes; the token DFA
 comes back as the file that `TokenDFA.save` writes; constraints, budgets and errors are pickled,
 because both ends of the pipe are ours.
 
-A kind that a notebook registered does not exist over there: its constraint is built here, in the
-waiting thread, where nothing can kill it, and travels as a value. A constraint that cannot travel,
-because its class is the notebook's own, is compiled here within its budget; so is everything on a
-host that starts no processes. A cancel then only drops the answer.
+A kind that a notebook registered does not exist in that process: its constraint is built here, in
+the waiting thread, where nothing can kill it, and travels as a value. A constraint that cannot
+travel, because its class is the notebook's own, is compiled here within its budget; so is
+everything on a host that starts no processes. A cancel then only drops the answer.
 
 On Linux each job may take twice its budget's bytes of addresses on top of what the process has;
 past that allocations fail in the child, not in the kernel that holds the model.
@@ -108,10 +108,10 @@ class CallOff:
 
     @contextmanager
     def over(self, kill: Callable[[], None]) -> Generator[None]:
-        """While this lasts, calling off kills.
+        """A context in which calling off kills the process.
 
         Args:
-            kill: What kills.
+            kill: The function that kills the process.
         """
         with self._lock:
             self._kill = kill
@@ -185,7 +185,7 @@ class _Child:
         return self.receive()
 
     def close(self) -> str:
-        """End it; the last lines that it wrote."""
+        """End the process, and return the last lines that it wrote."""
         self.kill()
         self.process.wait()
         self.release()
@@ -229,7 +229,7 @@ class CompileWorker:
 
     @property
     def pid(self) -> int | None:
-        """The process that is running; ``None`` if none is."""
+        """The process id of the running process; ``None`` if there is no such process."""
         child = self._child
         return None if child is None else child.process.pid
 
@@ -259,7 +259,7 @@ class CompileWorker:
             question: A constraint, or its kind and text.
             vocabulary: The tokens.
             budget: Limits of the compilation. The wall limit is its seconds and the margin.
-            call_off: What can stop it.
+            call_off: A handle that can stop it.
 
         Returns:
             The token DFA over this very vocabulary object, with its constraint and report.
@@ -267,7 +267,7 @@ class CompileWorker:
         Raises:
             CalledOff: It was called off.
             BudgetExceeded: A limit was reached, the wall limit included.
-            ExplorerError: What the constraint or the compilation says; the process broke down.
+            ExplorerError: The constraint or the compilation raised it, or the process broke down.
         """
         off = call_off or CallOff()
         if isinstance(question, tuple) and not kinds.is_built_in(question[0]):
@@ -281,7 +281,7 @@ class CompileWorker:
         return dfa
 
     def close(self) -> None:
-        """End the process. What is compiled afterwards is compiled here."""
+        """End the process. Later compilations run in this process."""
         self._closed = True
         child, self._child = self._child, None
         if child is not None:
@@ -371,7 +371,7 @@ class CompileWorker:
         return TokenDFA.load(path, vocabulary)
 
     def _started(self) -> _Child | None:
-        """The process, started and warm; ``None`` where it cannot be. In one's turn only."""
+        """The process, started and warm; ``None`` if it cannot start. Called only in one's turn."""
         if self._child is not None and self._child.ended:
             self._lose(self._child)
         if self._child is None and not self._closed and not self.unavailable:
@@ -401,7 +401,7 @@ class CompileWorker:
                     child.ask(_words(vocabulary))
 
     def forget(self) -> None:
-        """In a fork of the kernel, which holds the pipe open too: leave the process alone."""
+        """Leave the process alone in a fork of the kernel, which also holds the pipe open."""
         self._turn = threading.Lock()
         child, self._child = self._child, None
         if child is not None:

@@ -33,7 +33,7 @@ from explorer.vocabulary import Vocabulary
 from widgets import kinds
 
 VOCABULARIES_KEPT: Final = 3
-"""With its trie one of 131,072 tokens takes some 30 MB."""
+"""How many vocabularies are kept; one of 131,072 tokens takes some 30 MB with its trie."""
 
 WATCHDOG: Final = 5.0
 """Seconds after the wall limit at which the process ends itself, if nobody killed it."""
@@ -44,7 +44,7 @@ Question = Constraint | tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class TokenBytes:
-    """A vocabulary on its way: what a compilation needs of it.
+    """A vocabulary as it is sent: the part that a compilation needs.
 
     Args:
         fingerprint: Its name in a `Job`.
@@ -62,7 +62,7 @@ class Job:
     """One compilation.
 
     Args:
-        question: A pickled `Question`; by itself, because its class may not exist over there.
+        question: A pickled `Question`; by itself, because its class may not exist in the worker.
         fingerprint: The vocabulary's.
         budget: Limits of the compilation.
         seconds: The wall limit, reading the constraint included.
@@ -78,12 +78,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a message.
+    """The outcome of a message.
 
     Args:
         outcome: ``"ready"``, ``"done"``, ``"failed"``, ``"unknown vocabulary"`` or ``"foreign"``,
             when the question cannot be read here.
-        error: What was raised, if it failed.
+        error: The exception, if it failed.
     """
 
     outcome: str
@@ -126,7 +126,7 @@ def _listen(inbox: Connection, messages: SimpleQueue[bytes]) -> None:
 
 
 def _warm() -> None:
-    """Load the compiled loops, and with them all that a first compile imports."""
+    """Load the compiled loops, and everything else that a first compile imports."""
     toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
     compile(regex("(foo)+d"), toy)
 
@@ -167,7 +167,7 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
 
 
 def _limit_memory(more: int) -> int:
-    """Let the process take so many bytes of addresses more than it has; how many that makes.
+    """Let the process take some more bytes of address space than it has, and return the new limit.
 
     Linux only, because elsewhere neither the present size nor the limit can be relied on.
     """
@@ -203,6 +203,6 @@ def _dumps(answer: Outcome) -> bytes:
 
 
 def main() -> NoReturn:
-    """Begin, as the program of a started process; its arguments are a JSON list, the last one."""
+    """Run the process; its last command-line argument is a JSON list of its arguments."""
     read, write = json.loads(sys.argv[-1])
     serve(Connection(read, writable=False), Connection(write, readable=False))

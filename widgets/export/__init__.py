@@ -1,1 +1,1 @@
-"""What can be kept of an explorer: the still below it, and the stand-alone page."""
+"""The lasting forms of an explorer: the still below it, and the stand-alone page."""

@@ -54,7 +54,7 @@ renderExplorer({ model, el: document.getElementById("explorer") });
 
 
 def exported(place: Place) -> Later:
-    """The page as an answer that comes later, with its progress.
+    """Make the page later, with its progress.
 
     Args:
         place: What the explorer shows.
@@ -81,13 +81,13 @@ def written(take: Taken, progress: Progress) -> str:
 
     Args:
         take: Of the line.
-        progress: Told how far it is.
+        progress: Receives the progress.
 
     Returns:
         HTML, without any reference to elsewhere.
 
     Raises:
-        CalledOff: Nobody waits for it any more.
+        CalledOff: The page no longer waits for it.
     """
     script = bundle.script("explorer")
     replay = bundle.source("replay.js")
@@ -101,14 +101,14 @@ def written(take: Taken, progress: Progress) -> str:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a page is made of, as it was when it was asked for: the line may go on meanwhile.
+    """The data of a page, copied when the page is asked for, because the line may go on meanwhile.
 
     Args:
         data: Of the machine and the model.
         session: A copy at the end of the line, for the model's logits.
         trace: The record of the whole line.
-        traits: What the page knows from the start, by the names of the widget's traits.
-        lock: Held while the model, or what it said, is read.
+        traits: The values that the page has from the start, by the names of the widget's traits.
+        lock: Held while the model or its stored answers are read.
     """
 
     data: PageData
@@ -119,7 +119,7 @@ class Taken:
 
 
 def taken(place: Place) -> Taken:
-    """What a page needs of an explorer, which is free to go on afterwards.
+    """Copy the data that a page needs from an explorer, which may go on afterwards.
 
     Args:
         place: What the explorer shows.
@@ -147,10 +147,10 @@ def recorded(take: Taken, progress: Progress) -> Packet:
 
     Args:
         take: Of the line.
-        progress: Told of every position.
+        progress: Receives the progress at every position.
 
     Raises:
-        CalledOff: Nobody waits for it any more.
+        CalledOff: The page no longer waits for it.
     """
     data, trace = take.data, take.trace
     run = trace_packet(trace, data.machine)

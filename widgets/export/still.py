@@ -38,7 +38,7 @@ LOST: Final = 60.0
 """Seconds without a step after which a page that still plays is taken for closed."""
 
 BELOW: Final = "Explorer: its last place is in the next output."
-"""What stands in the widget's output where there are no widgets."""
+"""The text of the widget's own output where widgets are not available."""
 
 
 class Still:
@@ -61,7 +61,7 @@ class Still:
     def show(self, widget: tuple[dict[str, Any], dict[str, Any]] | None) -> None:
         """Display the widget, and this below it.
 
-        In a terminal there is nothing to collapse: the widget's own text is all. In a notebook the
+        In a terminal only the widget's own text is shown. In a notebook the
         widget's output is the view alone, because what it showed first is not kept up to date.
 
         Args:
@@ -103,7 +103,7 @@ class Still:
                 self._wait(QUIET)
 
     def _wait(self, seconds: float) -> None:
-        """One thread waits, however many steps there are. Called inside the lock."""
+        """Start the waiting thread unless it runs already. Called inside the lock."""
         self._timer = threading.Timer(seconds, self._rung)
         self._timer.daemon = True
         self._timer.start()
@@ -167,7 +167,7 @@ def bundle(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _view(data: dict[str, Any]) -> dict[str, Any]:
-    """A widget's output without what stands in for it."""
+    """A widget's output without its substitutes for pages without widgets."""
     return {kind: value for kind, value in data.items() if "widget-view" in kind}
 
 

@@ -2,12 +2,12 @@
 
 In reading order:
 
-`drawing`             labels, places, curves: what every drawing is made of
+`drawing`             the parts of every drawing: labels, places, curves
 `machines`            the machines of the pipeline as nodes and edges, and what is lit in them
 `panels`              what is shown beside them: tokens, probabilities, reasons, the mask
-`position`            what is told of a step
-`packets`             what travels to a page once
-`changes`             what travels of a long line: only what changed
+`position`            the packet of a step
+`packets`             the packets that a page gets once
+`changes`             the differences that are sent of a long line
 `snapshot`            a static picture of one position
 """
 

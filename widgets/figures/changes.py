@@ -1,4 +1,4 @@
-"""What changed between two packets: so that a step of a long run sends the step, not the run.
+"""The differences between two packets, so that a step of a long run sends only that step.
 
 A packet is plain JSON. Its difference to the packet before is a packet too: of a mapping the
 entries that changed, of a list the length of the beginning that stayed and what follows it. A line
@@ -22,13 +22,13 @@ Empty if nothing changed."""
 
 
 def change(before: object, after: object) -> Change:
-    """What leads from one value to another.
+    """The difference that leads from one value to another.
 
     Args:
         before, after: Plain values for JSON.
 
     Returns:
-        What `patched`, on the page, makes ``after`` of, given ``before``.
+        A difference with which `patched`, on the page, turns ``before`` into ``after``.
 
     Example:
         >>> change({"k": 1, "ids": [7, 8]}, {"k": 2, "ids": [7, 8, 9]})

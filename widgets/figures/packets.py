@@ -1,7 +1,7 @@
-"""What travels to the page once: the vocabulary, and the machines of a constraint.
+"""The packets that travel to the page once: the vocabulary, and the machines of a constraint.
 
 The vocabulary's text goes once per page, by fingerprint, compressed: it is the same for every
-explorer on it. The class of each token and the machines go once per constraint. What travels per
+explorer on it. The class of each token and the machines go once per constraint. The packet of each
 step is in `widgets.figures.position`. A whole run, for a page without a kernel, stores each
 distinct row once.
 
@@ -116,8 +116,8 @@ def machine_packet(machine: TokenMachine, key: str = "") -> dict[str, object]:
         key: The page's name for this constraint.
 
     Returns:
-        Plain values for JSON. The machines are there where they can be drawn whole; else what is
-        near a position travels with it.
+        Plain values for JSON. The machines are included if they can be drawn whole; otherwise the
+        part near a position travels with the position.
     """
     whole = drawn_whole(machine)
     drawn = draw_whole(machine) if whole else Drawn({}, {})

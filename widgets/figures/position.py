@@ -1,8 +1,8 @@
-"""What travels to the page at each position: one small packet.
+"""The one small packet that travels to the page at each position.
 
 Position k is after k tokens and holds the distribution from which token k + 1 is drawn. The mask
 is a bit per token class; the tokens themselves, and the class of each, went to the page once
-(`widgets.figures.packets`). What the path lights is names of nodes and arcs
+(`widgets.figures.packets`). The lit path is sent as names of nodes and arcs
 (`widgets.figures.machines.lit`); of a long text the end of the path, because all packets together
 would otherwise grow with the square of the text.
 
@@ -107,7 +107,7 @@ def _number(value: float) -> float | None:
 
 
 def expected_words(machine: TokenMachine, state: int) -> str:
-    """What a token state expects, in words; empty for a sentinel."""
+    """The expected characters of a token state, in words; empty for a sentinel."""
     return "" if state < 0 else expects(machine, machine.byte_state(state))
 
 

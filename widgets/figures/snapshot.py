@@ -51,7 +51,7 @@ class Snapshot:
     Args:
         svg: A whole SVG document.
         text: The same for a terminal.
-        title: What it shows, in a line.
+        title: A description in one line.
     """
 
     svg: str
@@ -186,7 +186,7 @@ def _percent(value: float) -> str:
 
 
 def _printable(words: str) -> str:
-    """Text for a terminal: what has no ink is written out."""
+    """Text for a terminal: invisible characters are written out."""
     return "".join(
         c if c == " " or c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
         for c in words

@@ -33,7 +33,7 @@ from widgets.views import bundle
 from widgets.views.view import SIZES, LineChanges, checked_size, warm
 
 SHOWN: Final = ("place", "machine", "editor", "sampler", "line", "position")
-"""What a column is told, each as a trait of its own that begins with the side's name."""
+"""The values of a column; each is a trait whose name begins with the side's name."""
 
 
 def _packet() -> traitlets.Dict[str, Any]:
@@ -136,7 +136,7 @@ class Compare(anywidget.AnyWidget):
 
     @property
     def index(self) -> int:
-        """The position: that of the line which is farther."""
+        """The position of the line that is farther ahead."""
         return max(self.left.session.index, self.right.session.index)
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class Compare(anywidget.AnyWidget):
         super().close()
 
     def step(self, tokens: int = 1) -> None:
-        """Both lines on, each by its own tokens; a line that has ended stays.
+        """Move both lines on, each by its own tokens; a line that has ended stays.
 
         Args:
             tokens: How many.
@@ -156,7 +156,7 @@ class Compare(anywidget.AnyWidget):
             self._go(self.index + tokens)
 
     def take(self, side: str, token: int, *, both: bool = False) -> None:
-        """One token on, with a token of the user's on one side; the other takes its own.
+        """Take a token of the user's on one side; the other side takes its own.
 
         Args:
             side: ``"left"`` or ``"right"``.
@@ -176,7 +176,7 @@ class Compare(anywidget.AnyWidget):
             self._go(to)
 
     def jump(self, k: int) -> None:
-        """To a position; a line that ended before it stays at its end.
+        """Go to a position; a line that ended before it stays at its end.
 
         Args:
             k: 0 or more.
@@ -204,11 +204,11 @@ class Compare(anywidget.AnyWidget):
                 cursor.run(ahead)
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """As every widget has it; of a line that goes out again, what changed of it.
+        """The state to send; of a line that was sent before, only the changes.
 
         Args:
             key: Names of traits; default all, and then the whole lines.
-            drop_defaults: Leave out what is as it was at first.
+            drop_defaults: Whether to leave out traits that have their default value.
         """
         untyped: Any = super()
         state: dict[str, Any] = untyped.get_state(key, drop_defaults)

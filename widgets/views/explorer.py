@@ -1,7 +1,7 @@
 """`Explorer`: constrained decoding that one can see, as one widget.
 
-It is the view that holds all the others. What it has besides them: a still of the present place,
-and the file that replays the line without a kernel.
+It is the view that holds all the others. In addition it has a still of the present place and the
+file that replays the line without a kernel.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Explorer(View):
 
     Args:
         lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset,
-            which needs none.
+            which needs no model.
         constraint: What the text must be; with a model ``None`` starts with a quoted text.
         prompt: A text to go on with.
         cursor: Show this place instead, with others that show it too; the first three arguments
             and those of the session are then left aside.
         sampler: How a token is chosen; default greedy.
-        seed: Of the random numbers.
+        seed: The seed of the random numbers.
         max_tokens: The token budget; see `Session`.
         top_k: How many tokens of each distribution are shown.
         size: ``"projector"`` for text and marks that are 1.4 times as large; the button "A A" of
@@ -70,7 +70,7 @@ class Explorer(View):
         super().close()
 
     def _ipython_display_(self) -> None:
-        """The widget, and below it, closed, what stays when the kernel is gone."""
+        """Display the widget, and below it, collapsed, the still that outlives the kernel."""
         if self._still is None:
             self._still = Still(self.cursor, self.snapshot)
         self._still.show(self._repr_mimebundle_())
@@ -93,7 +93,7 @@ class Explorer(View):
             The path.
 
         Raises:
-            ExplorerError: There is no such folder, or it may not be written to.
+            ExplorerError: There is no such folder, or it is not writable.
         """
         target = file_path("path", path)
         try:

@@ -16,7 +16,7 @@ from widgets.views.view import View
 
 
 class ConstraintEditor(View):
-    """What the text must be: prompt and constraint, compiled while one types.
+    """The editor of prompt and constraint, which compiles while one types.
 
     Takes the arguments of `View`.
 
@@ -31,7 +31,8 @@ class ConstraintEditor(View):
 
 
 class Stepper(View):
-    """To start, back, step, play, to the end, fork, reset; by buttons and keys.
+    """The controls to go to the start, back, one step, play, to the end, fork and reset, as buttons
+    and keys.
 
     Takes the arguments of `View`.
 
@@ -61,7 +62,7 @@ class TokenStrip(View):
 
 
 class Distribution(View):
-    """The model's probabilities at the position, and what the mask makes of them.
+    """The model's probabilities at the position, before and after the mask.
 
     Takes the arguments of `View`.
 
@@ -120,7 +121,7 @@ class OverTime(View):
 
 
 class Reasons(View):
-    """Why the rest is masked: a dozen groups of tokens, and the traps of the constraint.
+    """The reasons for masked tokens, in a dozen groups, and the traps of the constraint.
 
     Takes the arguments of `View`.
 

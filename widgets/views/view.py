@@ -1,4 +1,4 @@
-"""What the widgets on a cursor have in common.
+"""The base of the widgets on a cursor.
 
 A widget only wires: it hands what its page says to its `Dialogue`, and sends the state that its
 `Place` works out, each part under the name of a trait, and of what it has sent before only what
@@ -44,13 +44,13 @@ class View(anywidget.AnyWidget):
 
     Args:
         lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset,
-            which needs none.
+            which needs no model.
         constraint: What the text must be; with a model ``None`` starts with a quoted text.
         prompt: A text to go on with.
         cursor: Show this place instead, with others that show it too; the first three arguments
             and those of the session are then left aside.
         sampler: How a token is chosen; default greedy.
-        seed: Of the random numbers.
+        seed: The seed of the random numbers.
         max_tokens: The token budget; see `Session`.
         top_k: How many tokens of each distribution are shown.
         size: ``"projector"`` for larger text and marks.
@@ -58,7 +58,7 @@ class View(anywidget.AnyWidget):
 
     _css = bundle.style()
     _sent: ClassVar[tuple[str, ...]] = ()
-    """What this widget's page is told besides the place itself: names of traits, ``"history"``."""
+    """The traits that this widget's page gets besides the place itself, such as ``"history"``."""
 
     _stop: Callable[[], None] = staticmethod(no_op)  # What is refused is closed all the same.
 
@@ -128,7 +128,7 @@ class View(anywidget.AnyWidget):
 
     @property
     def page_data(self) -> PageData:
-        """What the page can be told about the current line's machine and model."""
+        """The data of the page about the current line's machine and model."""
         return self.shown.page
 
     def figure(self) -> Any:
@@ -164,11 +164,11 @@ class View(anywidget.AnyWidget):
             self.position = state["position"]
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """As every widget has it; of a line that goes out again, what changed of it.
+        """The state to send; of a line that was sent before, only the changes.
 
         Args:
             key: Names of traits; default all, and then the whole line.
-            drop_defaults: Leave out what is as it was at first.
+            drop_defaults: Whether to leave out traits that have their default value.
         """
         untyped: Any = super()
         state: dict[str, Any] = untyped.get_state(key, drop_defaults)
@@ -184,7 +184,7 @@ class View(anywidget.AnyWidget):
             self.set_trait(name, value)
 
     def _own_handlers(self) -> Mapping[str, Callable[[Any], Reply]]:
-        """What this widget answers itself, by the name of the message."""
+        """The handlers of messages that this widget answers itself, by name."""
         return {"line": self._whole_line}
 
     def _whole_line(self, _: WholeLine) -> Reply:
@@ -198,7 +198,7 @@ class View(anywidget.AnyWidget):
 
 
 class LineChanges:
-    """A page that is told only what changed of a packet.
+    """A packet that is sent to the page as differences.
 
     The line of tokens grows with every step, and a page that was told of 500 tokens need not be
     told again. So the line goes out as the difference to what went out before
@@ -227,10 +227,10 @@ class LineChanges:
         return {**packet, "version": self._version}
 
     def step(self, packet: Mapping[str, Any]) -> dict[str, Any]:
-        """What leads to the packet from the one that was told last.
+        """The difference to the packet that was sent last.
 
         Args:
-            packet: As `whole` has it.
+            packet: Plain values for JSON, as for `whole`.
         """
         before = self._version
         return {"on": before, "change": self._change(packet), "version": self._version}

@@ -268,11 +268,12 @@ def show_span(chars: CharSet) -> str:
 
 
 def half_characters(data: bytes) -> str:
-    """What is no whole character in a token, as a clause; empty where everything is.
+    """Describe the bytes of a token that are not a whole character, as a clause; empty if there are
+    none.
 
     Example:
         >>> half_characters(b"\\xf0\\x9f")
-        'it is no whole character: <F0><9F> begins one of U+1F000 to U+1FFFF'
+        'it is not a whole character: <F0><9F> begins one of U+1F000 to U+1FFFF'
     """
     text, rest = split_tail(data)
     head, _ = split_head(text if text else data)
@@ -285,7 +286,7 @@ def half_characters(data: bytes) -> str:
             parts.append(f"{show_bytes(rest)} begins one of {show_span(begun)}")
         else:
             parts.append(f"{show_bytes(rest)} begins no character")
-    return f"it is no whole character: {', and '.join(parts)}" if parts else ""
+    return f"it is not a whole character: {', and '.join(parts)}" if parts else ""
 
 
 def single(code: int) -> CharSet:

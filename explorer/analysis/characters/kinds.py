@@ -77,7 +77,7 @@ def kind_of(character: str) -> int:
 
 @jit
 def _code_points(data: UInt8, start: NDArray[np.int64], out: Int32) -> None:
-    """The code point that each byte belongs to, or -1 for bytes of no whole character."""
+    """The code point that each byte belongs to, or -1 where the character is not whole."""
     for k in range(start.shape[0] - 1):
         at = start[k]
         end = start[k + 1]

@@ -74,7 +74,7 @@ def _ranges(
     """The ranges of code points that can be read; their number, also where ``out`` is too small.
 
     With ``owed`` bytes of a character still to come, ``first`` is the state after those that are
-    there and ``base`` their code; with none, ``first`` lies between two characters.
+    there and ``base`` their code; with ``owed`` 0, ``first`` lies between two characters.
     """
     count = 0
     last_code = -2

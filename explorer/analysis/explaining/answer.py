@@ -26,7 +26,7 @@ class Answered:
 
     Args:
         verdict: The stage and the evidence.
-        parts: What of the constraint's source decides.
+        parts: The parts of the constraint's source that decide.
     """
 
     verdict: Verdict
@@ -78,12 +78,12 @@ class Answered:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What else stands in the way, one sentence each: a sampler, a token budget."""
+        """The sentences about a sampler or a token budget that rules the token out."""
         return ()
 
     @cached_property
     def hints(self) -> tuple[str, ...]:
-        """What else there is to say, one sentence each."""
+        """Further remarks, one sentence each."""
         return ()
 
     @cached_property
@@ -94,17 +94,17 @@ class Answered:
 
     @cached_property
     def prose(self) -> str:
-        """Why, in plain sentences for a person, without the token's name at the start."""
+        """The reason in plain sentences, without the token's name at the start."""
         return " ".join([prose(self.verdict, self.parts, self.names), *self.limits])
 
     @cached_property
     def title(self) -> str:
-        """What was asked and how it was decided, without a full stop."""
+        """The question and the decision, without a full stop."""
         return title(self.verdict, self.names, assumed=self.assumed_prefix)
 
     @cached_property
     def paragraph(self) -> str:
-        """Some lines for a person: the title, the prose, the pattern, what could be done."""
+        """The explanation in some lines: title, prose, pattern, and what could be done."""
         return "\n".join([f"{self.title}.", self.prose, *self._patterns, *self.hints])
 
     @property

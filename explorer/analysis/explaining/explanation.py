@@ -98,7 +98,7 @@ class Completion:
 
 @dataclass(frozen=True, eq=False)
 class Explanation(Answered):
-    """Why a token may come next, or may not.
+    """The answer to whether a token may come next, and why.
 
     Made by `explain`. The fields of `verdict` are also at hand by their own names.
 
@@ -108,7 +108,7 @@ class Explanation(Answered):
         same_bytes: Other ids that write the same bytes.
         asked: The ids of the text that was asked about, by the tokenizer; one id for an id.
         index: Which of them this explains: the first that is masked, or the last.
-        note: How a text became ids, where that is not plain.
+        note: How a text became ids, where that needs saying.
         probabilities: float[...], the model's, for `nearest`.
         history: The path to here, for `earlier`.
         sampled_out: The sampler's part, from a session.
@@ -163,7 +163,7 @@ class Explanation(Answered):
 
     @property
     def writable(self) -> bytes:
-        """Those of `expected` that this vocabulary can write and still finish."""
+        """The bytes of `expected` that this vocabulary can write and still finish."""
         return self.verdict.writable or b""
 
     @property
@@ -177,7 +177,7 @@ class Explanation(Answered):
     def after(self) -> tuple[int, ...] | None:
         """The shortest tokens that, appended from here, make this token allowed next.
 
-        Fewest tokens, of those the fewest bytes; empty if it is allowed now, ``None`` if never.
+        The fewest tokens, and among equals the fewest bytes. Empty if the token is allowed now; ``None`` if it is never allowed from here.
         """
         if self.allowed:
             return ()
@@ -198,7 +198,7 @@ class Explanation(Answered):
 
     @cached_property
     def nearest(self) -> tuple[int, ...]:
-        """Allowed tokens of the longest common byte prefix; of those the likeliest or shortest."""
+        """The allowed tokens with the longest common byte prefix; among equals the likeliest or shortest."""
         if self.state < 0:
             return ()
         allowed = self.machine.allowed(self.state)
@@ -222,7 +222,7 @@ class Explanation(Answered):
 
     @cached_property
     def completion(self) -> Completion | None:
-        """For an allowed token: the shortest completion through it, and what it forces."""
+        """The shortest completion through an allowed token, and the text that it forces."""
         if not self.allowed or self.state < 0:
             return None
         target = self.machine.step(self.state, self.token)
@@ -260,14 +260,14 @@ class Explanation(Answered):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the token budget and the sampler have against it."""
+        """The sentences about the token budget or the sampler that rules the token out."""
         budget = () if self.over_budget is None else (budget_sentence(self.over_budget),)
         sampler = () if self.sampled_out is None else (sampler_sentence(self.sampled_out),)
         return budget + sampler
 
     @cached_property
     def hints(self) -> tuple[str, ...]:
-        """What else there is to say, one sentence each."""
+        """Further remarks, one sentence each."""
         show = self._show
         hints: list[str] = []
         if self.note:
@@ -309,7 +309,7 @@ class Explanation(Answered):
         try:
             found = self.completion
         except BudgetExceeded as error:
-            return [f"A way to the end was not looked for any further: {error.message}"]
+            return [f"The search for a way to the end stopped: {error.message}"]
         if found is None:
             return []
         forced = [f"After it, the text must go on with {show_text(found.forced)}."]
@@ -320,7 +320,7 @@ class Explanation(Answered):
         try:
             after = self.after
         except BudgetExceeded as error:
-            return [f"Where it would be allowed was not looked for any further: {error.message}"]
+            return [f"The search for a place where it would be allowed stopped: {error.message}"]
         if after:
             return [f"It would be allowed after {' '.join(map(self._show, after))}."]
         if after is None and self.stage in ("constraint", "dead_end") and self.nearest:
@@ -452,7 +452,7 @@ def explain(
 
 
 def live_parts(background: Background, verdict: Verdict) -> tuple[SourcePart, ...]:
-    """What of the constraint's source decides."""
+    """The parts of the constraint's source that decide."""
     constraint = background.machine.constraint
     if constraint is None:
         return ()
@@ -464,7 +464,7 @@ def live_parts(background: Background, verdict: Verdict) -> tuple[SourcePart, ..
 def _prefix(
     background: Background, state: int, text: str | bytes | None, meter: Meter
 ) -> tuple[bytes, bool]:
-    """The text before the token, and whether it was made up."""
+    """The text before the token, and whether it is only an example."""
     machine = background.machine
     machine.is_final(state)  # Raises where there is no such state.
     if text is None:

@@ -159,7 +159,7 @@ def explain_all(
     text: str | bytes | None = None,
     budget: Budget | None = None,
 ) -> MaskReasons:
-    """Why each id is masked in a state.
+    """Explain why each id is masked in a state.
 
     Args:
         machine: The token machine.
@@ -405,7 +405,7 @@ def _group(
 
 
 def _share(mass: float) -> str:
-    """A probability as a percentage that never rounds something to nothing."""
+    """A probability as a percentage; a positive one never rounds to 0%."""
     if mass >= 0.995 and mass < 1:
         return f"{100 * mass:.2f}%"
     return f"{100 * mass:.0f}%" if mass >= 0.01 or mass == 0 else f"{100 * mass:.2g}%"

@@ -250,7 +250,7 @@ def explain_recorded(trace: Trace, token: int, position: int | None = None) -> T
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """What a record knows of its vocabulary."""
+    """The part of a vocabulary that a record holds."""
 
     size: int
     eos_ids: tuple[int, ...]

@@ -33,7 +33,7 @@ class TextExplanation(Answered):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the token budget has against it."""
+        """The sentence about the token budget, if it rules the token out."""
         return ("It does not fit into the token budget.",) if self.over_budget else ()
 
     @property
@@ -50,7 +50,7 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
         text: Any text, or bytes.
 
     Raises:
-        ExplorerError: What was given is no text.
+        ExplorerError: The argument is not a text.
 
     Example:
         >>> from explorer.automata.constraint import regex

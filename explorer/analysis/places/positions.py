@@ -35,10 +35,10 @@ from explorer.automata.tree.origin import Origin
 from explorer.budget import Budget, Meter
 
 LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=5.0)
-"""For laying out a source; beyond them there are no places, and the explanation says so."""
+"""Limits for laying out a source; a larger source has no places, and the explanation says so."""
 
 MOST_TEXTS: Final = 4
-"""How many texts of a choice are named."""
+"""The most texts of a choice that are named."""
 
 
 Move = tuple[int, int, int]
@@ -54,7 +54,7 @@ class SourcePlace:
 
     Args:
         source: The source that it was written in.
-        start, end: Its span in the text of that source; ``None`` where no text stands for it.
+        start, end: Its span in the text of that source; ``None`` if it is not written there.
         text: As it was written: a piece of that text, or the texts of a choice that are alive.
         label: What the place is called beside its span, such as ``/properties/age``; may be empty.
     """
@@ -231,7 +231,7 @@ class PositionAutomaton:
 
 
 def _key(origin: Origin) -> Hashable:
-    """Equal for origins that are one place."""
+    """A key that is equal for origins of the same place."""
     whole = origin.start == origin.end
     node = id(origin.node) if whole else 0
     return id(origin.source), node, origin.start, origin.end, origin.before, origin.label

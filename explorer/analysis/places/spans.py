@@ -3,8 +3,8 @@
 The tree that the source lowers to is asked part by part, each with its own machine:
 
 *a pattern, a choice, a sequence*  the live places of its position automaton, with their spans;
-*an intersection*  the operands that die; if none dies alone it is the combination, and each operand
-has a word of its own that shows so;
+*an intersection*  the operands that reject the text; if each of them alone would go on, their
+    combination, with a word of each operand as evidence;
 *a difference, a complement*  the excluder, with a word of it that would otherwise do;
 *a pattern with assertions*  if the pattern without one assertion would read on, that assertion
 excludes;
@@ -14,7 +14,7 @@ text that it would read;
 
 So a new kind of source needs nothing here: what it lowers to is asked.
 
-An alternative that the text has left already says nothing. What is named is exact with one
+An alternative that the text has already left is not named. What is named is exact with one
 exception: in a pattern with assertions the places are those of the pattern without them, as far
 as they read what the exact machine expects, so that a place may be among them which an assertion
 keeps from ever being finished. Cost: a look-up per byte of text and
@@ -71,8 +71,8 @@ class SourcePart:
 
     Args:
         role: ``expects``: it must go on at its positions. ``excludes``: it forbids what its rival
-            would allow. ``combination``: no single part. ``state``: a machine without source.
-            ``too_large``: it could not be laid out within limits.
+            would allow. ``combination``: several parts together. ``state``: a machine without
+            source. ``too_large``: it could not be laid out within limits.
         source: The source that it was written in.
         path: The way to that source: the number of the child at each level.
         positions: The live places in it; for an excluding assertion, the assertion.
@@ -109,7 +109,7 @@ class SourcePart:
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """Where in the source one is.
+    """A place in the tree of a source.
 
     Args:
         source: The innermost source.
@@ -134,7 +134,7 @@ class _At:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What is asked.
+    """A question about one place of a text.
 
     Args:
         text: What was read; the beginning of some word.
@@ -157,7 +157,7 @@ class _Question:
 def parts(
     source: Source, machine: ByteMachine, text: bytes, byte: int | None, begin: int | None = None
 ) -> tuple[SourcePart, ...]:
-    """What of a source decides at one place.
+    """Find the parts of a source that decide at one place.
 
     Args:
         source: What the constraint was made of.
@@ -176,7 +176,7 @@ def parts(
 
 
 def parts_of(source: Source, machine: ByteMachine, verdict: Verdict) -> tuple[SourcePart, ...]:
-    """What of a source decides a verdict; nothing where the constraint has no say.
+    """Find the parts of a source that decide a verdict; empty where the constraint does not decide.
 
     Args:
         source: What the constraint was made of.
@@ -227,7 +227,7 @@ def children_of(source: Source) -> tuple[Source, ...]:
 
 @lru_cache(maxsize=64)
 def asked(source: Source) -> _SourceMachines:
-    """What is known of a source, kept for the last few asked about."""
+    """The machines of a source; they are kept for the last few sources."""
     return _SourceMachines(source)
 
 
@@ -283,7 +283,7 @@ class _SourceMachines:
         return found
 
     def is_closed(self, node: Node) -> bool:
-        """Whether a part holds one without places of its own, so that it must be asked itself."""
+        """Whether a part contains a node without places; then its parts are asked one by one."""
         known = self.closed.get(id(node))
         if known is None:
             known = self.closed[id(node)] = isinstance(
@@ -338,14 +338,14 @@ class _SourceMachines:
         )
 
     def survives(self, node: Node, question: _Question) -> int:
-        """Where a part is after the byte, or, without one, whether it may end; or `NO_ARC`."""
+        """The state of a part after the byte; `NO_ARC` if it dies, or must end and may not."""
         machine = self.machine(node)
         here = _after(machine, question.longer)
         dies = question.byte is None and here != NO_ARC and not machine.is_accepting(here)
         return NO_ARC if dies else here
 
     def word(self, node: Node, question: _Question) -> bytes:
-        """A shortest word of a part that begins so; the text itself where it may end."""
+        """A shortest word of a part that begins with the text; the text itself where it may end."""
         if question.byte is None:
             return question.text
         machine = self.machine(node)
@@ -373,7 +373,7 @@ class _SourceMachines:
     def excluded(
         self, node: Node, at: _At, left: Node | None, right: Node, question: _Question
     ) -> list[SourcePart]:
-        """A difference; a complement is one of any text."""
+        """The parts that decide in a difference; a complement is a difference from any text."""
         if left is not None:
             if self.survives(left, question) == NO_ARC:
                 return self.find(left, at, question)
@@ -394,7 +394,7 @@ class _SourceMachines:
         return [SourcePart("excludes", inner.source, inner.path, found, words)]
 
     def nested(self, node: Concat | Repeat, at: _At, question: _Question) -> list[SourcePart]:
-        """The parts of a sequence, each asked from every offset at which it can begin."""
+        """The parts that decide in a sequence, each asked from wherever it can begin."""
         found: dict[tuple[tuple[int, ...], str, tuple[SourcePlace, ...]], SourcePart] = {}
         begins = {0}
         following = node.items if isinstance(node, Concat) else (node.body,)
@@ -496,7 +496,7 @@ def _is_split(node: Branch) -> bool:
 
 
 def _name(node: Node, at: _At) -> str:
-    """What an operand was written as."""
+    """The text that an operand was written as."""
     _, there = at.entered(node)
     inner = inside(node)
     if there.source is at.source and inner.start < inner.end:

@@ -35,7 +35,7 @@ class Widening:
     Args:
         pattern: The pattern as it was.
         start, end: The span that changes.
-        replacement: What stands there then.
+        replacement: The text that takes its place.
         constraint: The whole constraint with the change; it allows the token.
     """
 
@@ -57,11 +57,11 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
     Args:
         machine: The token machine that masks it.
         verdict: Why; only `constraint` can be widened.
-        parts: What of the source decides.
+        parts: The parts of the source that decide.
 
     Returns:
-        ``None`` where more or less than one literal or class is live, where the token does not
-        write whole characters, or where no change of the place helps.
+        ``None`` unless exactly one literal or class is live, and also where the token does not
+        write whole characters or no change of the place helps.
     """
     if verdict.stage != "constraint" or len(parts) != 1 or parts[0].role != "expects":
         return None
@@ -100,7 +100,7 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
 
 
 def _ways(source: Source, wanted: Source) -> list[tuple[int, ...]]:
-    """The paths that lead from a source to one that it is made of."""
+    """The paths from a source to one of its parts."""
     if source == wanted:
         return [()]
     return [(k, *path) for k, child in enumerate(source.children) for path in _ways(child, wanted)]

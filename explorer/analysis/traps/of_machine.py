@@ -51,7 +51,7 @@ STAGE: Final = "The search for traps"
 
 
 def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tuple[Trap, ...]:
-    """The traps that a token machine holds, whatever the model.
+    """Find the traps of a token machine, whatever the model.
 
     Args:
         machine: The machine. Those of a table are worked out once.
@@ -89,7 +89,7 @@ def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tup
 
 @memo
 def _known(machine: TokenMachine) -> list[tuple[Trap, ...]]:
-    """Where the traps of a table are kept once they have been found."""
+    """The cache for the traps of a table."""
     return []
 
 
@@ -249,7 +249,7 @@ def _components(edges: Sequence[Sequence[int]], meter: Meter) -> list[list[int]]
 
 
 def _loops(background: Background, arcs: _ArcsOfStates, meter: Meter) -> Iterator[Trap]:
-    """Every loop is a trap of its own: one of white space only, or one of text."""
+    """Find the loops; each is a trap, either of white space only or of text."""
     sorts = _sorts(background.machine.vocabulary)
     edges: list[list[int]] = []
     held = 0
@@ -315,7 +315,7 @@ def _endless(background: Background, members: list[int], meter: Meter) -> Trap:
 
 
 def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
-    """Texts of which several, as the tokenizer writes them, begin with one token."""
+    """Find texts of a choice that begin with the same token when the tokenizer writes them."""
     constraint, byte_machine = machine.constraint, machine.byte_machine
     source = None if constraint is None else constraint.source
     noun = "choices" if isinstance(source, Choice) else "texts"

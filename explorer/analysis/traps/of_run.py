@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from explorer.decoding.trace.trace import Trace
 
 TINY_MASS: Final = 0.01
-"""Below this feasible mass the model is made to say what it does not mean."""
+"""Below this feasible mass the constraint forces text that the model finds very unlikely."""
 
 TINY_STEPS: Final = 3
 """For how many steps in a row."""
 
 LIKED: Final = 0.25
-"""A token of at least this model probability was the model's own wish."""
+"""A token of at least this probability counts as the model's own choice."""
 
 LET_DOWN: Final = 0.05
 """A feasible mass below this, right after such a token: what the model wished for is masked."""
@@ -49,7 +49,7 @@ LOOK: Final = Budget(states=100_000, seconds=1.0)
 
 
 def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
-    """The traps that a run fell into, or stands before.
+    """Find the traps that a run fell into, or may fall into.
 
     Args:
         machine: The token machine of the run.
@@ -146,11 +146,11 @@ def _tiny_mass(trace: Trace) -> Iterator[Trap]:
 
 
 def _greedy_traps(machine: TokenMachine, trace: Trace) -> Iterator[Trap]:
-    """A token that the model liked, and right after it nothing of what it liked it for.
+    """Find a token that was likely only because of a continuation that the mask then removes.
 
-    Only where something was lost: if every text goes on through the state that the token led to,
-    as within a fixed piece of JSON, another token would have come to the same place. And only where
-    the model wished for text: that it wants to end is no reason for the token before.
+    A token counts only if another token would have led elsewhere: within a fixed piece of JSON
+    every text passes through the same state. It also counts only if the model wanted more text
+    afterwards; a wish to end does not explain the token before it.
     """
     for step, after in zip(trace.steps, trace.positions[1:], strict=True):
         liked = step.log_prob_model is not None and math.exp(step.log_prob_model) >= LIKED
@@ -211,7 +211,7 @@ def _targets(machine: ByteMachine, state: int) -> set[int]:
 
 
 def _unlikely_ends(machine: TokenMachine, trace: Trace) -> Iterator[Trap]:
-    """Complete texts, several of them, in which EOS never has a chance."""
+    """Find runs that pass several complete texts in which EOS is never likely."""
     seen: list[tuple[int, float]] = []
     for position in trace.positions:
         found = position.distribution

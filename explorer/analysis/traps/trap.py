@@ -24,8 +24,8 @@ class Trap:
     """One thing that may go wrong.
 
     Args:
-        kind: Which; see the module.
-        message: What it is, in a sentence or two.
+        kind: The kind of trap; see the module.
+        message: The description, in a sentence or two.
         remedy: What could be done.
         state: The token state it is about, if one.
         position: The position of the trace it is about, if one.

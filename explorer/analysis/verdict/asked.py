@@ -1,4 +1,4 @@
-"""What is asked about: a state, a token, a text, each checked; and a text as ids.
+"""The arguments of a question, checked: a state, a token or a text; and a text as ids.
 
 A text becomes the tokenizer's own ids, else the fewest that write it. A tokenizer that adds a space
 in front of a text would answer another question than the one asked, so its ids count only where
@@ -16,7 +16,7 @@ from explorer.tokens.trie import trie_of
 
 
 def checked_machine(machine: object) -> TokenMachine:
-    """A token machine, as it was given.
+    """Return a token machine as it was given.
 
     Raises:
         ExplorerError: It is something else.
@@ -28,7 +28,7 @@ def checked_machine(machine: object) -> TokenMachine:
 
 
 def token_or_text(token: object) -> int | str:
-    """An id or a text, as it was given.
+    """Return an id or a text as it was given.
 
     Raises:
         ExplorerError: It is neither.

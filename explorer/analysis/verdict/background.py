@@ -88,7 +88,7 @@ class Background:
 
     @cached_property
     def word_of(self) -> Int32:
-        """int32[ids], the word of the trie that each id writes; -1 if it writes none."""
+        """int32[ids], the word of the trie that each id writes; -1 if it writes no text."""
         word_of = np.full(len(self._tokens), -1, np.int32)
         word_of[self.trie.first_id] = np.arange(self.trie.num_words, dtype=np.int32)
         word_of[self.trie.further_id] = self.trie.further_word
@@ -155,7 +155,7 @@ class Background:
 
     @cached_property
     def _kept(self) -> Bool | None:
-        """bool[byte states], where that is known of all of them."""
+        """bool[byte states], which ones can be finished; ``None`` unless all are known."""
         if not isinstance(self.byte_machine, Dfa):
             return None
         table = table_of(self.machine)
@@ -193,7 +193,7 @@ def background_of(machine: TokenMachine) -> Background:
 
 
 def unconstrained() -> ExplorerError:
-    """The error where somebody asks why of a machine without a constraint."""
+    """The error for a question about a machine without a constraint."""
     return ExplorerError(
         "There is no constraint here, so nothing is masked.",
         remedy="Make the session with a constraint.",

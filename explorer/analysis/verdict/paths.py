@@ -53,7 +53,7 @@ _Floats: TypeAlias = NDArray[np.float64]
 
 
 class Ground(Protocol):
-    """What a search needs to know of a machine; `explorer.analysis.verdict.background` has it."""
+    """The facts about a machine that a search needs; a `Background` has them."""
 
     @property
     def machine(self) -> TokenMachine:
@@ -75,7 +75,7 @@ class Ground(Protocol):
         ...
 
     def finishing(self, byte_states: Int32) -> Bool:
-        """The same of many byte states."""
+        """Whether the vocabulary can finish from each of many byte states."""
         ...
 
 
@@ -155,7 +155,7 @@ class _Search:
         self.settled: set[int] = set()
 
     def settle(self, meter: Meter) -> int | None:
-        """The next state in order of its cost; ``None`` where all have been settled.
+        """The next state in the order of cost; ``None`` when all states are settled.
 
         Raises:
             BudgetExceeded: Too many states were met, or the time is up.

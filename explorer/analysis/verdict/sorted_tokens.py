@@ -1,4 +1,4 @@
-"""A vocabulary's tokens in byte order: which begin alike, which are near to some bytes.
+"""A vocabulary's tokens in byte order, to find those that begin alike or are near to some bytes.
 
 Cost: once per machine 20 ms at 131,072 tokens, then a binary search.
 """

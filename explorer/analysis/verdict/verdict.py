@@ -4,7 +4,7 @@ With p the bytes read so far, t the token's bytes and L the constraint's languag
 
 *failing offset*  the least i such that no word of L starts with ``p + t[:i+1]``;
 *expected*        the bytes b for which ``p + t[:i] + b`` starts a word of L;
-*writable*        those of them that this vocabulary can write and still finish;
+*writable*        the expected bytes that this vocabulary can write and still finish;
 *dead end*        ``p + t`` starts a word of L, but no tokens of this vocabulary complete it.
 
 Where no byte fails, i is the length of t: `Verdict.expected` then says what may follow.
@@ -65,7 +65,7 @@ class Move:
     Args:
         byte: The byte.
         before: The byte state before it.
-        after: The byte state after it; -1 where there is none, and reading stops.
+        after: The byte state after it; -1 if no arc reads the byte, and reading stops.
     """
 
     byte: int
@@ -96,7 +96,7 @@ class Verdict:
         data: The token's bytes; ``None`` if it writes none.
         prefix: The text read so far.
         state: The token state, or a sentinel; -1 without a tokenizer.
-        char_state: The byte state after the text; -1 if there is none.
+        char_state: The byte state after the text; -1 if the text has left the constraint.
         byte_offset: The failing offset; ``None`` where no byte fails.
         char_offset: How many whole characters of the token stand before the one that fails; a
             character that began before the token counts once the token ends it.
@@ -106,10 +106,10 @@ class Verdict:
         may_end: Whether the text before the token is complete.
         char_begin: Where the failing character begins, as an offset into ``prefix + data``.
         expected_chars: The characters that may stand there; ``None`` where no byte fails and the
-            text is in the middle of no character, see ``expected``.
+            text ends between two characters, see ``expected``.
         mid_character: Whether the text before the token ends within a character.
         walk: The token's bytes up to the failing one, through the machine over bytes.
-        dead_end: For that stage: the evidence.
+        dead_end: The evidence of the stage ``dead_end``.
         ended_by: The id that ended the text before the token, where it has ended and that is known.
         mark: What a machine that reads the ends of tokens could read at the failing place, or after
             the token, besides bytes: the ``"end"`` of the token, an ``"id"``, or nothing.
@@ -295,7 +295,7 @@ def judge_recorded(
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """What a token's bytes came to; everything that does not depend on the vocabulary."""
+    """The result of reading a token's bytes; it does not depend on the vocabulary."""
 
     walk: tuple[Move, ...]
     byte_offset: int | None

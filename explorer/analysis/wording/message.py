@@ -34,7 +34,7 @@ def message(
 
     Args:
         verdict: The verdict.
-        parts: What of the source decides.
+        parts: The parts of the source that decide.
         names: The vocabulary; ``None`` for text without a tokenizer.
         assumed: Whether the text before the token is only an example.
     """
@@ -46,7 +46,7 @@ def message(
 
 
 def reason(verdict: Verdict, names: Names | None) -> str:
-    """Why, without where; empty for an allowed token."""
+    """The reason, without the place in the source; empty for an allowed token."""
     match verdict.stage:
         case "beyond_vocabulary":
             return f"the vocabulary has the ids 0 to {0 if names is None else len(names) - 1:,}"

@@ -34,11 +34,11 @@ from explorer.automata.choice import Choice
 
 
 def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) -> str:
-    """Why, in plain sentences.
+    """The reason in plain sentences.
 
     Args:
         verdict: The verdict.
-        parts: What of the source decides.
+        parts: The parts of the source that decide.
         names: The vocabulary; ``None`` for text without a tokenizer.
     """
     if verdict.stage == "end_of_text" and any(part.role == "excludes" for part in parts):
@@ -140,7 +140,7 @@ def _constraint(verdict: Verdict) -> Iterator[str]:
 
 
 def _shared(verdict: Verdict) -> Iterator[str]:
-    """A word on bytes that the failing character shares with one that was expected."""
+    """A sentence about bytes that the failing character shares with an expected one."""
     whole = verdict.prefix + (verdict.data or b"")
     at = len(verdict.prefix) + (verdict.byte_offset or 0)
     lead = whole[verdict.char_begin : at]

@@ -38,7 +38,7 @@ look like others."""
 
 
 class Names(Protocol):
-    """What is known of a vocabulary beside its bytes; `Vocabulary` is one."""
+    """The facts about a vocabulary beside its bytes; a `Vocabulary` has them."""
 
     @property
     def special(self) -> Mapping[int, str]:
@@ -59,7 +59,7 @@ def show_token(names: Names | None, token: int | None, data: bytes | None) -> st
     """A token as one would write it, with its id.
 
     Args:
-        names: For names of ids that are not text.
+        names: Gives the names of ids that are not text.
         token: The id; ``None`` for text without a tokenizer.
         data: Its bytes.
     """
@@ -110,7 +110,7 @@ def show_place(verdict: Verdict, assumed: bool) -> str:
 
 
 def title(verdict: Verdict, names: Names | None, *, assumed: bool = False) -> str:
-    """What was asked and how it was decided, without the reason and without a full stop.
+    """The question and the decision, without the reason and without a full stop.
 
     Args:
         verdict: The verdict.
@@ -134,7 +134,7 @@ def title(verdict: Verdict, names: Names | None, *, assumed: bool = False) -> st
 
 
 def show_sentinel(verdict: Verdict, names: Names | None) -> str:
-    """What is the matter with the text before the token; empty where it is in a state."""
+    """What is wrong with the text before the token; empty if the text leads to a state."""
     if verdict.ended:
         by = verdict.ended_by
         return "the text has already ended" + (
@@ -212,13 +212,13 @@ def show_offered(verdict: Verdict) -> str:
 
 
 def _half(rest: bytes, failing: bytes) -> str:
-    """Bytes that are no whole character, and what they can be."""
+    """Bytes that are not a whole character, and the characters that they can become."""
     half, _ = _first_piece(rest or failing)
     if is_continuation(half[0]):
         return f"{show_bytes(half)}, which can only end a character that begins before it"
     chars = characters_of(half)
     if not chars.ranges:
-        return f"{show_bytes(half)}, which begins no character"
+        return f"{show_bytes(half)}, which cannot begin a character"
     return f"{show_bytes(half)}, which begins one of {show_span(chars)}"
 
 

@@ -29,7 +29,7 @@ from explorer.vocabulary import Vocabulary
 T = TypeVar("T")
 
 AnyConstraint = Constraint | TokenMachine | None
-"""What the text of a row must be; ``None`` leaves it free."""
+"""The constraint on the text of a row; ``None`` leaves it free."""
 
 
 class ConstrainedBatch:
@@ -39,7 +39,7 @@ class ConstrainedBatch:
         constraints: One for each row.
         vocabulary: The model's tokens.
         sampler: How tokens are chosen.
-        seed: Of the random numbers.
+        seed: The seed of the random numbers.
         streams: Each row's stream of random numbers; default 0, 1, ...
         max_tokens: The token budget of each row; ``None`` for none.
         masking_budget: Whether the budget takes part in the mask.
@@ -119,7 +119,7 @@ def for_each(constraints: T | Sequence[T], count: int) -> list[T]:
         count: How many rows there are.
 
     Raises:
-        ExplorerError: There are not so many.
+        ExplorerError: There are fewer.
     """
     # A string is a sequence too; as a constraint it is refused with a reason, by `Rule`.
     if isinstance(constraints, str) or not isinstance(constraints, Sequence):

@@ -28,7 +28,7 @@ from explorer.tokens.states import DEAD, DONE, FREE
 
 @dataclass(eq=False, slots=True)
 class _Prefix:
-    """Some ids, and the state after them; `DEAD` where they are not allowed."""
+    """A node in the tree of prefixes: the state after its ids, `DEAD` if they are not allowed."""
 
     state: int
     longer: dict[int, _Prefix] = field(default_factory=lambda: dict[int, _Prefix]())

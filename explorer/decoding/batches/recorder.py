@@ -24,7 +24,7 @@ from explorer.vocabulary import Vocabulary
 
 
 class _Heard:
-    """A language model that says what another one was heard to say."""
+    """A language model that repeats the logits that were recorded from another one."""
 
     def __init__(self, name: str, vocabulary: Vocabulary, prompt_ids: Sequence[int]) -> None:
         self.name = name
@@ -89,7 +89,7 @@ class Recorder:
             )
 
     def on_step(self, logits: Tensor, tokens: Sequence[int]) -> None:
-        """Take the step that was taken.
+        """Record one step.
 
         Args:
             logits: float[B, W], before the mask.
@@ -107,10 +107,10 @@ class Recorder:
                 session.step(token=token)
 
     def traces(self) -> list[Trace]:
-        """What was recorded, one trace per row.
+        """The traces of what was recorded, one per row.
 
-        A text that was cut off is recorded without its last token: what the model would have said
-        after it was never asked.
+        A text that was cut off is recorded without its last token, because the model was not asked
+        for the logits after it.
         """
         for session in self._walks:
             if not session.finished and session.index:

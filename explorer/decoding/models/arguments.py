@@ -1,4 +1,4 @@
-"""What decoding is asked for, checked: prompts, samplers, the ids and the logits of a model."""
+"""The arguments of decoding, checked: prompts, samplers, the ids and the logits of a model."""
 
 from __future__ import annotations
 
@@ -65,12 +65,13 @@ def checked_sampler(sampler: object) -> Sampler:
 
 
 def asked(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
-    """What a model answers; what it raises becomes one of our errors, with its own as the cause.
+    """Call a model; an exception of the model becomes one of our errors, with the exception as its
+    cause.
 
     Args:
         lm: The model.
-        method: What is asked of it, for the message.
-        ask: Asks it.
+        method: The name of the method, for the message.
+        ask: Calls the method.
 
     Raises:
         ExplorerError: The model raised.
@@ -118,21 +119,21 @@ def _is_message(entry: object) -> TypeGuard[Message]:
 
 
 def kept_prompt(prompt: Prompt) -> str | tuple[Message, ...]:
-    """A prompt as a value for the record."""
+    """The prompt as an immutable value, for the record."""
     if isinstance(prompt, str):
         return prompt
     return tuple({str(key): str(value) for key, value in turn.items()} for turn in prompt)
 
 
 def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
-    """What a model reads before the first token.
+    """The ids that a model reads before the first token.
 
     Args:
         lm: The model.
         prompt: As a user gives it.
 
     Raises:
-        ExplorerError: It is not a prompt, or the model makes no ids of it.
+        ExplorerError: It is not a prompt, or the model does not turn it into ids.
     """
     checked = checked_prompt(prompt)
     given: object = asked(lm, "encode_prompt", lambda: lm.encode_prompt(checked))
@@ -148,7 +149,7 @@ def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
 
 
 def reading_of(lm: LanguageModel, ids: Sequence[int]) -> Reading:
-    """What a model reads after some ids, checked.
+    """The model's reading after some ids, checked.
 
     Args:
         lm: The model.
@@ -156,7 +157,7 @@ def reading_of(lm: LanguageModel, ids: Sequence[int]) -> Reading:
 
     Returns:
         Its reading; the logits are one row of floating-point numbers, as wide as the text of the
-        vocabulary at least. NaN and infinity are told where they are drawn from.
+        vocabulary at least. NaN and infinity are reported when a token is drawn.
 
     Raises:
         ExplorerError: The model raised, or gave something else.
@@ -209,7 +210,7 @@ def checked_log_probs(logprobs: object, count: int) -> list[float | None]:
     for k, value in enumerate(found):
         if value is not None and not value <= 0:
             raise ExplorerError(
-                f"logprobs[{k}] is {value}, and no log-probability is above 0.",
+                f"logprobs[{k}] is {value}, but a log-probability is never above 0.",
                 remedy=remedy,
                 evidence={"index": k, "value": value},
             )

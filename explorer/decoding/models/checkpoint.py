@@ -33,7 +33,7 @@ def check_weights(folder: Path, shown: str, remedy: str) -> None:
     Args:
         folder: The model's.
         shown: What to call the model.
-        remedy: What to do where there are no weights.
+        remedy: The remedy for a folder without weights.
 
     Raises:
         ExplorerError: Some file of weights is missing, of another format or elsewhere; the message
@@ -64,7 +64,7 @@ class Held:
 
 
 def weights_in(folder: Path) -> Held:
-    """How much the weights of a folder are; only the heads of the files are read.
+    """Count the weights of a folder; only the headers of the files are read.
 
     Args:
         folder: The model's.
@@ -87,7 +87,7 @@ def file_names(folder: Path) -> tuple[str, ...]:
 
 
 def _check_config(folder: Path, shown: str) -> None:
-    """What a configuration can say of other files and of code."""
+    """Refuse a configuration that points to other files or to code."""
     try:
         config: object = json.loads((folder / "config.json").read_bytes())
     except (ValueError, OSError, RecursionError):
@@ -144,7 +144,7 @@ def _check_index(index: Path, folder: Path, shown: str) -> None:
 
 
 def _check_name(name: object, source: Path, folder: Path, shown: str) -> str:
-    """A name of a safetensors file that is nothing but a name."""
+    """Check that a name is the name of a safetensors file in the folder itself."""
     plain = (
         isinstance(name, str)
         and name.endswith(SUFFIX)

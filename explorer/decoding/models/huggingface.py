@@ -13,7 +13,8 @@ Messages go through the chat template, which writes its own special tokens, so n
 """
 
 # transformers is typed loosely: its models and tokenizers are `Any` for a checker.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false,
+# reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ class HuggingFaceModel:
 
     @property
     def name(self) -> str:
-        """What to call it in a trace."""
+        """The model's name in a trace."""
         return self._name
 
     @property
@@ -111,7 +112,7 @@ class HuggingFaceModel:
 
     @property
     def max_length(self) -> int | None:
-        """The longest text it can read, in tokens, prompt included; ``None`` if it says none."""
+        """The longest text it can read, in tokens, prompt included; ``None`` if it is not known."""
         length = getattr(self._config, "max_position_embeddings", None)
         return int(length) if isinstance(length, int) and length > 0 else None
 
@@ -461,9 +462,9 @@ def _check_size(config: Any, folder: Path, name: str) -> None:
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Keep the library from drawing in the reader's notebook and from telling what we tell.
+    """Keep the library from drawing progress bars in the notebook and from repeating our messages.
 
-    Its own settings come back after.
+    Its own settings are restored afterwards.
     """
     shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()

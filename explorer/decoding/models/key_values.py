@@ -24,7 +24,8 @@ sliding window saves no memory.
 """
 
 # The cache classes of transformers carry no types that a checker could follow.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false,
+# reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -63,13 +64,13 @@ class CacheEntry:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where reading can begin.
+    """The place from which a model can go on reading.
 
     Args:
         cache: A cache of one's own to go on with.
         length: How many of the ids it already holds.
         floor: As in `CacheEntry`.
-        note: Why that is less than what was shared with an earlier text; empty if it is not.
+        note: Why that is less than what was shared with an earlier text; empty if it is all of it.
     """
 
     cache: Cache
@@ -93,7 +94,7 @@ def fork(cache: Cache) -> Cache:
 
 
 def why_not_croppable(cache: Cache) -> str:
-    """What keeps a cache from being cropped, as the subject of a sentence; empty if nothing does.
+    """The reason why a cache cannot be cropped, as the subject of a sentence; empty if it can.
 
     Args:
         cache: A cache that has been read into.

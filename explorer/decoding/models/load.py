@@ -4,7 +4,7 @@
 looked up in the Hugging Face cache of this user first; only if it is not there is the hub asked,
 for the files that are read and no others.
 
-What is not trusted is not run: weights come from safetensors files of the model's folder only
+Nothing untrusted is run: weights come from safetensors files of the model's folder only
 (`explorer.decoding.models.checkpoint`), and code beside a model runs only where the caller says
 ``trust_remote_code=True``. Weights that do not fit the configuration are an error, because the
 library would replace them with random ones.
@@ -174,7 +174,7 @@ def _own_code(folder: Path) -> str:
 
 
 def _files(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
-    """What the files of a folder are at this moment, so that a changed model is another one."""
+    """Describe the files of a folder at this moment, so that a changed model is opened again."""
     found: list[tuple[str, int, int, int]] = []
     for path in folder.iterdir():
         if path.is_file():
@@ -278,7 +278,7 @@ def _from_hub(name: str, code: bool) -> Path:
 
 
 def _make_it(folder: Path) -> str:
-    """What to do where there are no weights."""
+    """The remedy for a folder without weights."""
     if folder == FOLDER:
         return "Make it with `python -m tools.tiny.train`."
     return f"Fetch the whole model. {_TRY_TINY}"

@@ -48,7 +48,7 @@ class Misfits:
 
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> Misfits:
-        """What transformers tells of a load.
+        """The differences that transformers reports about a load.
 
         Args:
             info: What ``output_loading_info=True`` gives.
@@ -65,12 +65,12 @@ class Misfits:
 
     @property
     def any(self) -> bool:
-        """Whether there are some."""
+        """Whether there are any differences."""
         return bool(self.missing or self.unexpected or self.mismatched)
 
     @property
     def counts(self) -> str:
-        """How many there are of each kind."""
+        """Count the differences of each kind."""
         return ", ".join(f"{len(keys)} weights {kind}" for kind, keys in self._kinds())
 
     def error(self, folder: Path, name: str) -> ExplorerError:

@@ -1,4 +1,4 @@
-"""What the toolkit asks of a language model: its tokens, a prompt as ids, the logits after ids.
+"""The protocol of a language model: its tokens, a prompt as ids, the logits after ids.
 
 A model here is a pure function: the same ids give the same next-token logits, whatever was asked
 before. That is why a session can go back, fork and jump without telling the model. A model that
@@ -50,7 +50,7 @@ Prompt = str | Sequence[Message]
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a model says after some ids.
+    """The answer of a model after some ids.
 
     Args:
         logits: float[W], the next-token logits, on the model's device; W may exceed the
@@ -70,12 +70,12 @@ class LanguageModel(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it in a trace."""
+        """The model's name in a trace."""
         ...
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Its tokens; ids at or past the width of its logits are no text (`with_width`)."""
+        """Its tokens; ids at or past the width of its logits are not text (`with_width`)."""
         ...
 
     def encode_prompt(self, prompt: Prompt) -> tuple[int, ...]:

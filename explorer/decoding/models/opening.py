@@ -1,15 +1,15 @@
-"""One model is opened at a time, once, and a caller who gives up disturbs nothing.
+"""Models are opened one at a time and once each, and a caller who gives up does no harm.
 
 transformers opens a model with switches that hold for the whole process: the default dtype, how
 weights are initialised, on which device tensors are made. Two threads in there at once restore each
 other's switches in the wrong order, and an exception thrown into the middle of it may leave one
 thrown; after that every model comes out without data ("Cannot copy out of meta tensor").
 
-So a model is opened in a thread that belongs to nobody. The caller only waits, and what interrupts
+So a model is opened in a thread of its own. The caller only waits, and what interrupts
 the caller (Ctrl-C, a cancelled compile) never reaches that thread: a load that has begun comes to
-its end, and one that has not is dropped. A lock lets one of them in at a time, and who asks for a
-model that is open already gets the same one. Open models are held weakly, so that they are freed
-when nobody uses them; the embedded one is small and stays.
+its end, and one that has not is dropped. A lock lets one of them in at a time, and a caller who
+asks for a model that is already open gets the same one. Open models are held weakly, so that they
+are freed when nobody uses them; the embedded one is small and stays.
 
 Cost: a thread, about 0.1 ms.
 """
@@ -32,7 +32,7 @@ _LISTEN: Final = 0.02
 
 
 class Opening(Generic[T]):
-    """What is open, and the turn to open more.
+    """The models that are open, and the lock for opening more.
 
     Example:
         >>> class Model: pass
@@ -57,7 +57,7 @@ class Opening(Generic[T]):
         """The value of a key: the one that is open, or one that is made now.
 
         Args:
-            key: What it follows from, whole: another key makes another value.
+            key: Everything that the value depends on: another key makes another value.
             make: Makes it, in a thread of its own. Whatever it raises is raised here.
             keep: Whether it stays open when nobody uses it.
         """

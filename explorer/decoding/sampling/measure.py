@@ -46,13 +46,13 @@ class Measured:
     drawable: Tensor
 
     def rank(self, token: int) -> int:
-        """The place of a token in the model's own order, 1 for the likeliest."""
+        """The rank of a token in the model's own order, 1 for the likeliest."""
         own = self.model[token]
         return 1 + int((self.model > own).sum()) + int((self.model[:token] == own).sum())
 
 
 def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Measured:
-    """Everything about a position that follows from its logits.
+    """Measure everything about a position that follows from its logits.
 
     Args:
         logits: float[W], on any device; left as it is.
@@ -132,7 +132,7 @@ def _bits(weights: Float64, scores: Float64) -> float:
 
 
 def _highest(scores: Float64, k: int) -> NDArray[np.int64]:
-    """The k highest, of equals the lowest ids; none of -inf."""
+    """The k highest, the lowest ids first among equals; entries of -inf are left out."""
     possible = np.flatnonzero(scores > -math.inf)
     k = min(k, len(possible))
     if k == 0:
@@ -145,7 +145,7 @@ def _highest(scores: Float64, k: int) -> NDArray[np.int64]:
 
 
 def _short(value: float) -> float:
-    """Seven digits: what float32 logits are worth, at half the length in a file."""
+    """Round to seven digits, the precision of float32 logits, which halves the length in a file."""
     return float(f"{value:.7g}")
 
 

@@ -10,7 +10,8 @@ A sampler is a value and draws nothing by itself: the uniform number comes from
 dimensions.
 
 Ties are decided by the token id, the lower one first, in every filter and in the greedy choice, so
-top-k keeps exactly k tokens and the result does not depend on a sort's whim.
+top-k keeps exactly k tokens and the result does not depend on the order in which a sort leaves
+equals.
 
 Cost: one to four passes over the logits; top-p without top-k sorts them (17 ms at 131,072 on one
 CPU core). No penalties and no bias: they change logits and belong before the mask.
@@ -85,7 +86,7 @@ class Sampler:
 
     @property
     def greedy(self) -> bool:
-        """Whether nothing is left to chance."""
+        """Whether the choice is greedy, without any chance."""
         return self.temperature == 0
 
     @property
@@ -106,8 +107,8 @@ class Sampler:
 
         Returns:
             float32[..., W] (float64 for float64 logits), log-probabilities that sum to 1, -inf
-            where a filter or the mask removed the token. A row of nothing but -inf stays so; a row
-            with NaN or +inf becomes NaN, from which `draw` draws nothing.
+            where a filter or the mask removed the token. A row in which all entries are -inf stays
+            so; a row with NaN or +inf becomes NaN, from which `draw` draws nothing.
         """
         scores = self._scaled(logits)
         if self.greedy:
@@ -290,7 +291,7 @@ def _keep_highest(scores: Tensor, ranked: Tensor, count: Tensor) -> Tensor:
 
 
 def _normalised(scores: Tensor) -> Tensor:
-    """Log-probabilities; a row of nothing but -inf stays so."""
+    """Log-probabilities; a row in which all entries are -inf stays so."""
     total = scores.logsumexp(-1, keepdim=True)
     return scores - total.masked_fill(total == -math.inf, 0.0)
 

@@ -1,4 +1,4 @@
-"""What a walk does not do, and what it says then: each request is checked before anything moves."""
+"""The checks of a walk's requests before anything moves, and the errors for refused ones."""
 
 from __future__ import annotations
 

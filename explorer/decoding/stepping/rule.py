@@ -126,7 +126,7 @@ class Rule:
         return self.machine.step(state, token)
 
     def mask(self, state: int, remaining: int | None) -> StateMask:
-        """What may come next.
+        """The mask: what may come next.
 
         Args:
             state: A state of the machine, or a sentinel.

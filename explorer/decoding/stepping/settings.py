@@ -29,7 +29,7 @@ from explorer.vocabulary import Vocabulary
 
 
 class Unchanged(Enum):
-    """Stands for "as it was", where None means something."""
+    """The default "leave as it was", where ``None`` already has a meaning."""
 
     UNCHANGED = "unchanged"
 

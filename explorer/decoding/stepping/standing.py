@@ -72,7 +72,7 @@ class Standing:
 
     @property
     def prompt(self) -> str | tuple[Message, ...] | None:
-        """What the text goes on from."""
+        """The text or the messages that the run goes on from."""
         return self._tree.setting.prompt
 
     @property
@@ -82,7 +82,7 @@ class Standing:
 
     @property
     def seed(self) -> int:
-        """Of the random numbers."""
+        """The seed of the random numbers."""
         return self._seed
 
     @property

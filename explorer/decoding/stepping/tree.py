@@ -111,7 +111,7 @@ class StepTree:
     """All paths of a session and its forks under one setting.
 
     Args:
-        setting: What decides the positions.
+        setting: Everything that decides the positions.
         logits: Where logits come from; ``None`` without a model.
     """
 
@@ -130,7 +130,7 @@ class StepTree:
         return (*self.setting.prompt_ids, *own)
 
     def mask(self, node: StepNode) -> StateMask:
-        """What may come next."""
+        """The mask: what may come next."""
         return self.setting.rule.mask(node.state, self.setting.remaining(node.index))
 
     def mask_rows(self, nodes: Sequence[StepNode]) -> MaskRows | None:
@@ -271,10 +271,10 @@ class StepTree:
         log_probs: Sequence[float | None],
         chosen_by: ChosenBy,
     ) -> list[StepNode]:
-        """The nodes along some tokens from the root on, as far as the mask allows them.
+        """Follow some tokens from the root on, as far as the mask allows them.
 
         Args:
-            tokens: Ids, which may be none of the vocabulary's.
+            tokens: Ids; they may lie outside the vocabulary.
             log_probs: What is known of each under the model, in a run without one.
             chosen_by: Who chose them.
         """

@@ -1,4 +1,4 @@
-"""What of a run from elsewhere was not read, because its first id is not allowed."""
+"""The ids of a run from elsewhere that were not read, because the first of them is not allowed."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Unread:
         log_probs: Sequence[float | None],
         eos_ids: Collection[int],
     ) -> Unread:
-        """What a line leaves of the ids that it was read from.
+        """The ids that a line does not take in.
 
-        After the end of text, more ends of text are padding and say nothing.
+        After the end of text, more ends of text are padding and are left out.
 
         Args:
             line: From the start to the last token that is allowed.

@@ -166,7 +166,7 @@ class Walk(Standing):
             A session whose cursor is at the end of what is allowed.
 
         Raises:
-            ExplorerError: Ids that are no whole numbers, or log-probabilities that do not fit.
+            ExplorerError: An id is not a whole number, or the log-probabilities do not fit.
 
         Example:
             >>> from explorer import regex
@@ -219,7 +219,7 @@ class Walk(Standing):
             n: How many tokens.
 
         Raises:
-            ExplorerError: There are not so many.
+            ExplorerError: There are fewer.
         """
         with self._lock:
             self._move(self._at - whole_number("n", n))
@@ -231,7 +231,7 @@ class Walk(Standing):
             n: How many tokens.
 
         Raises:
-            ExplorerError: There are not so many ahead.
+            ExplorerError: There are fewer ahead.
         """
         with self._lock:
             self._move(self._at + whole_number("n", n))
@@ -249,7 +249,7 @@ class Walk(Standing):
             self._move(k)
 
     def fork(self, seed: int | None = None) -> Self:
-        """Another session at the same place, which shares all that is known.
+        """Make another session at the same place, which shares all that is known.
 
         Args:
             seed: Of its random numbers. Default: the same, so that it goes on in the same way.
@@ -262,7 +262,7 @@ class Walk(Standing):
             return other
 
     def copy(self) -> Self:
-        """The same line with a cursor of its own, to look around without moving this one.
+        """Copy the line with a cursor of its own, to look around without moving this one.
 
         It shares all that is known. What is ahead of the cursor goes along, and unlike a fork it
         is not listed in `forks`.
@@ -289,8 +289,8 @@ class Walk(Standing):
         Another thread may move the cursor meanwhile; then this run is stale and stops.
 
         Args:
-            max_tokens: Add at most so many. It only stops the run; a budget that the mask knows,
-                so that the text is complete in time, is the session's ``max_tokens``. Default:
+            max_tokens: Add at most so many. It only stops the run; the session's ``max_tokens`` is
+                the budget that the mask respects, so that the text is complete in time. Default:
                 the session's budget, else `LONGEST_RUN`.
             until: Called with each step; true stops the run after it.
 

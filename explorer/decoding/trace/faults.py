@@ -54,7 +54,7 @@ class Faults:
         Args:
             place: Its path from the top; empty for the top itself.
             value: What stands there.
-            expected: What it is not, after "not".
+            expected: The words after "not" in the message.
         """
         shown = "" if value is _UNKNOWN else f"{value!r}, "
         if len(shown) > _SHOWN:
@@ -128,7 +128,7 @@ def _kind(value: object) -> str:
 
 
 def _value(top: object, place: str) -> object:
-    """What stands at a place, if it is there."""
+    """The value at a place, if there is one."""
     value: Any = top
     for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", place):
         try:

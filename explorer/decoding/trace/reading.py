@@ -97,7 +97,7 @@ def from_json(data: bytes, file: str = "the trace") -> Trace:
 
 
 class _Head(msgspec.Struct):
-    """What says whether the rest can be read."""
+    """The fields that tell whether the rest can be read."""
 
     kind: msgspec.Raw = msgspec.Raw(b"null")
     version: msgspec.Raw = msgspec.Raw(b"null")
@@ -286,7 +286,7 @@ class _Reader:
 
 @dataclass(frozen=True)
 class _Before:
-    """What follows from the steps before a position."""
+    """The sums and texts that follow from the steps before a position."""
 
     written: WrittenText
     log_prob_model: float | None
@@ -304,7 +304,7 @@ _START: Final = _Before(WrittenText(), 0.0, 0.0)
 
 
 class _MachineReading:
-    """What the document says about the constraint and the masks."""
+    """The document's part about the constraint and the masks."""
 
     def __init__(
         self, form: ConstraintForm, tokens: MentionedTokens, num_positions: int, faults: Faults

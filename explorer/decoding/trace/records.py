@@ -88,7 +88,7 @@ class TokenDistribution:
         intervention: Whether that token is masked.
         timing: Milliseconds.
         computed: How many ids the model had to read for it.
-        note: Why it had to read more than one, where a cache could not help; else empty.
+        note: Why it had to read more than one id although a cache was kept; empty if it did not.
     """
 
     candidates: tuple[Candidate, ...]
@@ -189,8 +189,8 @@ class Position:
         written: The bytes of all tokens so far, the prompt's not included.
         num_allowed: How many ids the mask allows, after the token budget.
         over_budget: How many ids the token budget removed.
-        log_prob_model: Cumulative log-probability of the tokens so far under the model; NaN is
-            never there: ``None`` if a step's is not known.
+        log_prob_model: Cumulative log-probability of the tokens so far under the model; never NaN:
+            ``None`` if the number of some step is not known.
         log_prob_constrained: The same, under the constraint.
         distribution: ``None`` after the end of the text, and in a run without a model.
     """
@@ -217,7 +217,7 @@ class Position:
 
     @property
     def forced(self) -> bool:
-        """Whether exactly one id is allowed, so that the model has no say."""
+        """Whether exactly one id is allowed, so that the model has no choice."""
         return self.num_allowed == 1 and not self.finished
 
     @property
@@ -276,5 +276,5 @@ class Step:
 
 
 def added(total: float | None, more: float | None) -> float | None:
-    """A cumulative log-probability with one more step; unknown stays unknown."""
+    """Add one step to a cumulative log-probability; an unknown one stays unknown."""
     return None if total is None or more is None else total + more

@@ -25,7 +25,7 @@ def step_line(tokens: MentionedTokens, step: Step) -> str:
     """One step in one line.
 
     Args:
-        tokens: What is known of the vocabulary.
+        tokens: The facts about the vocabulary.
         step: The step.
     """
     before = step.before
@@ -43,7 +43,7 @@ def step_line(tokens: MentionedTokens, step: Step) -> str:
 
 
 def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
-    """What is out of the ordinary about a step, in a few words each."""
+    """Remarks on a step that is out of the ordinary, a few words each."""
     distribution = step.before.distribution
     if step.chosen_by == "user":
         yield "chosen by the user"
@@ -61,7 +61,7 @@ def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
 
 
 def summary(trace: Trace) -> str:
-    """The run as a table, with a head and what became of it."""
+    """The run as a table, with a heading and how it ended."""
     return "\n".join(_summary_lines(trace))
 
 

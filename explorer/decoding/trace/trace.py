@@ -37,10 +37,10 @@ from explorer.files import write_whole
 from explorer.vocabulary import Vocabulary
 
 EXAMPLES_PER_CLASS: Final = 6
-"""How many tokens of each token class have their bytes in a trace."""
+"""The most tokens of a token class whose bytes a trace keeps."""
 
 MAX_CLASSES_SHOWN: Final = 2_000
-"""In how many classes at most: more than these nobody looks at."""
+"""The most classes whose tokens are kept; nobody reads more than these."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Trace:
         model: The model's name; ``None`` for a run without one.
         prompt: As it was given: a text, messages, or ``None``.
         prompt_ids: What the model read before the first token.
-        tokens: What is known of the vocabulary.
+        tokens: The facts about the vocabulary.
         sampler, seed, stream: What decides the draws.
         max_tokens: The token budget, EOS included; ``None`` for none.
         masking_budget: Whether the budget takes part in the mask.
@@ -140,7 +140,7 @@ class Trace:
         positions: n + 1 positions; position k is after k tokens.
         steps: n steps; step k leads from position k to position k + 1.
         rejection: The first token of a run from elsewhere that is not allowed.
-        unread: The ids after it, which no state has an opinion on.
+        unread: The ids after it, which were not read.
     """
 
     model: str | None

@@ -22,7 +22,7 @@ from widgets.figures.drawing.geometry import (
 from widgets.figures.machines.machine_figure import MachineFigure
 
 Places = tuple[Mapping[str, Placed], Engine]
-"""The places of nodes by name, and who found them."""
+"""The places of nodes by name, and the engine that found them."""
 
 START_ARROW: Final = 42.0
 """Room before the start state."""
@@ -56,11 +56,11 @@ def place(
         figure: The machine.
         also: Another that will use the same places, by the names of the first: its labels need
             room too, and so do the nodes that only it has.
-        engine: Who places; default the first of `engines`.
+        engine: The layout engine; default the first of `engines`.
         timeout: Seconds for Graphviz.
 
     Returns:
-        The places, and who found them.
+        The places, and the engine that found them.
     """
     names = [node.id for node in figure.nodes if node.kind != "done"]
     dots = {node.id for node in figure.nodes if node.kind == "dot"}

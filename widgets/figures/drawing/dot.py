@@ -1,4 +1,4 @@
-"""Graphviz, asked for positions: the DOT text, and who lays it out.
+"""Layout by Graphviz: the DOT text, and the program that places the nodes.
 
 DOT is written with the `graphviz` package. Layout runs in a subprocess with a timeout: `dot`
 where it is installed, else the pygraphviz wheel, which has Graphviz inside (in this process it
@@ -41,7 +41,7 @@ sys.stdout.buffer.write(graph.draw(format="json0", prog="dot"))
 
 
 def engines() -> tuple[Engine, ...]:
-    """Who can lay out here, the preferred first; ``"own"`` always can."""
+    """The layout engines that work here, the preferred one first; ``"own"`` always works."""
     from importlib.util import find_spec
 
     found: list[Engine] = []

@@ -1,4 +1,5 @@
-"""A drawing set into its frame: places for nodes and edges, nothing cut off, nothing far away.
+"""A drawing in its frame: places for nodes and edges, so that all of it is visible without empty
+margins.
 
 Units are pixels.
 """
@@ -24,7 +25,7 @@ class Layout:
         width, height: Of the drawing.
         nodes, edges: By id. An edge to ``done`` is a short arrow into the open.
         returns: Small roots of the detokenizing FST that last arcs end in: edge id and place.
-        engine: Who placed the nodes.
+        engine: The engine that placed the nodes.
     """
 
     width: float
@@ -67,7 +68,7 @@ def framed(
     start: str | None,
     engine: Engine,
 ) -> Layout:
-    """Everything moved into the frame: nothing is cut off, nothing is far from the edge."""
+    """Move everything into the frame, so that nothing is cut off and no margin is empty."""
     boxes: list[Box] = [
         (n.x - n.r - 2, n.y - n.r - 2, n.x + n.r + 2, n.y + n.r + 2) for n in nodes.values()
     ]

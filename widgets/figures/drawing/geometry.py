@@ -1,7 +1,7 @@
 """The shapes of a drawing: nodes that have a place, edges that have a curve, words that have a box.
 
-Everything is an immutable value in pixels of the page at its usual size, y downwards. Who chooses
-the places is `widgets.figures.drawing.layout`, who draws the curves
+Everything is an immutable value in pixels of the page at its usual size, y downwards. The places
+are chosen in `widgets.figures.drawing.layout`, the curves are drawn in
 `widgets.figures.drawing.routing`.
 """
 

@@ -136,7 +136,7 @@ def ranges_label(ranges: Sequence[tuple[int, int]], *, in_bytes: bool = False) -
 
 
 def _nearly_all(chars: CharSet) -> str | None:
-    """Words for a set that is easier said by what it lacks."""
+    """Words for a large set, which names the few elements that it lacks."""
     if chars.size() < 100_000:
         return None
     missing = complement(chars)

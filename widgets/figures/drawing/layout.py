@@ -4,7 +4,7 @@ The character FSA and the token DFA share their places: they are the same states
 is `widgets.figures.drawing.columns`; the curves are `widgets.figures.drawing.routing`; the
 detokenizing FST is a tree of prefixes and is placed as one (`widgets.figures.drawing.tree`).
 
-The same figures give the same layout. Time: 1 ms for the toy; what 300 states cost is mostly
+The same figures give the same layout. Time: 1 ms for the toy; with 300 states most of it is
 Graphviz and the places of some hundred labels.
 """
 
@@ -34,7 +34,7 @@ def lay_out(
     Args:
         figures: By name: ``character_fsa`` and ``token_dfa`` share their places; a
             ``detokenizing_fst`` is a tree; any other is laid out by itself.
-        engine: Who places the nodes; default the first of `engines`.
+        engine: The layout engine; default the first of `engines`.
         timeout: Seconds that Graphviz may take; then our own layout steps in.
         whole: Also machines of more than 300 nodes, because the user asked.
         places: Where the two machines with the same states stand, where that is known.
@@ -114,7 +114,7 @@ def finish(figure: MachineFigure, places: Mapping[str, Placed], engine: Engine) 
     Args:
         figure: The machine.
         places: Where its nodes are; ``done`` needs none.
-        engine: Who placed them.
+        engine: The engine that placed them.
     """
     nodes = dict(places)
     ghosts = frozenset(node.id for node in figure.nodes if node.kind == "ghost")

@@ -1,9 +1,11 @@
-"""Where the words on arcs stand: over no state, over no other word, and off the curves if they can.
+"""The places of the words on arcs: clear of all states and of other words, and of curves where
+possible.
 
 Each label has places along its arc, above it, below it and on it. It takes the one that covers the
-least of the curves among those that cover no state and no label that stands already. Where there is
-none, it is *tucked*: the drawing shows it only while its arc is lit; the arc's title and the table
-always have it. So no two words are ever on top of each other, however dense a machine is.
+least of the curves among those that cover no state and no label that stands already. If there is no
+such place, the label is *tucked*: the drawing shows it only while its arc is lit; the arc's title
+and the table always have it. So no two words are ever on top of each other, however dense a machine
+is.
 
 Cost: labels × places × nodes in numpy.
 """
@@ -20,10 +22,10 @@ from numpy.typing import NDArray
 from widgets.figures.drawing.geometry import LABEL_HEIGHT, Box, label_width
 
 SAMPLES: Final = 24
-"""Into how many steps a curve is cut."""
+"""The number of steps that a curve is cut into."""
 
 LABEL_STEPS: Final = np.array([12, 10, 14, 8, 16, 6, 18, 20, 4])
-"""At which of them a label may stand, the best first."""
+"""The steps at which a label may stand, the best first."""
 
 _FEW_STEPS: Final = 3
 _RISES: Final = (-6.0, 15.0, 4.5)
@@ -78,15 +80,15 @@ class Labels:
         self._taken = np.empty((0, 4))
 
     def keep_free(self, box: Box) -> None:
-        """No label goes here."""
+        """Keep labels off a box."""
         self._taken = np.concatenate([self._taken, np.array([box])])
 
     def place(self, asked: Sequence[WantedLabel], order: Sequence[int]) -> dict[str, Stand]:
         """Places for some labels.
 
         Args:
-            asked: What wants a place; all their curves are kept off.
-            order: Who chooses first.
+            asked: The labels; they also keep off each other's curves.
+            order: The order in which the labels choose.
         """
         points = np.concatenate([np.empty((0, 2)), *(one.samples for one in asked)])
         owner = np.repeat(np.arange(len(asked)), [len(one.samples) for one in asked])

@@ -236,7 +236,7 @@ class Router:
     def _crossed(
         self, wire: Wire, source: Placed, target: Placed, bows: Floats
     ) -> NDArray[np.bool_]:
-        """For each bow whether the curve would touch a state that is not its own."""
+        """Whether the curve with each bow would touch a state that is not its own."""
         own = [self._row[name] for name in (wire.source, wire.target) if name in self._row]
         controls = np.array([_control(source, target, bow) for bow in bows.tolist()])
         t = np.linspace(0.08, 0.92, 15)[None, :, None]
@@ -294,7 +294,7 @@ class Router:
 
 
 class _Lanes:
-    """Which stretches of which lanes are taken; in one lane none overlap."""
+    """The stretches of lanes that are taken; stretches of one lane never overlap."""
 
     def __init__(self) -> None:
         self._taken: dict[tuple[float, int, int], list[tuple[float, float]]] = {}
@@ -320,7 +320,7 @@ class _Lanes:
 
 
 def _lowered(bows: dict[str, float]) -> dict[str, float]:
-    """The same bows, the outer lanes closer to each other where there are very many."""
+    """Move the outer lanes closer to each other where there are very many."""
     near, deepest = lane(_WIDE_LANES), max(map(abs, bows.values()), default=0.0)
     if deepest <= TALLEST:
         return bows

@@ -63,11 +63,12 @@ def text(
         words: Any text.
         size: In pixels.
         fill: A colour of `palette`.
-        anchor: What x is.
+        anchor: Whether x is the start, the middle or the end of the line.
         mono: In the monospaced face.
         bold: In bold.
         strike: Struck through.
-        named: Say which face and what x is; not where what surrounds it has said so.
+        named: Whether to write the face and the anchor; not needed if a surrounding element has
+            them.
 
     Example:
         >>> text(1, 2, "<b>").split(">", 1)[1]
@@ -185,7 +186,7 @@ def _head(edge: Routed) -> str:
 
 
 def _node(node: FigureNode, at: Placed, mark: Mark | None) -> tuple[str, str]:
-    """A state's circles, without what `machine` says for all of them, and its label."""
+    """A state's circles and label, without the attributes that `machine` writes once for all."""
     if at.r <= 0:
         return "", ""
     ghost = node.kind == "ghost"
@@ -221,10 +222,11 @@ def machine(
     Args:
         figure: The machine.
         layout: Its layout.
-        nodes, edges: What is lit.
+        nodes, edges: The names of what is lit.
 
     Returns:
-        Elements without a surrounding ``<svg>``, in one group that says what their texts share.
+        Elements without a surrounding ``<svg>``, in one group with the attributes that their texts
+        share.
     """
     lit_nodes, lit_edges = nodes or {}, edges or {}
     parts: list[str] = []
@@ -301,11 +303,11 @@ def window(
         figure, layout: The machine.
         x, y: Where it goes.
         width, height: The room.
-        focus: What must be in sight.
-        nodes, edges: What is lit.
+        focus: The box that must be visible.
+        nodes, edges: The names of what is lit.
 
     Returns:
-        Elements, and the height used: no more than what is in sight needs.
+        Elements, and the height used, which is no more than the visible part needs.
     """
     w = min(layout.width, width)
     left = min(max(focus.x - w * 0.5, 0.0), layout.width - w)
@@ -353,7 +355,7 @@ def document(width: float, height: float, title: str, parts: Iterable[str]) -> s
 
     Args:
         width, height: In pixels.
-        title: What it shows, for those who cannot see it.
+        title: A description for people who cannot see the picture.
         parts: Elements.
     """
     size = f"{number(width)} {number(height)}"

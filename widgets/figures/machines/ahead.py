@@ -1,11 +1,11 @@
 """Large machines, a piece at a time: the path so far as a strip, and the arcs ahead.
 
-Above 300 states the whole is no picture. What one needs then is where one came from and where one
-can go: the last states of the path on a line, and beside its end a column of what the arcs ahead
-lead to. A state keeps the place where the path first came to it, and the strip only grows to the
-right, so a step moves nothing that was there; no layout program runs. Of the token DFA's arcs the
-strip has those that were taken and all that are ahead: between the states of a long text
-there may be hundreds more, which say nothing of this run.
+Above 300 states a drawing of the whole machine cannot be read. It is replaced by where one came
+from and where one can go: the last states of the path on a line, and beside its end a column of
+what the arcs ahead lead to. A state keeps the place where the path first came to it, and the strip
+only grows to the right, so a step moves nothing that was there; no layout program runs. Of the
+token DFA's arcs the strip has those that were taken and all that are ahead: between the states of a
+long text there may be hundreds more, which do not concern this run.
 
 Cost: the arcs of one state, and one for each token on the strip, whatever the size of the machine.
 """

@@ -40,14 +40,14 @@ NAMED: Final = 64
 """Up to so many tokens an edge's label looks at all of them."""
 
 LOOKED_AT: Final = 2_000
-"""Of so many tokens of an edge or of a class the plainest are named."""
+"""How many tokens of an edge or of a class are looked at to find the plainest."""
 
 STEPPED: Final = 2_000
-"""Up to so many tokens of a state are followed one by one."""
+"""The most tokens of a state that are followed one by one."""
 
 
 class Arcs(Protocol):
-    """The edges out of the token states that a drawing may show."""
+    """The edges that leave token states, for a drawing."""
 
     @property
     def members(self) -> Mapping[str, Sequence[int]]:
@@ -321,7 +321,7 @@ def _together(
 
 
 def _in_order(edges: Iterable[Edge]) -> tuple[Edge, ...]:
-    """The most tokens first, the end of the text last."""
+    """Sort by the number of tokens, the end of the text last."""
     return tuple(sorted(edges, key=lambda e: (e.target == "done", -e.count, e.target)))
 
 
@@ -345,7 +345,7 @@ def _words(
 
 
 def _plainest(machine: TokenMachine, ids: NDArray[np.integer]) -> list[int]:
-    """The shortest and plainest say most; of a hundred thousand only some are looked at."""
+    """The shortest and plainest tokens, looked for among the first of a large set."""
     tokens = machine.vocabulary.tokens
     some: list[int] = ids[:LOOKED_AT].tolist()
     return sorted(some, key=lambda t: (*_plain_first(tokens[t] or b""), t))[:TOKENS_SHOWN]

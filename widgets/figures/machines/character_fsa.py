@@ -1,4 +1,4 @@
-"""The character FSA as a figure: what the constraint accepts.
+"""The character FSA as a figure: it shows the texts that the constraint accepts.
 
 The machine reads bytes, people read characters. In the character form an arc is a set of characters
 and the states in the middle of a character are folded into it; in the byte form everything is
@@ -21,7 +21,7 @@ from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFig
 
 
 def expects(machine: TokenMachine, state: int) -> str:
-    """What a character state expects, in words.
+    """The expected characters of a character state, in words.
 
     Args:
         machine: The token machine.

@@ -5,9 +5,9 @@ sets of characters, and the states in the middle of a character are named only w
 there, and on the way to them. A constraint over all of Unicode has hundreds of such states: past
 `MOST_DOTS` they are one dot that stands for all.
 
-A finite machine (`explorer.automata.machine.Dfa`) is worked out whole, once. Of a machine that
-discovers its states while it runs there is no whole: its view holds the states that were met and
-their neighbours, and is made anew when asked for, because more are met with every step.
+A finite machine (`explorer.automata.machine.Dfa`) is worked out whole, once. For a machine that
+discovers its states while it runs, the view holds the states that were met and their neighbours,
+and is made anew when asked for, because more are met with every step.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class CharacterView:
         arcs: For each state between characters its ranges of code points and where they lead.
         steps: For each state its byte intervals ``(low, high, target)``.
         dots: The states in the middle of a character that are drawn.
-        collapsed: One dot stands for all of them.
-        whole: These are all states of the machine.
+        collapsed: Whether one dot stands for all of them.
+        whole: Whether these are all states of the machine.
     """
 
     arcs: Mapping[int, list[Piece]]
@@ -71,7 +71,8 @@ def character_view(machine: TokenMachine, also: Iterable[int] = ()) -> Character
     Args:
         machine: The token machine. The places where its tokens end decide which states in the
             middle of a character are drawn; where they are not all known, all are.
-        also: States of the byte machine that must be there, where it has no whole.
+        also: States of the byte machine that must be in the view of a machine whose states are not
+            all known.
 
     Example:
         >>> import explorer
@@ -181,7 +182,7 @@ def states_along(machine: ByteMachine, state: int, data: bytes) -> list[int]:
         data: Any bytes.
 
     Returns:
-        States; `NO_ARC` from the first byte on that cannot be read.
+        States; `NO_ARC` from the first byte that cannot be read.
     """
     if isinstance(machine, Dfa):
         return run(machine, state, data).tolist()

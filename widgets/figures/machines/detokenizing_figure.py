@@ -39,7 +39,7 @@ def prefix_node(data: bytes) -> str:
 
 
 def prefix_text(data: bytes) -> str:
-    """A prefix in words, short; what has no ink or is half a character is written out.
+    """A prefix in short words; invisible characters and half characters are written out.
 
     Example:
         >>> prefix_text(b"fo"), prefix_text(b" t"), prefix_text(b"")
@@ -63,7 +63,7 @@ def detokenizing_figure(
     Args:
         vocabulary: All tokens.
         tokens: The ids to show; those that are not text, or longer than `LONGEST`, are left out.
-        masked: Those of them that are masked where we are, to be told apart.
+        masked: The ones that are masked at this position, to be drawn differently.
 
     Returns:
         Nodes ``t`` and ``t<prefix in hexadecimal>``. Edges back to the root carry their tokens.

@@ -1,4 +1,5 @@
-"""The machines drawn: figures and layouts, what no position changes worked out once.
+"""The drawn machines: figures and layouts; the parts that do not depend on the position are made
+once.
 
 A page asks for the two machines with the same states with the constraint, once more when the form
 changes, and the arcs of the present state (`widgets.figures.machines.present`) are drawn onto the
@@ -7,7 +8,7 @@ very same places. So they are kept as long as their token machine is.
 A machine that is not a table has more arcs with every step. Its states keep their places all the
 same if the machine over bytes is finite; only the arcs of the token DFA are drawn anew.
 
-Cost: see `widgets.figures.drawing.layout`; the second time none.
+Cost: see `widgets.figures.drawing.layout` for the first time; afterwards a look-up.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ _draw_table = memo(_draw)
 
 
 def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "characters") -> Drawn:
-    """The two machines at a position: whole where that is readable, else what is near.
+    """The two machines at a position: whole if that is readable, else the part near the position.
 
     Args:
         machine: The token machine.

@@ -1,4 +1,5 @@
-"""What is lit at a position: the path so far, where we are, and what a token would take.
+"""The names that are lit at a position: the path so far, the present place, and the arcs of a
+token.
 
 A step only changes these names; places stay. The path is blue and now is amber, in all three
 machines at once. This is the one place where it is worked out: the page lights the names that it
@@ -37,12 +38,12 @@ ARCS_OF: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class LitPath:
-    """What the path so far lights, in one of the two forms of the character FSA.
+    """The names that the path so far lights, in one of the two forms of the character FSA.
 
     Args:
-        nodes: What was passed, by name.
-        edges: What was taken.
-        now: Where we are: one node of each machine.
+        nodes: The names of the nodes that were passed.
+        edges: The names of the edges that were taken.
+        now: The present place: one node of each machine.
         tokens: For each arc of the token DFA that was taken, the tokens that took it, in words.
     """
 
@@ -62,7 +63,7 @@ class LitPath:
 
 
 def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characters") -> LitPath:
-    """What the path to a position lights.
+    """Find the names that the path to a position lights.
 
     Args:
         trace: The record.
@@ -138,7 +139,7 @@ def _lit_by_tokens(
 
 
 def path_packet(trace: Trace, k: int, machine: TokenMachine) -> dict[str, object]:
-    """What the path lights as the page reads it, in both forms where they differ.
+    """The names that the path lights, as the page reads them, in both forms where they differ.
 
     Args:
         trace: The record.
@@ -169,7 +170,7 @@ class Lit:
 
 
 def lit(trace: Trace, k: int, machine: TokenMachine, token: int | None = None) -> Lit:
-    """What is lit at a position, for a picture without a page.
+    """The names that are lit at a position, for a picture without a page.
 
     Args:
         trace: The record.

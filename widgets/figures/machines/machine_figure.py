@@ -1,4 +1,4 @@
-"""A machine as a drawing sees it: nodes and edges with words, before anyone has placed them.
+"""A machine for a drawing: nodes and edges with words, before they have places.
 
 The three machines of the pipeline become three values of one type, so that one renderer, one
 layout, one table for screen readers and one snapshot serve them all. Names tie them together: the
@@ -7,7 +7,7 @@ it is, ``q7``; a prefix of the detokenizing FST is ``t`` and its bytes in hexade
 ``t``. An edge is named by its ends, ``c0-c7``, because arcs between the same two states are one
 edge.
 
-Everything is data; the labels hold token text, which is no markup.
+Everything is data; the labels hold token text, which must not be read as markup.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Final, Literal
 from explorer.errors import ExplorerError
 
 NodeKind = Literal["state", "dot", "ghost", "prefix", "root", "done"]
-"""A state; a state in the middle of a character; a character state that is no token state; a prefix
-of tokens; the root of the detokenizing FST; the end of the text."""
+"""A state; a state in the middle of a character; a character state that is not a token state; a
+prefix of tokens; the root of the detokenizing FST; the end of the text."""
 
 MachineName = Literal["character_fsa", "detokenizing_fst", "token_dfa", "stage"]
 
@@ -40,11 +40,11 @@ class FigureNode:
 
     Args:
         id: Its name, see above.
-        label: What stands in the circle.
+        label: The text in the circle.
         kind: How it is drawn.
         accepting: Whether it has a double ring.
         start: Whether the start arrow points at it.
-        title: What it expects, as a clause.
+        title: The characters that it expects, as a clause.
     """
 
     id: str
@@ -99,7 +99,7 @@ class Edge:
     Args:
         source, target: Node ids.
         label: Short words.
-        title: The same at length.
+        title: The same words in full.
         count: How many characters, bytes or tokens.
         bytes: Intervals of bytes that it reads, in the character FSA in byte form.
         tokens: Ids that are shown of it.
@@ -161,9 +161,9 @@ class MachineFigure:
 
     Args:
         name: Which machine.
-        caption: What of it is shown, in words.
-        complete: Whether that is all of it.
-        nodes, edges: What is drawn.
+        caption: A description of the part that is shown.
+        complete: Whether the whole machine is shown.
+        nodes, edges: The nodes and edges that are drawn.
         alias: Nodes that stand for others: a state that is not drawn, and the node that is.
 
     Raises:
@@ -209,7 +209,7 @@ class MachineFigure:
 
 
 def base(name: str) -> str:
-    """The name of a node without what tells it from others of the same character state.
+    """The name of a node without the suffix that distinguishes token states of one character state.
 
     Example:
         >>> base("q7"), base("q7~1")
@@ -223,7 +223,7 @@ def check_size(count: int, *, whole: bool = False) -> bool:
 
     Args:
         count: How many states.
-        whole: The user asked for the whole.
+        whole: Whether the user asked for the whole machine.
 
     Returns:
         ``False``: draw the path so far and the arcs ahead (`widgets.figures.machines.ahead`).

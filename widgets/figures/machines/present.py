@@ -1,4 +1,4 @@
-"""The arcs that a cut drawing lacks where we are.
+"""The arcs at a position that a cut drawing lacks.
 
 A token DFA of thousands of arcs is drawn with the largest of each state. At a position the page
 needs more: every arc out of the present state, and those that the path took. They are routed onto
@@ -26,9 +26,9 @@ class Missing:
     """Arcs to add to a drawing.
 
     Args:
-        edges: What they say.
+        edges: The edges with their words.
         places: Their curves, by id, in the drawing's own coordinates.
-        top, bottom: What of the drawing is needed to see them; it may lie outside its frame.
+        top, bottom: The vertical range that is needed to see them; it may lie outside the frame.
     """
 
     edges: tuple[Edge, ...]

@@ -1,9 +1,11 @@
-"""Which tokens are drawn: of 131,072 those that make "FSA ∘ FST = token DFA" readable here.
+"""The choice of the tokens that are drawn: the few of 131,072 that make "FSA ∘ FST = token DFA"
+readable.
 
-First what may come next, because those tokens are the arcs that leave the present state of the
-token DFA: what was taken, the likeliest allowed ones, then some of every arc. Then the likeliest
-masked ones: the wishes of the model that are refused. What a person asked for is always there.
-A byte is a state of the drawing and some tokens are long, so their bytes are counted.
+Allowed tokens come first, because they are the arcs that leave the present state of the token DFA:
+the token that was taken, the likeliest allowed ones, then some of every arc. Then come the
+likeliest masked ones, which the model wanted and the mask refused. Tokens that a person asked for
+are always there. A byte is a state of the drawing and some tokens are long, so their bytes are
+counted.
 """
 
 from __future__ import annotations
@@ -25,16 +27,16 @@ TOKENS_SHOWN: Final = 10
 """How many tokens a step shows, those that were asked for not counted."""
 
 MASKED_LEAST: Final = 3
-"""So many of them are masked ones, where the model wants any."""
+"""How many of them are masked tokens, if the model finds any likely."""
 
 BYTES_SHOWN: Final = 72
 """How many bytes they may have together, which goes out per step."""
 
 SHOWN_LEAST: Final = 3
-"""So many are shown however long they are."""
+"""How many are shown however long they are."""
 
 MOST_COMPOSED: Final = 48
-"""With how many tokens the construction is shown."""
+"""The number of tokens with which the construction is shown."""
 
 
 def shown_tokens(
@@ -106,7 +108,7 @@ def leaving(machine: TokenMachine, state: int, likely: Sequence[int]) -> list[in
 
 
 def masked_tokens(trace: Trace, k: int, tokens: Iterable[int]) -> tuple[int, ...]:
-    """Those of some tokens that are masked at a position."""
+    """The tokens of a list that are masked at a position."""
     allowed = trace.allowed(k)
     return tuple(token for token in tokens if not allowed[token])
 
@@ -120,7 +122,7 @@ def composed_tokens(
         machine: The token machine.
         state: Where we are; its arcs come first.
         figure: The token DFA as it is drawn.
-        shown: What the detokenizing FST shows.
+        shown: The tokens that the detokenizing FST shows.
 
     Returns:
         Ids: those shown, then of each arc the first token that it names, then the next of each; at

@@ -1,8 +1,8 @@
 """The construction as a lesson: composed with ε, ε-free, determinized, trimmed.
 
 The machines are pynini's (`explorer.automata.stages`), over the few tokens that are shown; the
-token DFA itself comes from one walk over all tokens. Each stage says what the step to it changed,
-draws dashed what the next step takes away, and has the end of the text as an arc of its own.
+token DFA itself comes from one walk over all tokens. The caption of each stage says what changed;
+parts that the next step takes away are dashed; and has the end of the text as an arc of its own.
 
 A state of the composition is a pair: a state q of the character FSA, and r, what the detokenizing
 FST has written of a token that is not over. Between two tokens it is named as in the token DFA, so
@@ -60,12 +60,12 @@ ALGORITHM_2: Final = (
 """The token DFA (Koo, Liu & He 2024, Algorithm 2), in our words."""
 
 STEP_OF: Final = {"composed": 1, "ε-free": 2, "determinized": 3, "trimmed": 4}
-"""Which step of Algorithm 2 makes a stage, from 0."""
+"""The step of Algorithm 2 that makes each stage, counted from 0."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """One stage as a drawing, and how it came about.
+    """One stage as a drawing, with the step that made it.
 
     Args:
         figure: The machine; its caption says what the step changed.
@@ -173,7 +173,7 @@ def _names(stage: Stage, token_states: Set[int]) -> list[str]:
 
 
 def _caption(stage: Stage, before: Stage | None) -> str:
-    """The sizes of a stage, and what the step to it changed."""
+    """The caption of a stage: its sizes, and what the step to it changed."""
     words = f"{stage.name}: {stage.num_states:,} states, {len(stage.arcs):,} arcs"
     if before is None:
         return f"{words}, {stage.num_epsilons:,} of them ε"

@@ -1,12 +1,13 @@
 """The token DFA as a figure: the character FSA as a language model meets it.
 
 A token state carries the name of the character state that it is; a character state that no token
-ends in keeps its place as a ghost. What the edges hold is `widgets.figures.machines.arcs`. Where
-one dot stands for many states, an edge holds each class once, whichever of them it leaves from.
+ends in keeps its place as a ghost. The contents of the edges come from
+`widgets.figures.machines.arcs`. Where one dot stands for many states, an edge holds each class
+once, whichever of them it leaves from.
 
 Past `EDGES_SHOWN` edges a drawing is cut to the largest of each state and says so in its caption;
-what one needs beyond it is `widgets.figures.machines.present`. Of a machine whose states are not
-all known, the states that were met are drawn with their arcs, and their neighbours without.
+`widgets.figures.machines.present` adds the arcs of the present state. Of a machine whose states are
+not all known, the states that were met are drawn with their arcs, and their neighbours without.
 """
 
 from __future__ import annotations

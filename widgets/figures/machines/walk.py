@@ -25,12 +25,12 @@ from widgets.figures.machines.detokenizing_figure import END, prefix_node
 
 @dataclass(frozen=True, slots=True)
 class ByteStep:
-    """What one byte of a token lights.
+    """The names that one byte of a token lights.
 
     Args:
         edges: One of T_V and, unless the byte fails or lies in the middle of a character that may
             be several, one of the character FSA.
-        nodes: Where it leads: in T_V, and in the character FSA unless the byte fails.
+        nodes: The nodes that it leads to: in T_V, and in the character FSA unless the byte fails.
     """
 
     edges: tuple[str, ...]
@@ -66,7 +66,7 @@ class TokenWalk:
 
 
 def walk(machine: TokenMachine, state: int, token: int, form: Form = "characters") -> TokenWalk:
-    """What a token does in all three machines.
+    """The way of a token through all three machines.
 
     Args:
         machine: The token machine.

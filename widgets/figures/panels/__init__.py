@@ -1,1 +1,1 @@
-"""What stands beside the machines: bars, mask, reasons, strip, lines over time."""
+"""The panels beside the machines: bars, mask, reasons, strip, lines over time."""

@@ -1,6 +1,6 @@
 """The bars: the likeliest tokens in three columns, masked ones at their place with the reason.
 
-The order is the model's own, so that a masked token stays where the model wants it. What is said
+The order is the model's own, so that a masked token stays where the model wants it. The figures
 beside the bars (allowed count, feasible mass, entropy, divergence, rank of what was taken) are the
 record's own figures; nothing is worked out again.
 """
@@ -30,8 +30,8 @@ class Bar:
         text: Readable.
         model, filtered, constrained: Probabilities, 0 to 1.
         allowed: Whether the mask allows it, token budget included.
-        reason: Why not, in two or three words.
-        taken: Whether it is what was chosen here.
+        reason: Why it is masked, in two or three words.
+        taken: Whether it was chosen here.
     """
 
     id: int
@@ -58,7 +58,7 @@ class Bar:
 
 
 def _rounded(value: float) -> float:
-    """Four digits: a bar has no more, and a page stores a thousand positions."""
+    """Round to four digits: a bar shows no more, and a page stores a thousand positions."""
     return float(f"{value:.4g}")
 
 
@@ -89,7 +89,7 @@ def bars(
         trace: The record.
         k: A position.
         machine: The token machine, for reasons; without it masked tokens have ``"masked"``.
-        most: How many. What was taken is always among them.
+        most: How many. The token that was taken is always among them.
     """
     position = trace.positions[k]
     if position.distribution is None:

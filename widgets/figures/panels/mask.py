@@ -57,7 +57,7 @@ def unpack_bits(packed: str, count: int) -> Bool:
 
 
 def default_order(size: int) -> Order:
-    """The order that shows something: by id where every id can be seen, else by class."""
+    """The default order: by id if every id can be seen, else by class."""
     return "class" if size > BY_CLASS else "id"
 
 
@@ -144,7 +144,7 @@ def unpack_order(packet: dict[str, object]) -> tuple[Int32, NDArray[np.float64]]
     """The inverse of `order_packet`.
 
     Args:
-        packet: What it made.
+        packet: The result of `order_packet`.
 
     Returns:
         int32[n], the ids, the likeliest first; and float64[n], their surprisals in bits.
@@ -199,7 +199,7 @@ def rows_packet(trace: Trace, start: int, stop: int) -> dict[str, object]:
 
 
 def summary(allowed: int, size: int) -> str:
-    """The mask in words, for those who cannot see the bitmap.
+    """The mask in words, for people who cannot see the bitmap.
 
     Example:
         >>> summary(5, 131072)

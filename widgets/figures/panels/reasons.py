@@ -77,7 +77,7 @@ def _constraint(verdict: Verdict) -> str:
 
 
 def _offered(verdict: Verdict) -> str:
-    """The character that fails, or its byte where the token holds no whole one."""
+    """The character that fails, or its byte if the token does not hold the whole character."""
     written = verdict.prefix + (verdict.data or b"")
     rest = written[verdict.char_begin :][:4]
     for end in range(1, len(rest) + 1):
@@ -98,7 +98,8 @@ class Grouped:
     """The reasons at one position as the page shows them, the token budget included.
 
     Args:
-        packet: What is shown: ``width``, ``allowed``, ``z`` and ``groups``, heaviest first.
+        packet: The values that are shown: ``width``, ``allowed``, ``z`` and ``groups``, heaviest
+            first.
         members: uint8[width], one more than the number of an id's group; 0 for allowed ids.
     """
 

@@ -1,7 +1,7 @@
-"""Traps for the page: what may go wrong, the evidence in a few lines, and what could be done.
+"""Traps for the page: the danger, the evidence in a few lines, and the remedy.
 
-A trap of a run stands at a position of the token strip; one of the constraint alone has none.
-Tokens in the evidence stay ids, because the page shows tokens as boxes.
+A trap of a run stands at a position of the token strip; a trap of the constraint alone has no
+position. Tokens in the evidence stay ids, because the page shows tokens as boxes.
 """
 
 from __future__ import annotations

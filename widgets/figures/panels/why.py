@@ -1,4 +1,4 @@
-"""What the page shows of an explanation: the verdict at once, the rest when it is there.
+"""The explanation as the page shows it: the verdict at once, the rest when it has been found.
 
 The verdict has what the panel opens with: a sentence for a person, the token's bytes with the one
 that fails, and the parts of the pattern that expect something else. What must be searched for comes
@@ -60,7 +60,7 @@ def verdict_packet(found: Explanation) -> dict[str, object]:
 
 
 def _notes(found: Explanation) -> list[str]:
-    """What else is so at once: half a character, ids of the same bytes."""
+    """Remarks that need no search: half a character, ids with the same bytes."""
     notes: list[str] = []
     data = found.verdict.data
     if data and (half := half_characters(data)):
@@ -85,7 +85,7 @@ def _part(part: SourcePart) -> dict[str, object]:
 
 
 def more_packet(found: Explanation) -> dict[str, object]:
-    """What must be searched for, without the change of the pattern.
+    """The parts that must be searched for, without the change of the pattern.
 
     Args:
         found: The explanation.
