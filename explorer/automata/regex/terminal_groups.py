@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from explorer.automata.regex.escapes import BadEscape, read_escape
-from explorer.automata.terminals.kinds import Argument, BadArgument, Group, Terminal
-from explorer.automata.tree.nodes import Assertion, Branch, Concat, Node, Repeat, Written
-from explorer.automata.tree.nodes import Group as NodeGroup
+from explorer.automata.terminals.kinds import Argument, BadArgument, Terminal, TerminalGroup
+from explorer.automata.tree.nodes import Assertion, Branch, Concat, Group, Node, Repeat, Written
 from explorer.errors import RegexError
 
 _PLAIN: Final = re.compile(r"[^\\()|]+")
@@ -143,7 +142,7 @@ def made(
     if len(arguments) < terminal.least or (terminal.pattern and item is None):
         raise error(f"{name} needs more arguments", start, end, f"The form is {terminal.form}.")
     try:
-        body = terminal.make(Group(name, start, end, tuple(arguments), item))
+        body = terminal.make(TerminalGroup(name, start, end, tuple(arguments), item))
     except BadArgument as bad:
         raise error(bad.reason, bad.start, max(bad.end, bad.start + 1), bad.remedy) from None
     return Written(start, end, body, None, name)
@@ -153,12 +152,12 @@ def unlabelled(node: Node) -> Node:
     """The same pattern without the names of its terminals: what an assertion can look into."""
     match node:
         case Written():
-            return NodeGroup(node.start, node.end, unlabelled(node.body), None, None)
+            return Group(node.start, node.end, unlabelled(node.body), None, None)
         case Concat():
             return Concat(node.start, node.end, tuple(map(unlabelled, node.items)))
         case Branch():
             return Branch(node.start, node.end, tuple(map(unlabelled, node.options)))
-        case Repeat() | NodeGroup():
+        case Repeat() | Group():
             return replace(node, body=unlabelled(node.body))
         case Assertion() if node.body is not None:
             return replace(node, body=unlabelled(node.body))

@@ -52,7 +52,7 @@ class BadArgument(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TerminalGroup:
     """A terminal as it was written.
 
     Args:
@@ -95,7 +95,7 @@ class Terminal:
     form: str
     least: int
     most: int | None
-    make: Callable[[Group], Node]
+    make: Callable[[TerminalGroup], Node]
     pattern: bool = False
     closed: bool = False
     over_tokens: bool = False

@@ -21,7 +21,7 @@ import numpy as np
 
 from explorer.automata import operations
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.terminals.kinds import Group, Terminal, register
+from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register
 from explorer.automata.tree.nodes import Deferred, Node
 from explorer.budget import Meter
 
@@ -120,7 +120,7 @@ def subsequence_machine(items: tuple[str, ...], delimiter: str, meter: Meter) ->
     return operations.minimal_dfa(nfa, meter)
 
 
-def _subsequence_of(group: Group) -> Node:
+def _subsequence_of(group: TerminalGroup) -> Node:
     delimiter, *items = group.arguments
     if not delimiter.text:
         raise group.bad("the delimiter is empty", "Write what stands between items.", delimiter)

@@ -20,7 +20,7 @@ import numpy as np
 
 from explorer.automata import operations
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
-from explorer.automata.terminals.kinds import Group, Terminal, register
+from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register
 from explorer.automata.tree.nodes import Deferred, Node
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
@@ -100,7 +100,7 @@ def substring_machine(text: str, meter: Meter) -> Dfa:
     return machine if text.isascii() else operations.intersection(machine, any_text(), meter)
 
 
-def _substring_of(group: Group) -> Node:
+def _substring_of(group: TerminalGroup) -> Node:
     (text,) = group.arguments
     if not text.text:
         raise group.bad(

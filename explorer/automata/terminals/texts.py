@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.automata.terminals.kinds import Group, Terminal, register
+from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register
 from explorer.automata.tree.charset import CharSet, char_set, character, complement
 from explorer.automata.tree.nodes import Branch, Class, Concat, Literal, Node, Repeat
 
@@ -39,7 +39,7 @@ def _without(chars: CharSet, excluded: str) -> CharSet:
 class _Pieces:
     """Nodes that all have the span of one group."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: TerminalGroup) -> None:
         self.start, self.end = group.start, group.end
 
     def one(self, chars: CharSet) -> Node:
@@ -61,13 +61,13 @@ class _Pieces:
         return Repeat(self.start, self.end, body, 0, 1, False)
 
 
-def _quoted_text(group: Group) -> Node:
+def _quoted_text(group: TerminalGroup) -> Node:
     w = _Pieces(group)
     inside = w.either(w.one(_PLAIN), w.then(w.one(_BACKSLASH), w.one(_ESCAPED)))
     return w.then(w.one(_QUOTE), w.any_number(inside), w.one(_QUOTE))
 
 
-def _unquoted_text(group: Group) -> Node:
+def _unquoted_text(group: TerminalGroup) -> Node:
     w = _Pieces(group)
     colons = w.any_number(w.text(":"))
     solid = _without(_SCALAR, ":")  # A colon never comes last, nor before a blank.
@@ -96,7 +96,7 @@ def _unquoted_text(group: Group) -> Node:
     return w.either(first, colon, question, marked(".", True), marked("-", False))
 
 
-def _delimited_list(group: Group) -> Node:
+def _delimited_list(group: TerminalGroup) -> Node:
     (delimiter,) = group.arguments
     item = group.item
     if not delimiter.text or item is None:
