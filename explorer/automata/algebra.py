@@ -39,7 +39,7 @@ class Combination(Source):
         return str(self)
 
     def fields(self) -> dict[str, object]:
-        """Nothing but the children, unless a kind says more."""
+        """A mapping without further fields; kinds with fields of their own add them."""
         return {}
 
     def lower(self) -> Node:

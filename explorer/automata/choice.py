@@ -66,7 +66,7 @@ class Choice(Source):
             )
         given = listed("texts", texts, "a list of texts", error=ConstraintError)
         if not given:
-            raise ConstraintError("A choice of nothing has no word.", remedy="Give one text.")
+            raise ConstraintError("A choice without texts has no word.", remedy="Give one text.")
         for k, text in enumerate(given):
             if not isinstance(text, str):
                 name = "text" if len(given) == 1 else f"texts[{k}]"

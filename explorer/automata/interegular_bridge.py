@@ -120,7 +120,7 @@ class _CharacterWalk:
         self.known: dict[tuple[int, int], list[Piece]] = {}
 
     def from_state(self, state: int) -> list[Piece]:
-        """Where each character leads, as code point ranges in order."""
+        """Find where each character leads, as code point ranges in order."""
         pieces: list[Piece] = []
         for lead, end, bytes_left in LEADS:
             self._follow(pieces, state, lead, end, bytes_left)
@@ -169,7 +169,7 @@ def character_arcs(
 
     Args:
         dfa: A machine over valid UTF-8. States in the middle of a character are left out.
-        steps: Its `byte_intervals`, for who has them.
+        steps: Its `byte_intervals`, if the caller has them.
 
     Example:
         >>> from explorer import regex

@@ -61,7 +61,7 @@ def _merge_columns(table: Int32) -> tuple[Int32, int]:
 
 @jit
 def _trim(table: Int32, accepting: Bool, start: int) -> Bool:
-    """Which states lie on a path from the start to an accepting state."""
+    """Mark the states on a path from the start to an accepting state."""
     states, classes = table.shape
     useful = np.zeros(states, np.bool_)
     if start < 0:
@@ -145,7 +145,7 @@ def merge_classes(dfa: Dfa) -> Dfa:
 
 
 def empty_dfa(num_symbols: int) -> Dfa:
-    """The machine of the empty language: no state at all."""
+    """The machine of the empty language, which has no state."""
     return Dfa(
         np.zeros(num_symbols, np.int32), np.empty((0, 1), np.int32), np.empty(0, np.bool_), NO_ARC
     )

@@ -1,4 +1,4 @@
-"""What one can do with byte machines: the vocabulary of constructions, each under a budget.
+"""The operations on byte machines, each under a budget.
 
 The subset construction, minimisation and products are kernels of their own files. Union,
 concatenation and repetition only join machines with ε-arcs and hand the result to them.

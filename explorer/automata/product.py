@@ -125,7 +125,7 @@ def _refill(pairs: Int32, count: int, slots: Int32) -> None:
 
 
 def _accepting(side: Dfa, states: Int32) -> Bool:
-    """Whether each state of one side accepts; −1 does not."""
+    """Whether each state of one side accepts; −1 does not accept."""
     if side.num_states == 0:
         return np.zeros(len(states), np.bool_)
     return np.where(states >= 0, side.accepting[np.maximum(states, 0)], False)

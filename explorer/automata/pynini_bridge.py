@@ -1,8 +1,8 @@
 """Byte machines as pynini acceptors, and back.
 
-pynini is where the definitions live: what an acceptor is, what composition, determinization and
-equivalence mean. Our machines go there for the tests, for lessons, and for anyone who wants to
-go on with pynini; acceptors written with pynini come in as constraints.
+pynini holds the definitions: of acceptors, of composition, determinization and equivalence. Our
+machines go there for the tests, for lessons, and for anyone who wants to go on with pynini;
+acceptors written with pynini come in as constraints.
 """
 
 from __future__ import annotations

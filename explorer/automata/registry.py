@@ -95,7 +95,7 @@ def kind_of(kind: str) -> type[Source]:
 
 
 def name_of(source: Source) -> str:
-    """What the editor calls the kind of a source.
+    """The editor's name for the kind of a source.
 
     Args:
         source: A source of a registered kind.
@@ -133,5 +133,5 @@ def read(name: str, text: str) -> Source:
 
 
 def reader_of(name: str) -> Callable[[str], Source] | None:
-    """What reads the texts of a name, if anything does."""
+    """The function that reads the texts of a name, if there is one."""
     return _READERS.get(name)

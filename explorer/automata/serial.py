@@ -53,7 +53,7 @@ def source_from_dict(data: Mapping[str, object], depth: int = 1) -> Source:
     """The source that a mapping holds.
 
     Args:
-        data: From `source_to_dict`, read from a file that nobody vouches for.
+        data: From `source_to_dict`, read from a file that may be damaged or forged.
         depth: How many mappings this one lies in, itself included.
 
     Raises:

@@ -1,9 +1,8 @@
 """The construction as OpenFST does it: composed, ε-free, determinized, trimmed.
 
 `explorer.compile` reaches the result in one walk. These are the steps of the definition (Koo, Liu
-& He 2024, section 3), by pynini, for a few tokens and a small machine: to be looked at, and to
-see what each step is for. The end of the text is left out; it is an arc from each accepting
-state.
+& He 2024, section 3), by pynini, for a few tokens and a small machine: so that each step can be
+looked at and understood. The end of the text is left out; it is an arc from each accepting state.
 
 Cost: pynini's operations cannot be interrupted, so the sizes are checked before.
 """
@@ -41,9 +40,10 @@ class Stage:
         start: The start state.
         arcs: ``(source, token, target)``; `NO_TOKEN` for ε.
         accepting: The accepting states.
-        characters: The character state that each state holds; `NO_ARC` where it holds none.
+        characters: The character state of each state; `NO_ARC` if it has no character state.
         between: The states between two tokens; the others are within one.
-        prefixes: What each state holds of a token that is not over, in bytes; empty between two.
+        prefixes: The bytes of the unfinished token that each state has written; empty between two
+            tokens.
     """
 
     name: str
@@ -115,7 +115,7 @@ def composition_stages(
 
 
 def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[bytes, int]]:
-    """For each state of T_V ∘ A what T_V has written of a token there, and the state of A."""
+    """For each state of T_V ∘ A, the bytes that T_V has written of a token, and the state of A."""
     if composed.start() < 0:
         return {}
     _, root, inner, _ = openfst.read(transducer.write_to_string())
@@ -134,7 +134,7 @@ def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[byte
 
 
 def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, tuple[bytes, int]]:
-    """For each state of a deterministic machine over tokens what their text leads to in A."""
+    """For each state of a deterministic machine, the state of A that the tokens' text leads to."""
     if fst.start() < 0:
         return {}
     found = {fst.start(): (b"", machine.start)}

@@ -1,4 +1,4 @@
-"""Valid UTF-8 as a machine: what "any text" means, and what a complement is taken in.
+"""Valid UTF-8 as a machine: the meaning of "any text", and the universe of complements.
 
 The well-formed byte sequences of the Unicode Standard, table 3-7: no overlong forms, no
 surrogates, nothing above U+10FFFF.

@@ -43,7 +43,7 @@ def checked_dfa(
     error: type[ExplorerError] = DamagedFile,
     remedy: str = "Take an undamaged copy, or make the machine again.",
 ) -> Dfa:
-    """A minimal byte machine from arrays or lists that nobody vouches for.
+    """Check a minimal byte machine from arrays or lists that may be damaged or forged.
 
     Args:
         symbol_class: int[256], the class of each byte.
@@ -51,7 +51,7 @@ def checked_dfa(
         accepting: bool[num_states].
         start: The start state; −1 exactly where there is no state.
         meter: Watches the sizes; default a budget of its own.
-        error: What is raised.
+        error: The class of the exception.
         remedy: What to do about it.
 
     Returns:
@@ -108,7 +108,7 @@ def checked_nfa(
     error: type[ExplorerError] = DamagedFile,
     remedy: str = "Take an undamaged copy, or make the machine again.",
 ) -> Nfa:
-    """A nondeterministic machine over bytes from arrays that nobody vouches for.
+    """Check a nondeterministic machine over bytes from arrays that may be damaged or forged.
 
     Args:
         num_states: At least 1.
@@ -160,7 +160,7 @@ def check_text(
 
 
 class _Check:
-    """What to raise about a machine, and the checks of its parts."""
+    """The checks of a machine's parts, and the error that they raise."""
 
     def __init__(self, meter: Meter, error: type[ExplorerError], remedy: str) -> None:
         self.meter = meter

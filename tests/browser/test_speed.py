@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import random
+import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -123,12 +125,14 @@ def test_a_step_over_131_072_tokens_sends_less_than_64_kilobytes(
     assert "widgets.prompt_socket | extension was successfully loaded" in lab.said()
 
 
-BUSY = """import threading, time
+BUSY = """import pathlib, threading, time
 from widgets import Explorer
 toy = Explorer()
 toy"""
-HELD = "with toy.cursor.lock:\n    time.sleep(3)"
-SLEEPING = "time.sleep(2)"
+WAITING = """print("the cell has begun", flush=True)
+while not pathlib.Path({flag!r}).exists():
+    time.sleep(0.01)"""
+HELD = "with toy.cursor.lock:\n" + textwrap.indent(WAITING, "    ")
 NOTES = """(root) => {
     window.notes = [];
     const note = root.querySelector('.lmx-note');
@@ -151,23 +155,34 @@ def begin(notebook: Notebook, cell: int) -> None:
     )
 
 
-@pytest.mark.parametrize("cell", [HELD, SLEEPING], ids=["place held", "cell runs"])
+def idle(notebook: Notebook) -> None:
+    """Wait until the kernel has answered everything."""
+    notebook.page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
+        " === 'idle'"
+    )
+
+
+@pytest.mark.parametrize("cell", [HELD, WAITING], ids=["place held", "cell runs"])
 def test_presses_while_a_cell_runs_are_not_lost_and_do_not_pile_up(
-    cell: str, notebook: Notebook, lab: Lab
+    cell: str, notebook: Notebook, lab: Lab, tmp_path: Path
 ) -> None:
-    notebook.open(lab.code("busy.ipynb", BUSY, cell))
+    flag = tmp_path / "end"
+    notebook.open(lab.code("busy.ipynb", BUSY, cell.format(flag=str(flag))))
     begin(notebook, 0)
     root = notebook.explorer()
     at(root, 0)
-    notebook.page.wait_for_timeout(500)
+    idle(notebook)
     root.evaluate(NOTES)
     begin(notebook, 1)
-    notebook.page.wait_for_timeout(200)
+    notebook.page.locator(".jp-OutputArea-output", has_text="the cell has begun").wait_for()
     for _ in range(3):  # The first is a step, one more is kept for when it is done, no third.
         root.locator("button.step").evaluate("(button) => button.click()")
     if cell is HELD:
         root.locator(".lmx-note", has_text="kernel busy").wait_for()
+        flag.touch()
     root.locator(".lmx-strip [data-k]").nth(1).wait_for()
+    flag.touch()
     root.locator(".lmx-note[role=status]").wait_for(state="hidden")
     if cell is HELD:  # Else a quick answer leaves room for the third.
         at(root, 2)

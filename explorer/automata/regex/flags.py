@@ -1,4 +1,4 @@
-"""Inline flags ``(?ims-x:...)``: which may stand where, and what they do to each other."""
+"""Inline flags ``(?ims-x:...)``: which flags may stand where, and how they combine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS: Final = int(re.ASCII | re.LOCALE | re.UNICODE)
 
 @dataclass(frozen=True, slots=True)
 class InlineFlags:
-    """What a run of flag letters says.
+    """The flags that a run of flag letters adds and removes.
 
     Args:
         added, removed: Flags of `re`.

@@ -77,7 +77,7 @@ class Groups(ABC):
         return UnsupportedSyntax(reason, pattern=self.text, start=start, end=end, remedy=remedy)
 
     def group(self, flags: int, *, may_set_flags: bool) -> Node | None:
-        """Anything that begins with a parenthesis; ``None`` for comments and global flags."""
+        """Read anything that begins with a parenthesis; ``None`` for comments and global flags."""
         text, start = self.text, self.pos
         if not text.startswith("(?", start):
             self.pos = start + 1
@@ -142,7 +142,7 @@ class Groups(ABC):
     def contents(
         self, flags: int, start: int, *, capturing: bool, name: str | None = None
     ) -> Group:
-        """What stands in a group, and its closing parenthesis; ``start`` is where it opened."""
+        """Read the body of a group and its closing parenthesis; ``start`` is where it opened."""
         number = None
         if capturing:
             number = len(self.closed)
@@ -298,7 +298,7 @@ class Groups(ABC):
 
 
 def _lookbehind_remedy(negated: bool, unbounded: bool) -> str:
-    """What to write instead of a lookbehind without one width."""
+    """The remedy for a lookbehind that has more than one width."""
     if unbounded:
         return (
             "Bound the repetition, or say with a lookahead at an earlier place what the text "

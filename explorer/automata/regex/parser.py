@@ -348,7 +348,7 @@ class _PatternParser(Groups):
 def _readers(
     flags: int,
 ) -> tuple[Callable[[str], CharSet], re.Pattern[str], frozenset[str]]:
-    """What flags decide: the set of a character, runs without syntax, and the syntax itself."""
+    """The syntax that depends on flags: the set of a character, and runs without syntax."""
     if not flags & _IGNORECASE:
         literal = character
     elif flags & _ASCII:

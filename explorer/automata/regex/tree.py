@@ -31,7 +31,7 @@ class Tree:
     over_tokens: bool = False
 
     def source(self, node: Node) -> str:
-        """What a node was written as.
+        """The text of a node in the pattern.
 
         Example:
             >>> from explorer.automata.regex import parse

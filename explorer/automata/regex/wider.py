@@ -1,4 +1,4 @@
-"""What could stand for a literal or class of a pattern so that it reads more.
+"""The replacements of a literal or class of a pattern that read more.
 
 Tried, fewest characters first: the offending character added to the class (a literal becomes a
 class of two); every remaining character of the text added; the literal or class made optional; the
@@ -15,7 +15,7 @@ _RANGE: Final = re.compile(r"(\w)-(\w)")
 
 
 def replacements(leaf: str, rest: str, verbose: bool) -> list[str]:
-    """What could stand for a leaf of a pattern, fewest characters first.
+    """Propose replacements of a leaf of a pattern, the ones with the fewest characters first.
 
     Args:
         leaf: A literal, class or dot, as it was written.

@@ -197,7 +197,7 @@ def array_texts(
 def item_values(
     making: Making, subs: tuple[Subschema, ...], index: int, place: Site, depth: Depth
 ) -> Values:
-    """What may stand at an index."""
+    """The texts that may stand at an index."""
     applying: list[Subschema] = []
     left: dict[int, Subschema] = {}
     for sub in subs:

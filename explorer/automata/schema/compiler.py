@@ -81,7 +81,7 @@ class Compiler:
         return self._places[key]
 
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
-        """What else may apply where a subschema does, constants by their structure included."""
+        """The other subschemas that may apply there; constants count by their structure."""
         found = list(in_place(sub))
         for case in self._expansion.choices(sub, sub.below, evaluated=False):
             for held, _ in case:
@@ -180,7 +180,7 @@ class Compiler:
         return types
 
     def _constants(self, subs: tuple[Subschema, ...]) -> list[object] | None:
-        """The values that ``enum`` and ``const`` leave; ``None`` where they say nothing.
+        """The values that ``enum`` and ``const`` leave; ``None`` if neither is given.
 
         Arrays and objects among them were made into cases before.
         """

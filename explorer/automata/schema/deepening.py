@@ -1,4 +1,4 @@
-"""How deep values may go: references followed inside each other, and values nobody describes."""
+"""How deep values may go: nested references, and values that no schema describes."""
 
 from __future__ import annotations
 

@@ -79,14 +79,14 @@ WELL_FORMED: Final[dict[str, tuple[_Check, str]]] = {
         "an object whose values are schemas or lists of names",
     ),
 }  # fmt: skip
-"""What each keyword must be, whatever the draft says beyond that."""
+"""The required type of each keyword, whatever the draft adds."""
 
 
 def check_tree(schema: Schema) -> None:
     """Refuse a schema in which a keyword of some subschema has a wrong type.
 
     Raises:
-        UnsupportedSchema: A keyword is not what it must be.
+        UnsupportedSchema: A keyword does not have the required type.
     """
     todo: list[tuple[str, Schema]] = [("", schema)]
     while todo:
@@ -124,7 +124,7 @@ def check_well_formed(schema: dict[str, Any], pointer: str) -> None:
         pointer: Where it stands.
 
     Raises:
-        UnsupportedSchema: A keyword is not what it must be.
+        UnsupportedSchema: A keyword does not have the required type.
     """
     for keyword, value in schema.items():
         expected = WELL_FORMED.get(keyword)
@@ -200,7 +200,7 @@ def prefix(sub: Subschema) -> list[Schema]:
 
 
 def rest_of_items(sub: Subschema) -> tuple[Schema, str] | None:
-    """What applies to the items after the prefix, and its keyword."""
+    """The schema of the items after the prefix, and its keyword."""
     items = sub.keyword("items")
     if isinstance(items, bool | dict):
         return cast("Schema", items), "items"
@@ -211,7 +211,7 @@ def rest_of_items(sub: Subschema) -> tuple[Schema, str] | None:
 
 
 def evaluates_item(sub: Subschema, index: int, owner: int) -> bool:
-    """Whether a subschema has an opinion on the item at an index."""
+    """Whether a subschema constrains the item at an index."""
     if index < len(prefix(sub)) or rest_of_items(sub) is not None:
         return True
     own = sub.keyword("unevaluatedItems")

@@ -37,7 +37,7 @@ class Spot:
 
 @dataclass(slots=True)
 class _OpenContainer:
-    """A container whose end has not come."""
+    """A container that has not ended yet."""
 
     kind: Literal["object", "array"]
     expects: Literal["key", "value"]

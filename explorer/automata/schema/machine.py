@@ -1,4 +1,4 @@
-"""From a whole JSON Schema to its machine."""
+"""The machine of a whole JSON Schema."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compile_schema(
         strict: Whether a keyword that cannot be followed exactly raises.
         formats: Whether ``format`` constrains.
         max_depth: How many references of a recursive schema are followed inside each other.
-        free_depth: How deep arrays and objects nest in a value that nothing describes.
+        free_depth: How deep arrays and objects nest in a value that no schema describes.
         remotes: Schemas that references may name, by their address.
         marks: Whether strings with long bounds are marks (`explorer.automata.schema.counting`).
 

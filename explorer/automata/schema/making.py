@@ -1,4 +1,4 @@
-"""What the drawings of arrays and objects, and places, ask of the compiler that makes them."""
+"""The protocols that arrays, objects and places use to ask the compiler that makes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Depth:
 
     Args:
         recursion: How many more references of recursive schemas may be followed inside each other.
-        objects, arrays: How deep objects and arrays may nest in a value that nothing describes.
+        objects, arrays: How deep objects and arrays may nest in a value that no schema describes.
         total: How deep both together may.
     """
 
@@ -51,7 +51,7 @@ class Site(Protocol):
 
     @property
     def key(self) -> frozenset[object]:
-        """What makes it the same as another place."""
+        """The key that two equal places share."""
         ...
 
     def member(self, name: str | None) -> Site:
@@ -70,7 +70,7 @@ class Making(Protocol):
         ...
 
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
-        """What else may apply where a subschema does."""
+        """The other subschemas that may apply where a subschema does."""
         ...
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:

@@ -31,7 +31,7 @@ INTEGER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.0+)?"
 Order = Literal["<", "=", ">"]
 
 LARGEST_MODULUS: Final = 20_000
-"""The largest numerator p of a ``multipleOf`` p / 10^k: a machine has p states a decimal."""
+"""The largest numerator p of a ``multipleOf`` p / 10^k; a machine has p states for each decimal."""
 
 
 def _pattern(pattern: str) -> Dfa:

@@ -97,7 +97,7 @@ class SchemaPlace:
 
     @property
     def key(self) -> frozenset[object]:
-        """What makes it the same as another place."""
+        """The key that two equal places share."""
         return self._key
 
     @cached_property

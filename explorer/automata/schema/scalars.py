@@ -1,4 +1,4 @@
-"""Numbers and strings: what the keywords that speak about them leave, each machine made once."""
+"""The machines of numbers and strings under the keywords that constrain them, each made once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Scalars:
 
         Args:
             subs: Keyword mappings that hold together.
-            scalars: What ``enum`` and ``const`` leave; ``None`` where they say nothing.
+            scalars: The values that ``enum`` and ``const`` leave; ``None`` if neither is given.
             integer: Whether there may be no fraction.
         """
         parts: list[Dfa] = [numbers.any_integer() if integer else numbers.any_number()]

@@ -60,7 +60,7 @@ class JsonSchema(Source):
         strict: Whether a keyword that cannot be followed exactly is an error.
         formats: Whether ``format`` constrains.
         max_depth: How many references of a recursive schema are followed inside each other.
-        free_depth: How deep arrays and objects nest in a value that nothing describes.
+        free_depth: How deep arrays and objects nest in a value that no schema describes.
         remotes: Addresses and JSON texts of schemas that references may name.
     """
 
@@ -174,7 +174,7 @@ class JsonSchema(Source):
         return []
 
     def ignored(self) -> list[UnsupportedSchema]:
-        """What ``strict=False`` leaves out, each with its place and reason."""
+        """The keywords that ``strict=False`` leaves out, each with its place and reason."""
         if self.strict:
             return []
         if not self._noted:  # The machine came from elsewhere.
@@ -256,7 +256,7 @@ class JsonSchema(Source):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The schema that a text is."""
+        """Read a schema from its text."""
         parsed(text)
         return cls(text)
 

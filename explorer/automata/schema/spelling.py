@@ -65,7 +65,7 @@ def _walk(table: Int32, kind: Int32, start: int) -> Int32:
 
 
 def places(machine: Dfa) -> Int32:
-    """Where each state of a machine over compact JSON is: int32[num_states].
+    """The place of each state of a machine over compact JSON: int32[num_states].
 
     Bytes of one class behave alike in every state, so what one of them does between tokens, all do.
     """

@@ -58,7 +58,7 @@ class Subschema:
 
     @property
     def key(self) -> tuple[int, str, tuple[str, ...], frozenset[int]]:
-        """What makes it the same as another: content, base address, dynamic scope, owners."""
+        """The key that equal subschemas share: content, base address, dynamic scope, owners."""
         scope: tuple[str, ...] = ()
         if self.draft >= 2019:
             scope = tuple(uri for uri, _ in self.resolver.dynamic_scope())
@@ -119,10 +119,10 @@ class Subschema:
         return Subschema(schema, resolver, self.pointer + steps, draft, owners or frozenset())
 
     def target(self, reference: str, keyword: str) -> Subschema:
-        """Where a reference leads.
+        """Follow a reference.
 
         Raises:
-            UnsupportedSchema: Nothing is there.
+            UnsupportedSchema: The reference leads nowhere.
         """
         try:
             if keyword == "$recursiveRef":

@@ -43,7 +43,7 @@ class Values:
     object: Dfa
 
     def is_empty(self) -> bool:
-        """Whether there is no value in it."""
+        """Whether the set has no values."""
         return not self.words and all(getattr(self, part).num_states == 0 for part in _PARTS)
 
     def unmarked(self, meter: Meter) -> Values:
@@ -111,5 +111,5 @@ def _minus(a: Dfa, b: Dfa, meter: Meter) -> Dfa:
 
 
 def empty() -> Values:
-    """No value at all."""
+    """The set without values."""
     return Values(frozenset(), nothing(), nothing(), nothing(), nothing())

@@ -8,5 +8,5 @@ Read in this order: `kinds` (what a terminal is, and the register of them), `tex
 lists), `substrings` (the suffix automaton), `subsequences` (items in order), `tokens` (whole
 tokens, whatever they write), `known` (all of them).
 
-No terminal matches the empty text; where it may be missing, a ``?`` after the group says so.
+A terminal never matches the empty text; write ``?`` after the group where it may be missing.
 """

@@ -1,4 +1,4 @@
-"""What a terminal is: a name, how its arguments are written, and the tree that it stands for.
+"""The type of a terminal: its name, the form of its arguments, and the tree that it stands for.
 
 In a pattern a terminal is a group with one of the names below and its arguments where an ordinary
 group has its body. Arguments are texts, not patterns: any character stands for itself but

@@ -137,7 +137,7 @@ def _strip(node: Node, kinds: frozenset[AssertionKind], *, first: bool) -> Node:
 
 
 def each_once(node: Node) -> Node:
-    """The same pattern with assertions said once that look at one place and say the same.
+    """The same pattern with duplicate assertions at one place written once.
 
     Example:
         >>> from explorer.automata.regex import parse
@@ -405,7 +405,7 @@ def _assertions_of(node: Node) -> list[Assertion]:
 
 
 def meaning(node: Node) -> Hashable:
-    """What a node says, whatever it was written as: equal for nodes that differ in spans only."""
+    """A key for the meaning of a node: equal for nodes that differ only in their spans."""
     match node:
         case Empty():
             return ()

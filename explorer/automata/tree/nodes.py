@@ -2,7 +2,7 @@
 
 Think of a compiler: a regex, a choice, an algebra of constraints, and later schemas and grammars,
 are front ends. Each lowers to the nodes of this file, and what comes after knows nothing of their
-syntax. What a person reads (carets, highlighting, explanations) needs the place of each piece; so a
+syntax. Carets, highlighting and explanations need the place of each piece; so a
 node carries the *span* ``start:end`` in the text of the source that it was written in, and a
 `Written` node says which source that is for all below it. A node that no text stands for has the
 empty span ``0:0``.
@@ -64,7 +64,7 @@ class Literal:
 
     Args:
         start, end: Its span.
-        chars: What it matches: itself, or with IGNORECASE all its cases.
+        chars: The characters that it matches: itself, or with IGNORECASE all its cases.
     """
 
     start: int
@@ -157,7 +157,7 @@ class Group:
 
 
 class AssertionKind(Enum):
-    """What an assertion asks about its place in the text."""
+    """The kinds of conditions on a place in the text."""
 
     TEXT_START = "text start"
     """``\\A``, and ``^`` without MULTILINE."""
@@ -183,7 +183,7 @@ class Assertion:
 
     Args:
         start, end: Its span.
-        kind: What it asks.
+        kind: Which condition it is.
         negated: Whether the place must *not* be so.
         body: The pattern to look for; for the two lookaround kinds only.
         word: The word characters; for boundaries only.
@@ -322,14 +322,14 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Says where the nodes below were written: their spans count in the text of this source.
+    """The origin of the nodes below: their spans count in the text of this source.
 
     Args:
         start, end: The span of the body.
         body: What was written there.
         source: The source; ``None`` for the one around, to give a part of it a label.
-        label: What to call the place beside its span, such as ``/properties/age``; empty for the
-            label around.
+        label: The name of the place beside its span, such as ``/properties/age``; empty for the
+            label around it.
         child: Which child of the source around this one is, from 0; ``None`` if it is not one.
     """
 
@@ -376,7 +376,7 @@ class Source(ABC):
 
     @abstractmethod
     def fields(self) -> dict[str, object]:
-        """What `load` takes, as values that JSON can hold; without the children."""
+        """The fields that `load` takes, as values that JSON can hold, without the children."""
 
     @classmethod
     @abstractmethod
@@ -384,7 +384,7 @@ class Source(ABC):
         """The source that was saved.
 
         Args:
-            fields: From `fields`, read from a file that nobody vouches for.
+            fields: From `fields`, read from a file that may be damaged or forged.
             children: From `children`.
 
         Raises:
@@ -400,7 +400,7 @@ class Source(ABC):
         """The source that a person wrote, for kinds that are offered in the editor.
 
         Raises:
-            ExplorerError: What is wrong with the text; or nothing of this kind is written as text.
+            ExplorerError: The text is wrong, or this kind cannot be written as text.
         """
         raise NotImplementedError
 
@@ -422,7 +422,7 @@ class Source(ABC):
         return ()
 
     def with_children(self, children: tuple[Source, ...]) -> Source:
-        """The same with other children, as many as before."""
+        """The same source with other children, as many as before."""
         return self
 
     def why_empty(self) -> EmptyConstraint | None:
@@ -437,7 +437,8 @@ class Source(ABC):
         return tuple(each for child in self.children for each in child.warnings())
 
     def wider(self, start: int, end: int, rest: str) -> tuple[str, ...]:
-        """What could stand in a span so that a text goes on there; fewest characters first.
+        """Propose texts for a span so that a text goes on there, the ones with the fewest
+        characters first.
 
         Args:
             start, end: The span of a leaf of the tree.
@@ -458,7 +459,7 @@ class Source(ABC):
 
     @property
     def shown(self) -> str:
-        """What a view prints: the text in which spans count, or the short form."""
+        """The text for a view: the one in which spans count, or the short form."""
         return self.text if self.plain_text else str(self)
 
     def __getstate__(self) -> dict[str, object]:

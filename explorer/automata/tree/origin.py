@@ -10,13 +10,13 @@ from explorer.automata.tree.nodes import Closed, Leaf, Source, Texts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """What an arc came from.
+    """The origin of an arc.
 
     Args:
         node: The leaf of the tree.
         source: Whose text its span counts in; ``None`` outside any source.
         label: What the place is called beside its span; empty if it has no name.
-        before: For texts: what of them stands before the arc, in bytes.
+        before: For texts: the bytes before the arc.
     """
 
     node: Leaf | Texts | Closed

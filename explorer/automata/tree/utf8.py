@@ -114,7 +114,7 @@ class _Builder:
             source: Where the arcs begin.
             numbers: Ascending ranges that do not touch.
             below: How many digits follow the one that is read.
-            bits: What is set in the byte beside the digit.
+            bits: The bits of the byte beside the digit.
         """
         shift = _BASE_BITS * below
         full = (1 << shift) - 1

@@ -1,4 +1,4 @@
-"""How many characters a piece of a pattern can take: what decides whether a lookbehind is legal.
+"""How many characters a piece of a pattern can take; it decides whether a lookbehind is legal.
 
 `re` looks behind by stepping back a fixed number of characters, so it demands that all matches
 of a lookbehind have one length. The automata here need no such rule; it is kept because the
