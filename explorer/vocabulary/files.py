@@ -21,8 +21,9 @@ from explorer.vocabulary.decoder import Component
 from explorer.vocabulary.huggingface import read_tokenizer
 from explorer.vocabulary.library import library_call
 from explorer.vocabulary.limits import check_declaration
-from explorer.vocabulary.merge_files import as_pieces, read_merge_files
+from explorer.vocabulary.merge_files import read_merge_files
 from explorer.vocabulary.numbering import ByTable, read_by_table, read_numbered, tables_of
+from explorer.vocabulary.piece_table import as_pieces
 from explorer.vocabulary.rank_files import RANK_LINE, read_ranks, read_tekken
 from explorer.vocabulary.reading import TokenizerReading
 from explorer.vocabulary.rwkv_file import is_rwkv, read_rwkv

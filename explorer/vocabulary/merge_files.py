@@ -22,9 +22,9 @@ The files do not say either which rule cuts a text into words. The class that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -35,7 +35,8 @@ from explorer.vocabulary.decoder import PieceReader, WordEndReader, byte_of
 from explorer.vocabulary.huggingface import read_tokenizer
 from explorer.vocabulary.library import library_call
 from explorer.vocabulary.lines import lines_of
-from explorer.vocabulary.reading import TokenizerReading, checked_width
+from explorer.vocabulary.piece_table import checked_ids
+from explorer.vocabulary.reading import TokenizerReading
 
 _WORD_END, _CONTINUES, _SPACE = "</w>", "@@", "▁"
 
@@ -116,7 +117,7 @@ def read_merge_files(
             f"it does not print the pieces of {where} as they are written: {_OTHER_RULES[name]}",
             remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
         )
-    files = _Files(_checked(pieces, where), _merges(merges, where), where, beside, gpt2)
+    files = _Files(checked_ids(pieces, where), _merges(merges, where), where, beside, gpt2)
     continued = sum(piece.endswith(_CONTINUES) for piece in files.ids)
     if 20 * continued > len(files.ids):
         return _continued(files)
@@ -364,21 +365,6 @@ def _missing(files: _Files) -> tuple[str, str, str] | None:
 # --- the files --------------------------------------------------------------------------------
 
 
-def _checked(pieces: Mapping[str, object], where: str) -> dict[str, int]:
-    ids: dict[str, int] = {}
-    for piece, token in pieces.items():
-        if not isinstance(token, int) or isinstance(token, bool) or token < 0:
-            raise DamagedFile(
-                f"{where}: the piece {piece[:40]!r} has the id {token!r}, which is not a whole "
-                f"number from 0 on.",
-                remedy="Fetch the file again, or check that it is a table from pieces to ids.",
-                evidence={"piece": piece, "id": token},
-            )
-        checked_width(token, f"{where}, the piece {piece[:40]!r},")
-        ids[piece] = token
-    return ids
-
-
 def _merges(data: bytes, where: str) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for line, entry in enumerate(lines_of(data, where), start=1):
@@ -398,12 +384,3 @@ def _merges(data: bytes, where: str) -> list[tuple[str, str]]:
             )
         pairs.append((parts[0], parts[1]))
     return pairs
-
-
-def as_pieces(declared: object) -> Mapping[str, object] | None:
-    """The parsed JSON as a table of pieces, or None if it is something else."""
-    if not isinstance(declared, Mapping) or not declared:
-        return None
-    table = cast(Mapping[str, object], declared)
-    values: Sequence[object] = list(table.values())
-    return table if not any(isinstance(value, dict | list) for value in values) else None

@@ -27,8 +27,8 @@ from typing import Final
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary.configs import CONTROL_NAME, Beside, parse_json, read_bytes
 from explorer.vocabulary.lines import lines_of
-from explorer.vocabulary.merge_files import as_pieces
-from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
+from explorer.vocabulary.piece_table import as_pieces, checked_ids
+from explorer.vocabulary.reading import Encoder, TokenizerReading
 from explorer.vocabulary.sentencepiece_file import (
     SPACE,
     SentencePieceEncoder,
@@ -364,24 +364,16 @@ def _table(path: Path) -> dict[str, int]:
                 f"{path.name} is not an object from pieces to ids.", remedy="Fetch the file again."
             )
         listed = declared
-    ids: dict[str, int] = {}
+    ids = checked_ids(listed, path.name)
     owners: dict[int, str] = {}
-    for piece, token in listed.items():
-        if not isinstance(token, int) or isinstance(token, bool) or token < 0:
-            raise DamagedFile(
-                f"{path.name}: the piece {piece[:40]!r} has the id {token!r}, which is not a whole "
-                f"number from 0 on.",
-                remedy="Fetch the file again.",
-                evidence={"piece": piece, "id": token},
-            )
-        checked_width(token, f"{path.name}, the piece {piece[:40]!r},")
+    for piece, token in ids.items():
         if token in owners:
             raise VocabularyError(
                 f"The id {token} belongs to two pieces, {owners[token]!r} and {piece!r}.",
                 remedy=f"Correct {path.name}: every piece has an id of its own.",
                 evidence={"id": token, "pieces": (owners[token], piece)},
             )
-        ids[piece], owners[token] = token, piece
+        owners[token] = piece
     return ids
 
 

@@ -1,0 +1,51 @@
+"""A table from pieces to ids, as ``vocab.json`` and its relatives hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from explorer.errors import DamagedFile
+from explorer.vocabulary.reading import checked_width
+
+
+def as_pieces(declared: object) -> Mapping[str, object] | None:
+    """The parsed JSON as a table of pieces, or None if it is something else.
+
+    Args:
+        declared: Parsed JSON.
+    """
+    if not isinstance(declared, Mapping) or not declared:
+        return None
+    table = cast(Mapping[str, object], declared)
+    values: Sequence[object] = list(table.values())
+    return table if not any(isinstance(value, dict | list) for value in values) else None
+
+
+def checked_ids(pieces: Mapping[str, object], where: str) -> dict[str, int]:
+    """The ids of some pieces.
+
+    Args:
+        pieces: A table from pieces to ids, as it was parsed.
+        where: The file's name, for messages.
+
+    Raises:
+        DamagedFile: An id is not a whole number of at least 0.
+        VocabularyError: An id is out of range.
+
+    Example:
+        >>> checked_ids({"a": 0, "b": 2}, "vocab.json")
+        {'a': 0, 'b': 2}
+    """
+    ids: dict[str, int] = {}
+    for piece, token in pieces.items():
+        if not isinstance(token, int) or isinstance(token, bool) or token < 0:
+            raise DamagedFile(
+                f"{where}: the piece {piece[:40]!r} has the id {token!r}, which is not a whole "
+                f"number of at least 0.",
+                remedy="Fetch the file again, or check that it is a table from pieces to ids.",
+                evidence={"piece": piece, "id": token},
+            )
+        checked_width(token, f"{where}, the piece {piece[:40]!r},")
+        ids[piece] = token
+    return ids
