@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -51,6 +52,36 @@ def defined_twice(texts: Mapping[str, str]) -> dict[str, list[str]]:
     return {name: where for name, where in places.items() if len(where) > 1}
 
 
+SHARED: Final = {
+    "add_parser": "each command of the command line adds its own",
+    "run": "each command of the command line has one; `explorer.tokens.failing.run` runs a machine",
+    "main": "the start of the command line, and of the process that compiles",
+}
+"""Names of functions that several files may define, and why."""
+
+
+def functions_twice(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names of public functions that more than one file defines."""
+    places: defaultdict[str, set[str]] = defaultdict(set)
+    for path, text in texts.items():
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                places[node.name].add(path)
+    return {name: sorted(where) for name, where in places.items() if len(where) > 1}
+
+
+JS_DEFINITION: Final = re.compile(r"^(?:export )?(?:async )?(?:function|class) (\w+)", re.MULTILINE)
+
+
+def scripts_twice(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names of functions and classes that more than one script defines at its top."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for path, text in texts.items():
+        for name in JS_DEFINITION.findall(text):
+            places[name].append(path)
+    return {name: where for name, where in places.items() if len(where) > 1}
+
+
 def test_a_file_has_at_most_500_lines() -> None:
     found = too_long(sources(".py", ".js"))
     assert {path: count for path, count in found.items() if path not in TOO_LONG} == {}
@@ -58,6 +89,16 @@ def test_a_file_has_at_most_500_lines() -> None:
 
 def test_a_class_name_stands_for_one_class() -> None:
     assert defined_twice(sources(".py")) == {}
+
+
+def test_a_name_of_a_public_function_stands_for_one_function() -> None:
+    found = functions_twice(sources(".py"))
+    assert {name: where for name, where in found.items() if name not in SHARED} == {}
+    assert found.keys() == SHARED.keys()
+
+
+def test_a_name_of_a_script_stands_for_one_thing() -> None:
+    assert scripts_twice(sources(".js")) == {}
 
 
 @pytest.mark.parametrize("lines", [MOST_LINES, MOST_LINES + 1])
@@ -69,3 +110,13 @@ def test_a_second_class_of_a_name_is_noticed() -> None:
     one, other = "class Walk: ...", "if True:\n    class _Walk: ..."
     assert defined_twice({"a.py": one, "b.py": other}) == {"Walk": ["a.py", "b.py"]}
     assert defined_twice({"a.py": one, "b.py": "class Run: ..."}) == {}
+
+
+def test_a_second_function_of_a_name_is_noticed() -> None:
+    one, other = "def read(): ...", "x = 1\ndef read(): ..."
+    assert functions_twice({"a.py": one, "b.py": other}) == {"read": ["a.py", "b.py"]}
+    assert functions_twice({"a.py": one, "b.py": "class A:\n    def read(self): ..."}) == {}
+    assert functions_twice({"a.py": "def _read(): ...", "b.py": "def _read(): ..."}) == {}
+    twice = {"a.js": "function draw() {}", "b.js": "export async function draw() {}"}
+    assert scripts_twice(twice) == {"draw": ["a.js", "b.js"]}
+    assert scripts_twice({"a.js": "function draw() {}", "b.js": "  function draw() {}"}) == {}

@@ -40,7 +40,7 @@ from explorer.tokens.machine import TokenMachine
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
-from widgets.editing import written
+from widgets.editing import written_constraint
 from widgets.views.explorer import Explorer
 
 VOCABULARY = explorer.Vocabulary.from_bytes([b"h", b"o", b"ho", b"x", b"hoho"], eos_ids=[5])
@@ -148,10 +148,10 @@ def test_it_is_saved_and_read(tmp_path: Path) -> None:
 
 def test_it_is_offered_in_the_editor() -> None:
     assert "repeated word" in kinds.kinds()
-    made = kinds.build("repeated word", "ho 3")
-    assert made.accepts("hohoho") and written(made) == ("repeated word", "ho 3")
+    made = kinds.constraint_of_kind("repeated word", "ho 3")
+    assert made.accepts("hohoho") and written_constraint(made) == ("repeated word", "ho 3")
     with pytest.raises(ConstraintError, match="not a word and a number"):
-        kinds.build("repeated word", "ho")
+        kinds.constraint_of_kind("repeated word", "ho")
     run = Session.from_ids(VOCABULARY, Constraint(HO), [2])
     page = Page(Explorer(cursor=Cursor(run)))
     editor: Any = page.made.editor
@@ -170,11 +170,11 @@ def test_the_command_line_takes_it() -> None:
 
 def test_what_cannot_be_written_is_shown_as_what_it_is() -> None:
     both = explorer.regex("a+") & explorer.regex("[ab]*")
-    kind, text = written(both)
+    kind, text = written_constraint(both)
     assert (kind, text) == ("intersection", "(regex('a+') & regex('[ab]*'))")
     assert kind not in kinds.kinds() and kind in kinds.kinds(kind)
     with pytest.raises(ConstraintError, match="made in Python"):
-        kinds.build(kind, text)
+        kinds.constraint_of_kind(kind, text)
 
 
 def test_two_classes_cannot_be_one_kind() -> None:

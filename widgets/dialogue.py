@@ -32,7 +32,7 @@ from widgets import handlers
 from widgets import messages as ask
 from widgets.handlers import Reply
 from widgets.later import CalledOff, Later, Packet, Progress
-from widgets.messages import AtPlace, M, PageMessage, read
+from widgets.messages import AtPlace, M, PageMessage, read_message
 from widgets.place import Place
 
 
@@ -184,7 +184,7 @@ def _understood(content: object) -> tuple[Entry[Any], PageMessage]:
     entry = TABLE.get(name) if isinstance(name, str) else None
     if entry is None:
         raise ExplorerError(f"The page asked for {name!r}, which is not known.")
-    return entry, read(entry.message, fields)
+    return entry, read_message(entry.message, fields)
 
 
 def error_packet(error: Exception) -> Packet:

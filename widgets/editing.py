@@ -64,7 +64,7 @@ class Editing:
     def text(self) -> tuple[str, str]:
         """The kind and the text of the constraint, as the user wrote it."""
         known = self._written.get(self._cursor.session.machine)
-        return known or written(self._cursor.session.constraint)
+        return known or written_constraint(self._cursor.session.constraint)
 
     def cancel(self) -> None:
         """Call off what is being compiled; the last good constraint stays."""
@@ -175,7 +175,7 @@ class Editing:
         )
 
 
-def written(constraint: Constraint | None) -> tuple[str, str]:
+def written_constraint(constraint: Constraint | None) -> tuple[str, str]:
     """The kind and the text of a constraint, as the editor shows it.
 
     Args:
@@ -183,7 +183,7 @@ def written(constraint: Constraint | None) -> tuple[str, str]:
 
     Example:
         >>> from explorer.automata.constraint import choice
-        >>> written(choice(["yes", "no"]))
+        >>> written_constraint(choice(["yes", "no"]))
         ('choices', 'yes\\nno')
     """
     if constraint is None:
@@ -191,4 +191,4 @@ def written(constraint: Constraint | None) -> tuple[str, str]:
     return name_of(constraint.source), constraint.source.text
 
 
-__all__ = ["COMPILE", "Editing", "written"]
+__all__ = ["COMPILE", "Editing", "written_constraint"]

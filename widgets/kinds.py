@@ -16,7 +16,7 @@ from explorer.automata.constraint import Constraint
 _BUILT_IN: Final = {name: registry.reader_of(name) for name in registry.offered()}
 
 
-def register_kind(name: str, build: Callable[[str], Constraint]) -> None:
+def register_kind(name: str, constraint_of_kind: Callable[[str], Constraint]) -> None:
     """Offer another way to write a constraint in the editor.
 
     For a kind with a text of its own, which is explained and saved as what it is, register a
@@ -26,7 +26,7 @@ def register_kind(name: str, build: Callable[[str], Constraint]) -> None:
         name: The name in the editor.
         build: From the text that the user writes to a constraint; its errors are shown there.
     """
-    registry.register_reader(name, lambda text: build(text).source)
+    registry.register_reader(name, lambda text: constraint_of_kind(text).source)
 
 
 def kinds(current: str | None = None) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def kinds(current: str | None = None) -> tuple[str, ...]:
     return names if current is None or current in names else (*names, current)
 
 
-def build(kind: str, text: str) -> Constraint:
+def constraint_of_kind(kind: str, text: str) -> Constraint:
     """The constraint that a text of some kind means.
 
     Args:
@@ -51,7 +51,7 @@ def build(kind: str, text: str) -> Constraint:
         ExplorerError: The kind refuses the text.
 
     Example:
-        >>> build("choices", "yes\\nno").accepts("no")
+        >>> constraint_of_kind("choices", "yes\\nno").accepts("no")
         True
     """
     return Constraint(registry.read(kind, text))

@@ -1,6 +1,6 @@
 """The messages of a page to the kernel: one frozen class each, with its fields and their types.
 
-`read` turns the page's data into one of them or raises an error, so a handler never meets a
+`read_message` turns the page's data into one of them or raises an error, so a handler never meets a
 field that is missing, of another type, or unknown. The class of each name, its handler and its
 flags stand in the one table, `widgets.dialogue.TABLE`; the page is given the names and fields from
 there and sends nothing else.
@@ -286,7 +286,7 @@ class Stop(PageMessage, frozen=True, kw_only=True):
 M = TypeVar("M", bound=PageMessage)
 
 
-def read(kind: type[M], content: dict[str, object]) -> M:
+def read_message(kind: type[M], content: dict[str, object]) -> M:
     """Read a message from the page's data without its ``type``.
 
     Args:
@@ -297,9 +297,9 @@ def read(kind: type[M], content: dict[str, object]) -> M:
         ExplorerError: A field is missing, unknown, or of another type.
 
     Example:
-        >>> read(Take, {"token": 3, "re": 1}).token
+        >>> read_message(Take, {"token": 3, "re": 1}).token
         3
-        >>> read(Take, {"token": "three"})  # doctest: +ELLIPSIS
+        >>> read_message(Take, {"token": "three"})  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
         explorer.errors.ExplorerError: The page sent a message that cannot be read: ...

@@ -31,7 +31,7 @@ from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.cursor import whole_trace
 from widgets.figures.drawing.frame import Layout
-from widgets.figures.drawing.layout import lay_out
+from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_at, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
@@ -175,7 +175,7 @@ class PageData:
                 if len(self._inner) >= MOST_INNER:
                     del self._inner[next(iter(self._inner))]
                 figure = detokenizing_figure(self.vocabulary, tokens, masked)
-                known = (figure, lay_out({"inner": figure})["inner"])
+                known = (figure, lay_out_figures({"inner": figure})["inner"])
                 self._inner[tokens, masked] = known
             return known
 
@@ -194,7 +194,7 @@ class PageData:
         shown = shown_tokens(trace, k, self.machine, also)
         tokens = composed_tokens(self.machine, trace.positions[k].state, drawn, shown)
         for made in stages_made(self.machine, tokens):
-            layout = lay_out({"stage": made.figure})["stage"]
+            layout = lay_out_figures({"stage": made.figure})["stage"]
             found.append({**made.to_dict(), "layout": layout.to_dict()})
         return found
 

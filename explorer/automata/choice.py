@@ -72,7 +72,7 @@ class Choice(Source):
                 name = "text" if len(given) == 1 else f"texts[{k}]"
                 remedy = "Write it as a string."
                 raise wrong(name, text, "a text", remedy=remedy, error=ConstraintError)
-            check_text(text)
+            check_encodable(text)
         return cls(tuple(dict.fromkeys(cast("list[str]", given))))
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Choice(Source):
         return f"choice([{', '.join(shown)}])"
 
 
-def check_text(text: str) -> None:
+def check_encodable(text: str) -> None:
     """Refuse a text that has no UTF-8 form.
 
     Raises:

@@ -105,7 +105,7 @@ def compose(vocabulary: Vocabulary, dfa: Dfa, meter: Meter) -> tuple[int, Int32,
         meter.check(STAGE, states=machine.num_states())
         machine = operation(machine)
     meter.check(STAGE, states=machine.num_states())
-    num_states, start, arcs, accepting = openfst.read(machine.write_to_string())
+    num_states, start, arcs, accepting = openfst.read_fst(machine.write_to_string())
     meter.check(STAGE, states=num_states, arcs=len(arcs), bytes=32 * len(arcs))
     rows = arcs[:, [0, 1, 3]]
     rows[:, 1] -= token_label(0)

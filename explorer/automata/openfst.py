@@ -80,7 +80,7 @@ def _offsets(words: Int32, num_states: int) -> NDArray[np.int64]:
     return result
 
 
-def read(data: bytes) -> tuple[int, int, Int32, Bool]:
+def read_fst(data: bytes) -> tuple[int, int, Int32, Bool]:
     """The machine of a file, as the arguments of `write`.
 
     Raises:

@@ -77,7 +77,7 @@ def fst_to_dfa(acceptor: pynini.Fst, labels: str, meter: Meter) -> Dfa:
     plain.set_output_symbols(None)
     if plain.start() < 0:
         return empty_dfa(NUM_BYTES)
-    num_states, start, arcs, accepting = openfst.read(plain.write_to_string())
+    num_states, start, arcs, accepting = openfst.read_fst(plain.write_to_string())
     if (arcs[:, 1] != arcs[:, 2]).any():
         raise ConstraintError(
             "A constraint is a language; this is a transducer, whose two sides differ.",

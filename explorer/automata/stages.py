@@ -118,7 +118,7 @@ def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[byte
     """For each state of T_V ∘ A, the bytes that T_V has written of a token, and the state of A."""
     if composed.start() < 0:
         return {}
-    _, root, inner, _ = openfst.read(transducer.write_to_string())
+    _, root, inner, _ = openfst.read_fst(transducer.write_to_string())
     leads = {(s, token, byte): t for s, token, byte, t in inner.tolist()}
     written = {root: b""}
     for source, _, byte, target in _in_order(transducer):
@@ -146,7 +146,7 @@ def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, t
 
 def _in_order(fst: Any) -> Iterator[tuple[int, int, int, int]]:
     """The arcs that the start state leads to, each after one into its source."""
-    _, start, arcs, _ = openfst.read(fst.write_to_string())
+    _, start, arcs, _ = openfst.read_fst(fst.write_to_string())
     leaving: dict[int, list[tuple[int, int, int, int]]] = {}
     for source, token, byte, target in arcs.tolist():
         leaving.setdefault(source, []).append((source, token, byte, target))
@@ -162,7 +162,7 @@ def _in_order(fst: Any) -> Iterator[tuple[int, int, int, int]]:
 def _stage(name: str, fst: Any, held: Mapping[int, tuple[bytes, int]]) -> Stage:
     if fst.start() < 0:
         return Stage(name, 0, -1, (), frozenset())
-    states, start, arcs, accepting = openfst.read(fst.write_to_string())
+    states, start, arcs, accepting = openfst.read_fst(fst.write_to_string())
     found = tuple(
         (source, NO_TOKEN if label == EPSILON else label_token(label), target)
         for source, label, _, target in arcs.tolist()

@@ -199,9 +199,9 @@ class DeviceMasks:
             return self._mask_rows_(logits, states, constraint, remaining, step)
         constraint = self._constraint_of_rows(constraint, len(states))
         if self._has_kernels and logits.stride(1) == 1 and not self._asked:
-            from explorer.tokens.mask_kernel import launch
+            from explorer.tokens.mask_kernel import launch_mask
 
-            return launch(self, logits, states, constraint, remaining, step)
+            return launch_mask(self, logits, states, constraint, remaining, step)
         return self.mask_reference_(logits, states, constraint, remaining, step=step)
 
     def mask_reference_(

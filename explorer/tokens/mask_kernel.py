@@ -10,8 +10,8 @@ With ``TRITON_INTERPRET=1`` the same code runs on the CPU, block by block in num
 it equal to the reference there, and on a GPU where there is one.
 """
 
-# Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only `launch`
-# is called from outside, and it is annotated.
+# Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only
+# `launch_mask` is called from outside, and it is annotated.
 # pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportIndexIssue=false
 # pyright: reportOperatorIssue=false, reportMissingTypeStubs=false, reportAttributeAccessIssue=false
 # pyright: reportCallIssue=false
@@ -114,7 +114,7 @@ def mask_kernel(
     )
 
 
-def launch(
+def launch_mask(
     masks: DeviceMasks,
     logits: Tensor,
     states: Tensor,

@@ -69,7 +69,9 @@ class Parts:
     encoder: Encoder | None
 
 
-def assemble(reading: TokenizerReading, beside: Beside, eos_ids: Iterable[int] | None) -> Parts:
+def vocabulary_parts(
+    reading: TokenizerReading, beside: Beside, eos_ids: Iterable[int] | None
+) -> Parts:
     """Turn what a reader found into the parts of a vocabulary.
 
     Args:

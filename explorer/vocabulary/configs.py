@@ -157,7 +157,7 @@ def _tokenizer_class(sources: Iterable[Mapping[str, object]], model_type: object
     return _CLASS_OF_MODEL.get(model_type, "") if isinstance(model_type, str) else ""
 
 
-def parse_json(data: bytes, where: str) -> object:
+def json_of_file(data: bytes, where: str) -> object:
     """Parse JSON, with its errors as ours.
 
     Args:
@@ -263,7 +263,7 @@ def read_bytes(path: Path) -> bytes:
 def _object(path: Path) -> Mapping[str, object]:
     if not path.is_file():
         return {}
-    parsed = parse_json(read_bytes(path), path.name)
+    parsed = json_of_file(read_bytes(path), path.name)
     if not isinstance(parsed, dict):
         raise DamagedFile(
             f"{path.name} holds no JSON object.", remedy="Remove the file or fetch it again."

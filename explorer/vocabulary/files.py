@@ -16,7 +16,7 @@ from typing import Final, cast
 from tokenizers import Tokenizer
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
-from explorer.vocabulary.configs import Beside, parse_json, read_beside, read_bytes
+from explorer.vocabulary.configs import Beside, json_of_file, read_beside, read_bytes
 from explorer.vocabulary.decoder import Component
 from explorer.vocabulary.huggingface import read_tokenizer
 from explorer.vocabulary.library import library_call
@@ -169,10 +169,10 @@ def _read_json(
     path: Path, data: bytes, beside: Beside, decoder: Component | None
 ) -> TokenizerReading:
     where = path.name
-    parsed = parse_json(data, where)
+    parsed = json_of_file(data, where)
     if isinstance(parsed, str) and parsed.lstrip()[:1] == "{":
         # Keras writes its tokenizer as JSON in a text, which many then write as JSON again.
-        parsed = parse_json(parsed.encode(errors="replace"), where)
+        parsed = json_of_file(parsed.encode(errors="replace"), where)
     if isinstance(parsed, dict):
         declared = cast(dict[str, object], parsed)
         if isinstance(declared.get("model"), dict):
@@ -245,7 +245,7 @@ def _read_merge_files(
             f"Otherwise: {_OTHERWISE[0].lower()}{_OTHERWISE[1:]}",
         )
     if declared is None:
-        declared = as_pieces(parse_json(read_bytes(pieces), pieces.name))
+        declared = as_pieces(json_of_file(read_bytes(pieces), pieces.name))
     if declared is None:
         raise DamagedFile(
             f"{pieces.name} is not an object from pieces to ids.", remedy="Fetch the file again."

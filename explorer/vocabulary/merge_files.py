@@ -35,7 +35,7 @@ from explorer.vocabulary.decoder import PieceReader, WordEndReader, byte_of
 from explorer.vocabulary.huggingface import read_tokenizer
 from explorer.vocabulary.library import library_call
 from explorer.vocabulary.lines import lines_of
-from explorer.vocabulary.piece_table import checked_ids
+from explorer.vocabulary.piece_table import ids_of_pieces
 from explorer.vocabulary.reading import TokenizerReading
 
 _WORD_END, _CONTINUES, _SPACE = "</w>", "@@", "▁"
@@ -117,7 +117,7 @@ def read_merge_files(
             f"it does not print the pieces of {where} as they are written: {_OTHER_RULES[name]}",
             remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
         )
-    files = _Files(checked_ids(pieces, where), _merges(merges, where), where, beside, gpt2)
+    files = _Files(ids_of_pieces(pieces, where), _merges(merges, where), where, beside, gpt2)
     continued = sum(piece.endswith(_CONTINUES) for piece in files.ids)
     if 20 * continued > len(files.ids):
         return _continued(files)

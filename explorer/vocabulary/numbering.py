@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Final
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
-from explorer.vocabulary.configs import CONTROL_NAME, Beside, parse_json, read_bytes
+from explorer.vocabulary.configs import CONTROL_NAME, Beside, json_of_file, read_bytes
 from explorer.vocabulary.lines import lines_of
-from explorer.vocabulary.piece_table import as_pieces, checked_ids
+from explorer.vocabulary.piece_table import as_pieces, ids_of_pieces
 from explorer.vocabulary.reading import Encoder, TokenizerReading
 from explorer.vocabulary.sentencepiece_file import (
     SPACE,
@@ -358,13 +358,13 @@ def _table(path: Path) -> dict[str, int]:
             line.partition("\t")[0]: token for token, line in enumerate(lines) if line
         }
     else:
-        declared = as_pieces(parse_json(read_bytes(path), path.name))
+        declared = as_pieces(json_of_file(read_bytes(path), path.name))
         if declared is None:
             raise DamagedFile(
                 f"{path.name} is not an object from pieces to ids.", remedy="Fetch the file again."
             )
         listed = declared
-    ids = checked_ids(listed, path.name)
+    ids = ids_of_pieces(listed, path.name)
     owners: dict[int, str] = {}
     for piece, token in ids.items():
         if token in owners:

@@ -22,7 +22,7 @@ def as_pieces(declared: object) -> Mapping[str, object] | None:
     return table if not any(isinstance(value, dict | list) for value in values) else None
 
 
-def checked_ids(pieces: Mapping[str, object], where: str) -> dict[str, int]:
+def ids_of_pieces(pieces: Mapping[str, object], where: str) -> dict[str, int]:
     """The ids of some pieces.
 
     Args:
@@ -34,7 +34,7 @@ def checked_ids(pieces: Mapping[str, object], where: str) -> dict[str, int]:
         VocabularyError: An id is out of range.
 
     Example:
-        >>> checked_ids({"a": 0, "b": 2}, "vocab.json")
+        >>> ids_of_pieces({"a": 0, "b": 2}, "vocab.json")
         {'a': 0, 'b': 2}
     """
     ids: dict[str, int] = {}

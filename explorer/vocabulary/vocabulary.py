@@ -30,7 +30,7 @@ from tokenizers.decoders import Decoder
 
 from explorer.arguments import file_path, instance, listed, shown, whole_number, wrong
 from explorer.errors import VocabularyError
-from explorer.vocabulary.assemble import Parts, assemble, checked_ids, extend_to
+from explorer.vocabulary.assemble import Parts, checked_ids, extend_to, vocabulary_parts
 from explorer.vocabulary.configs import Beside, read_beside
 from explorer.vocabulary.files import read_path
 from explorer.vocabulary.huggingface import declared_decoder, read_tokenizer
@@ -181,7 +181,7 @@ class Vocabulary:
         declared = declared_decoder(decoder)
         if isinstance(tokenizer, Tokenizer):
             reading = read_tokenizer(tokenizer, decoder=declared)
-            return cls._from_parts(assemble(reading, Beside(), eos_ids))
+            return cls._from_parts(vocabulary_parts(reading, Beside(), eos_ids))
         if not isinstance(tokenizer, FastTokenizer):
             raise wrong(
                 "tokenizer",
@@ -203,7 +203,7 @@ class Vocabulary:
         # The object has read its own configuration; beside it, only generation's ends count.
         beside = Beside(eos_ids=beside.eos_ids)
         reading = replace(reading, eos_ids=frozenset(own))
-        return cls._from_parts(assemble(reading, beside, eos_ids))
+        return cls._from_parts(vocabulary_parts(reading, beside, eos_ids))
 
     @classmethod
     def from_file(
@@ -233,7 +233,7 @@ class Vocabulary:
                 fails.
         """
         reading, beside = read_path(file_path("path", path), declared_decoder(decoder))
-        return cls._from_parts(assemble(reading, beside, eos_ids))
+        return cls._from_parts(vocabulary_parts(reading, beside, eos_ids))
 
     @classmethod
     def from_bytes(cls, tokens: Iterable[bytes | None], *, eos_ids: Iterable[int]) -> Vocabulary:

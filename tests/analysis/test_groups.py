@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.analysis.characters.kinds import HALF, KINDS, kind_of, kinds_of
+from explorer.analysis.characters.kinds import HALF, KINDS, character_kind, kinds_of
 from explorer.analysis.explaining.explanation import explain
 from explorer.analysis.explaining.groups import MOST_GROUPS, MaskReasons, explain_all
 from explorer.analysis.verdict.background import background_of
@@ -66,7 +66,7 @@ def test_groups_equal_single_explanations(
 
 def test_the_kinds_of_text() -> None:
     def named(text: str) -> str:
-        return KINDS[kind_of(text)]
+        return KINDS[character_kind(text)]
 
     assert named("ä") == named("中") == "a letter"
     assert named("٣") == "a digit"
@@ -89,7 +89,7 @@ def test_each_byte_has_the_kind_of_its_character() -> None:
         for character in text:
             half = 0xDC80 <= ord(character) <= 0xDCFF
             size = 1 if half else len(character.encode())
-            wanted += [HALF if half else kind_of(character)] * size
+            wanted += [HALF if half else character_kind(character)] * size
         assert found == wanted, data
 
 

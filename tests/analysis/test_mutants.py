@@ -31,7 +31,7 @@ CASES: list[tuple[str, list[bytes | None]]] = [
 
 def complaints() -> list[tuple[object, ...]]:
     positions.positions_of.cache_clear()
-    spans.asked.cache_clear()
+    spans.source_machines.cache_clear()
     found: list[tuple[object, ...]] = []
     for pattern, tokens in CASES:
         built = build(pattern, tokens, seed=0, count=0)
@@ -61,7 +61,9 @@ def _writable_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
 def _writable_within_one_token(monkeypatch: pytest.MonkeyPatch) -> None:
     right = background.writable_bytes
 
-    def from_a_boundary(trie: Any, machine: Any, kept: Any, state: int, data: bytes) -> bytes:
+    def from_a_boundary(
+        trie: Any, machine: Any, kept: Any, state: int, data: bytes
+    ) -> bytes | None:
         here = int(verdict.run(machine, state, data)[-1])
         return right(trie, machine, kept, here, b"")
 

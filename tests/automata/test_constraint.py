@@ -161,7 +161,7 @@ def test_from_fst_refuses_what_is_no_language_of_texts() -> None:
 def test_texts_that_are_none() -> None:
     with pytest.raises(ConstraintError, match="surrogate at character 1"):
         explorer.literal("a\ud800")
-    with pytest.raises(ConstraintError, match="choice of nothing"):
+    with pytest.raises(ConstraintError, match="choice without texts"):
         explorer.choice([])
     with pytest.raises(ConstraintError, match="single characters"):
         explorer.choice("yes")

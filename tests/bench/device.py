@@ -108,12 +108,12 @@ class Setup:
         logits.neg_()
 
     def step(self, logits: torch.Tensor) -> None:
-        reference.step(self.masks, Sampler(0.8), logits, self._start(), 0)
+        reference.reference_step(self.masks, Sampler(0.8), logits, self._start(), 0)
 
     def fused(self, logits: torch.Tensor) -> None:
-        from explorer.decoding.sampling.fused import launch
+        from explorer.decoding.sampling.fused import launch_step
 
-        launch(self.masks, Sampler(0.8), logits, self.rows, 0)
+        launch_step(self.masks, Sampler(0.8), logits, self.rows, 0)
         self.rows.states.copy_(self.states)
 
     def _start(self) -> Rows:

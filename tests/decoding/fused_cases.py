@@ -81,7 +81,7 @@ def check_masks(device: str, count: int | None = None) -> None:
         for remaining, step in itertools.product(
             (None, rows.remaining), (5, torch.tensor(6, device=device))
         ):
-            ours = mask_kernel.launch(
+            ours = mask_kernel.launch_mask(
                 masks, logits.clone(), rows.states, rows.constraint, remaining, step
             )
             theirs = DeviceMasks(dfas, device=device)
@@ -134,8 +134,8 @@ def check_steps(device: str, dtype: torch.dtype, *, ties: bool, few: int | None 
         logits[::4, 3] = -torch.inf
         before = copy(rows)
         other = copy(rows)
-        tokens = fused.launch(masks, sampler, logits, rows, 3)
-        expected = reference.step(twin, sampler, logits.clone(), other, 3)
+        tokens = fused.launch_step(masks, sampler, logits, rows, 3)
+        expected = reference.reference_step(twin, sampler, logits.clone(), other, 3)
         for b, (ours, theirs) in enumerate(zip(tokens.tolist(), expected.tolist(), strict=True)):
             if ours != theirs:
                 assert close_call(twin, sampler, logits, before, b, ours), (

@@ -180,7 +180,7 @@ FORGERIES: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] 
     ("distances", entry("distance", 0, 50)),
     ("distances", entry("distance", 0, 3)),
     ("distances", entry("distance", 0, -1)),
-    ("as many states", lambda h, a: a.update(distance=a["distance"][:1])),
+    ("another number of states", lambda h, a: a.update(distance=a["distance"][:1])),
     ("stuck", lambda h, a: a.update(stuck=np.array([99], np.int32))),
     ("table is an array", lambda h, a: a.update(table=a["table"].astype(np.float64))),
     ("table is an array", lambda h, a: a.update(table=np.array([["x"]]))),
@@ -190,7 +190,7 @@ FORGERIES: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] 
     ("no class", lambda h, a: a.update(table=a["table"][:, :1].copy())),
     ("distance is an array", lambda h, a: a.update(distance=a["distance"].astype(np.int64))),
     ("accepting is an array", lambda h, a: a.update(accepting=a["accepting"].astype(np.uint8))),
-    ("other parts", lambda h, a: a.update(more=np.zeros(1))),
+    ("its parts are not", lambda h, a: a.update(more=np.zeros(1))),
 ]
 
 

@@ -18,7 +18,7 @@ from tests.widgets.page import Page
 from widgets import handlers
 from widgets.dialogue import TABLE, table_for_page
 from widgets.later import Later
-from widgets.messages import AtPlace, read
+from widgets.messages import AtPlace, read_message
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 from widgets.views.compare import Compare
@@ -200,7 +200,7 @@ def test_what_is_flagged_as_later_is_worked_out_on_a_thread_and_nothing_else(pag
     for name, entry in TABLE.items():
         if name in ("line", "export", "stop"):  # The widget's own.
             continue
-        answer = entry.handler(place, read(entry.message, FIELDS.get(name, {})))
+        answer = entry.handler(place, read_message(entry.message, FIELDS.get(name, {})))
         assert isinstance(answer, Later) is entry.later, name
     place.editing.cancel()
 

@@ -24,10 +24,10 @@ from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import MOST_LINES, Cursor
 from widgets.dialogue import error_packet
-from widgets.editing import written
+from widgets.editing import written_constraint
 from widgets.figures import snapshot as snapshots
 from widgets.figures.drawing.frame import Layout
-from widgets.figures.drawing.layout import lay_out
+from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines import drawn as drawn_once
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.machine_figure import MachineFigure
@@ -170,7 +170,7 @@ def test_a_pattern_that_cannot_be_read_leaves_everything(page: Page) -> None:
     assert page.made.session.ids == (FOO,)
     impossible = page.ask("edit", kind="regex", text="xyz", prompt="")
     assert impossible["ok"] is False
-    assert written(page.made.session.constraint) == ("regex", PATTERN)
+    assert written_constraint(page.made.session.constraint) == ("regex", PATTERN)
 
 
 def test_the_sampler_and_its_errors(page: Page) -> None:
@@ -194,7 +194,7 @@ def test_words_and_machine_are_asked_for_by_name(page: Page) -> None:
 
 def test_presets_compile_and_the_toy_comes_back(page: Page) -> None:
     for preset in kinds.PRESETS:
-        kinds.build(preset.kind, preset.text)
+        kinds.constraint_of_kind(preset.kind, preset.text)
     page.ask("step")
     answer = page.ask("edit", kind="regex", text=PATTERN, prompt="", preset=kinds.TOY)
     assert answer["ok"]
@@ -203,8 +203,8 @@ def test_presets_compile_and_the_toy_comes_back(page: Page) -> None:
 
 def test_kinds_register_themselves() -> None:
     with pytest.raises(ExplorerError, match="not a kind"):
-        kinds.build("sonnet", "x")
-    assert written(kinds.build("choices", "a\nb")) == ("choices", "a\nb")
+        kinds.constraint_of_kind("sonnet", "x")
+    assert written_constraint(kinds.constraint_of_kind("choices", "a\nb")) == ("choices", "a\nb")
 
 
 def test_errors_of_others_carry_a_traceback() -> None:
@@ -249,7 +249,7 @@ def test_without_a_constraint_everything_is_allowed() -> None:
     assert page.ask("why", token=FOR, k=0)["explanation"]["allowed"]
     assert page.ask("step")["ok"]
     assert page.ask("edit", kind="regex", text=PATTERN, prompt="")["ok"]
-    assert written(made.session.constraint) == ("regex", PATTERN)
+    assert written_constraint(made.session.constraint) == ("regex", PATTERN)
     made.close()
 
 
@@ -285,7 +285,7 @@ def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.Monke
 
     def counted(figures: Mapping[str, MachineFigure]) -> dict[str, Layout]:
         laid.extend(figures)
-        return lay_out(figures)
+        return lay_out_figures(figures)
 
     for module in (snapshots, drawn_once):
         monkeypatch.setattr(module, "lay_out", counted)
@@ -345,11 +345,11 @@ def test_what_is_refused_leaves_nothing_behind() -> None:
 def test_lines_that_edits_leave_have_names_of_their_own() -> None:
     cursor = Cursor(Session(ToyModel(), toy_constraint()))
     cursor.step()
-    cursor.edit(constraint=kinds.build("regex", "food"))
+    cursor.edit(constraint=kinds.constraint_of_kind("regex", "food"))
     cursor.step()
-    cursor.edit(constraint=kinds.build("regex", "(foo)+"))
+    cursor.edit(constraint=kinds.constraint_of_kind("regex", "(foo)+"))
     cursor.switch(0)
-    cursor.edit(constraint=kinds.build("regex", "ffood"))
+    cursor.edit(constraint=kinds.constraint_of_kind("regex", "ffood"))
     names = [name for name, _ in cursor.lines]
     assert len(set(names)) == len(names)
     assert "line 1 before edit 1" in names and "line 1 before edit 2" in names
@@ -412,7 +412,9 @@ def test_a_toy_that_is_none_says_why(tokens: Any, more: Any) -> None:
 def test_every_preset_brings_a_prompt_with_which_it_makes_sense() -> None:
     model = load_model("tiny")
     for preset in kinds.PRESETS[1:]:
-        session = explorer.Session(model, kinds.build(preset.kind, preset.text), preset.prompt)
+        session = explorer.Session(
+            model, kinds.constraint_of_kind(preset.kind, preset.text), preset.prompt
+        )
         assert session.position.distribution is not None
         assert session.position.distribution.z > 0.3, preset.name
 

@@ -106,7 +106,7 @@ def test_it_is_what_is_compiled_here(
     worker: CompileWorker, question: tuple[str, str] | Constraint
 ) -> None:
     found = worker.compile(question, TOY, BUDGET)
-    made = kinds.build(*question) if isinstance(question, tuple) else question
+    made = kinds.constraint_of_kind(*question) if isinstance(question, tuple) else question
     wanted = explorer.compile(made, TOY)
     for name in EXACT:
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))

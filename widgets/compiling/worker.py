@@ -271,11 +271,15 @@ class CompileWorker:
         """
         off = call_off or CallOff()
         if isinstance(question, tuple) and not kinds.is_built_in(question[0]):
-            question = kinds.build(*question)
+            question = kinds.constraint_of_kind(*question)
         with self._my_turn(off):
             dfa = self._there(question, vocabulary, budget, off)
         if dfa is None:
-            made = question if isinstance(question, Constraint) else kinds.build(*question)
+            made = (
+                question
+                if isinstance(question, Constraint)
+                else kinds.constraint_of_kind(*question)
+            )
             dfa = compile(made, vocabulary, budget)
         off.check()
         return dfa

@@ -153,7 +153,7 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     faulthandler.dump_traceback_later(job.seconds + WATCHDOG, exit=True)
     limit = _limit_memory(2 * job.budget.bytes)
     try:
-        made = question if isinstance(question, Constraint) else kinds.build(*question)
+        made = question if isinstance(question, Constraint) else kinds.constraint_of_kind(*question)
         compile(made, vocabulary, job.budget, lazy=False).save(Path(job.path))
     except MemoryError:
         return Outcome("failed", _out_of_memory(limit))

@@ -61,7 +61,9 @@ def exported(place: Place) -> Later:
     """
     progress = Progress()
     take = taken(place)
-    return Later.of(lambda: {"name": "explorer.html", "html": written(take, progress)}, progress)
+    return Later.of(
+        lambda: {"name": "explorer.html", "html": page_of_take(take, progress)}, progress
+    )
 
 
 def page(place: Place) -> str:
@@ -73,10 +75,10 @@ def page(place: Place) -> str:
     Returns:
         HTML, without any reference to elsewhere.
     """
-    return written(taken(place), Progress())
+    return page_of_take(taken(place), Progress())
 
 
-def written(take: Taken, progress: Progress) -> str:
+def page_of_take(take: Taken, progress: Progress) -> str:
     """The page for what was taken of an explorer.
 
     Args:

@@ -13,7 +13,7 @@ In reading order:
 
 from __future__ import annotations
 
-from widgets.figures.drawing.layout import lay_out
+from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.machine_figure import MachineFigure
@@ -28,7 +28,7 @@ __all__ = [
     "MachineFigure",
     "character_figure",
     "detokenizing_figure",
-    "lay_out",
+    "lay_out_figures",
     "machine_packet",
     "position_packet",
     "shown_tokens",

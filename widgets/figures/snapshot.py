@@ -16,7 +16,7 @@ from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.geometry import Placed
 from widgets.figures.drawing.labels import shorten
-from widgets.figures.drawing.layout import lay_out
+from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.palette import LINE, NOW, PANEL, PAPER, SOFT
 from widgets.figures.drawing.svg import MONO_WIDTH, box, chip, document, line, text, window
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
@@ -25,7 +25,7 @@ from widgets.figures.machines.lit import lit, lit_path
 from widgets.figures.machines.shown_tokens import masked_tokens, shown_tokens
 from widgets.figures.packets import pattern_of
 from widgets.figures.panels.distribution import bars, table_text
-from widgets.figures.panels.mask import summary
+from widgets.figures.panels.mask import mask_summary
 from widgets.figures.position import live_spans
 
 WIDTH: Final = 760.0
@@ -83,7 +83,7 @@ def snapshot(
     if machine is not None:
         y = _machines(parts, trace, k, machine, tuple(tokens), y) + 8
     frame = box(0.5, 0.5, WIDTH - 1, y - 1, stroke=LINE, radius=8)
-    title = f"Position {k}: {summary(trace.positions[k].num_allowed, trace.tokens.size)}"
+    title = f"Position {k}: {mask_summary(trace.positions[k].num_allowed, trace.tokens.size)}"
     svg = document(WIDTH, y, title, [*parts, frame])
     return Snapshot(svg, snapshot_text(trace, k, machine), title)
 
@@ -149,7 +149,7 @@ def _machines(
     inner = {"detokenizing_fst": detokenizing_figure(vocabulary, shown, masked)}
     drawn = draw_at(machine, trace, k)
     figures = {**drawn.figures, **inner}
-    layouts = {**drawn.layouts, **lay_out(inner)}
+    layouts = {**drawn.layouts, **lay_out_figures(inner)}
     token = trace.steps[k].token if k < len(trace.steps) else None
     marks = lit(trace, k, machine, token)
     now = lit_path(trace, k, machine).now
@@ -206,7 +206,7 @@ def snapshot_text(trace: Trace, k: int, machine: TokenMachine | None = None) -> 
     lines = [f"Position {k} after {len(position.data)} bytes: {shown}"]
     if pattern := pattern_of(machine):
         lines.insert(0, "Constraint: " + _printable(pattern))
-    lines.append(summary(position.num_allowed, trace.tokens.size))
+    lines.append(mask_summary(position.num_allowed, trace.tokens.size))
     found = position.distribution
     if found is not None:
         lines.append(

@@ -89,7 +89,7 @@ class View(anywidget.AnyWidget):
         if cursor is None:
             model = load_model(lm) if isinstance(lm, str) else ToyModel() if lm is None else lm
             if constraint is None and not isinstance(model, ToyModel):
-                constraint = kinds.build("regex", '"[a-zA-Z ,.]*"')
+                constraint = kinds.constraint_of_kind("regex", '"[a-zA-Z ,.]*"')
             elif constraint is None and model == ToyModel():
                 constraint = toy_constraint()
             session = Session(

@@ -44,11 +44,11 @@ NO_TEXT: Final = len(KINDS) - 1
 _QUOTES: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›")
 
 
-def kind_of(character: str) -> int:
+def character_kind(character: str) -> int:
     """The kind of one character, as an index into `KINDS`.
 
     Example:
-        >>> [KINDS[kind_of(c)] for c in "ä7 {-🙂"]
+        >>> [KINDS[character_kind(c)] for c in "ä7 {-🙂"]
         ['a letter', 'a digit', 'a space', 'a bracket', 'punctuation', 'a symbol']
     """
     if character in "\n\r\t\v\f":
@@ -127,7 +127,9 @@ class TokenKinds:
         codes = np.empty(len(data), np.int32)
         _code_points(data, self._start, codes)
         found, inverse = np.unique(codes, return_inverse=True)
-        kinds = np.array([HALF if code < 0 else kind_of(chr(code)) for code in found.tolist()])
+        kinds = np.array(
+            [HALF if code < 0 else character_kind(chr(code)) for code in found.tolist()]
+        )
         self._kind = kinds.astype(np.uint8)[inverse.reshape(-1)]
         follow = np.array([remaining_bytes(byte) for byte in range(256)], np.int32)
         # int32[words], the last offset that can lie in the first character.

@@ -106,7 +106,7 @@ TERMINALS: Final[dict[str, Terminal]] = {}
 """Every terminal by the name of its group."""
 
 
-def register(terminal: Terminal) -> None:
+def register_terminal(terminal: Terminal) -> None:
     """Make a terminal known to patterns.
 
     Raises:
@@ -118,11 +118,11 @@ def register(terminal: Terminal) -> None:
         )
 
 
-def escaped(text: str) -> str:
+def as_argument(text: str) -> str:
     """A text as an argument of a terminal.
 
     Example:
-        >>> print(escaped("f(x) | y"))
+        >>> print(as_argument("f(x) | y"))
         f\\(x\\) \\| y
     """
     return _SYNTAX.sub(r"\\\g<0>", text)

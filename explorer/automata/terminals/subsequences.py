@@ -21,7 +21,7 @@ import numpy as np
 
 from explorer.automata import operations
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register
+from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register_terminal
 from explorer.automata.tree.nodes import Deferred, Node
 from explorer.budget import Meter
 
@@ -136,7 +136,7 @@ def _subsequence_of(group: TerminalGroup) -> Node:
     )  # fmt: skip
 
 
-register(
+register_terminal(
     Terminal(
         "DELIMITED_SUBSEQUENCE_OF", "(?P<DELIMITED_SUBSEQUENCE_OF>delimiter|item|item|…)", 2, None,
         _subsequence_of, closed=True,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register
+from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register_terminal
 from explorer.automata.tree.charset import CharSet, char_set, character, complement
 from explorer.automata.tree.nodes import Branch, Class, Concat, Literal, Node, Repeat
 
@@ -107,9 +107,9 @@ def _delimited_list(group: TerminalGroup) -> Node:
     return w.then(item, w.any_number(w.then(w.text(delimiter.text), item)))
 
 
-register(Terminal("QUOTED_TEXT", "(?P<QUOTED_TEXT>)", 0, 0, _quoted_text))
-register(Terminal("UNQUOTED_TEXT", "(?P<UNQUOTED_TEXT>)", 0, 0, _unquoted_text))
-register(
+register_terminal(Terminal("QUOTED_TEXT", "(?P<QUOTED_TEXT>)", 0, 0, _quoted_text))
+register_terminal(Terminal("UNQUOTED_TEXT", "(?P<UNQUOTED_TEXT>)", 0, 0, _unquoted_text))
+register_terminal(
     Terminal(
         "DELIMITED_LIST", "(?P<DELIMITED_LIST>delimiter|item pattern)", 1, 1, _delimited_list,
         pattern=True,

@@ -143,11 +143,11 @@ def _step_for(
     if device.type == "cuda" and find_spec("triton") is not None:
         from explorer.decoding.sampling import fused
 
-        return fused.step
+        return fused.decode_step
 
     def plain(
         masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
     ) -> Tensor:
-        return reference.step(masks, sampler, logits.clone(), rows, seed)
+        return reference.reference_step(masks, sampler, logits.clone(), rows, seed)
 
     return plain

@@ -36,7 +36,7 @@ from explorer.decoding.batches.constrained_batch import (
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     MOST_TOKENS,
-    asked,
+    call_model,
     checked_model,
     checked_sampler,
     prompt_ids,
@@ -168,7 +168,7 @@ def generate(
             break
         # A frozen row must give the model some id; what comes of it is not used.
         following = tokens.clamp(min=0)
-        logits = asked(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
+        logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
     columns = torch.stack(taken, dim=1)
     batch.masks.check()
     return [Generation.of(ints(row), model.vocabulary) for row in columns.cpu()]

@@ -64,7 +64,7 @@ def checked_sampler(sampler: object) -> Sampler:
     return instance("sampler", sampler, Sampler, "a Sampler", remedy=remedy)
 
 
-def asked(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
+def call_model(lm: LanguageModel, method: str, ask: Callable[[], T]) -> T:
     """Call a model; an exception of the model becomes one of our errors, with the exception as its
     cause.
 
@@ -136,7 +136,7 @@ def prompt_ids(lm: LanguageModel, prompt: object) -> tuple[int, ...]:
         ExplorerError: It is not a prompt, or the model does not turn it into ids.
     """
     checked = checked_prompt(prompt)
-    given: object = asked(lm, "encode_prompt", lambda: lm.encode_prompt(checked))
+    given: object = call_model(lm, "encode_prompt", lambda: lm.encode_prompt(checked))
     name = f"What the model {lm.name!r} gives for the prompt"
     try:
         return tuple(
@@ -164,7 +164,7 @@ def reading_of(lm: LanguageModel, ids: Sequence[int]) -> Reading:
     """
     remedy = "Return Reading(logits) from `read`, with the next-token logits, float[W]."
     name = f"What the model {lm.name!r} reads"
-    given: object = asked(lm, "read", lambda: lm.read(ids))
+    given: object = call_model(lm, "read", lambda: lm.read(ids))
     reading = instance(name, given, Reading, "a Reading", remedy=remedy)
     values: object = reading.logits
     logits = instance(f"{name}, its logits,", values, Tensor, "a tensor", remedy=remedy)

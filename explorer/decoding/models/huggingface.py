@@ -13,8 +13,7 @@ Messages go through the chat template, which writes its own special tokens, so n
 """
 
 # transformers is typed loosely: its models and tokenizers are `Any` for a checker.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false,
-# reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

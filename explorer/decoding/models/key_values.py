@@ -24,8 +24,7 @@ sliding window saves no memory.
 """
 
 # The cache classes of transformers carry no types that a checker could follow.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false,
-# reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

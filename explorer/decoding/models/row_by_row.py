@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from explorer.decoding.models.arguments import asked, reading_of
+from explorer.decoding.models.arguments import call_model, reading_of
 from explorer.decoding.models.model import Batch, BatchedLanguageModel, LanguageModel
 from explorer.errors import ExplorerError
 
@@ -58,5 +58,5 @@ def open_batch(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
     """
     if isinstance(model, BatchedLanguageModel):
         batched = model
-        return asked(model, "batch", lambda: batched.batch(prompts))
+        return call_model(model, "batch", lambda: batched.batch(prompts))
     return RowByRow(model, prompts)

@@ -1,4 +1,4 @@
-"""`explorer.decoding.sampling.reference.step` as one Triton launch: mask, filters, draw, advance.
+"""A decoding step as one Triton launch: mask, filters, draw, advance; `reference_step` in one go.
 
 At batch 1 a step of many small operations spends its time on launches. Here one program of the
 grid takes a whole row and passes over its logits several times; after the first pass they come from
@@ -21,13 +21,13 @@ the reference's tokens, but for two roundings that no one can rule out: weights 
 which differ in the last bit between compilers, so a u within about 1e-6 of a boundary between two
 tokens may fall on its other side; and a nucleus that ends within that of p may be one token longer.
 
-Not here: float64 logits, and logits without adjacent columns; `step` gives those to the reference,
-as it does everything on a device without Triton. With ``TRITON_INTERPRET=1`` the kernel runs on the
-CPU in numpy; that is how it is tested where there is no GPU.
+Not here: float64 logits, and logits without adjacent columns; `decode_step` gives those to the
+reference, as it does everything on a device without Triton. With ``TRITON_INTERPRET=1`` the kernel
+runs on the CPU in numpy; that is how it is tested where there is no GPU.
 """
 
-# Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only `step`
-# and `launch` are called from outside, and they are annotated.
+# Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only
+# `decode_step` and `launch_step` are called from outside, and they are annotated.
 # pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportIndexIssue=false
 # pyright: reportOperatorIssue=false, reportMissingTypeStubs=false, reportAttributeAccessIssue=false
 # pyright: reportCallIssue=false
@@ -251,8 +251,10 @@ def step_kernel(
     tl.store(remaining + batch_row, budget - alive)
 
 
-def launch(masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int) -> Tensor:
-    """`reference.step` in one launch; the logits stay as they are.
+def launch_step(
+    masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
+) -> Tensor:
+    """`reference_step` in one launch; the logits stay as they are.
 
     Args:
         masks: The constraints.
@@ -287,8 +289,10 @@ def launch(masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, see
     return tokens
 
 
-def step(masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int) -> Tensor:
-    """`reference.step`, in one launch where this kernel can take it.
+def decode_step(
+    masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
+) -> Tensor:
+    """`reference_step`, in one launch where this kernel can take it.
 
     Args:
         masks: The constraints.
@@ -301,6 +305,6 @@ def step(masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed:
         int64[B]: the tokens.
     """
     if logits.dtype == torch.float64 or logits.stride(1) != 1 or masks.asks_host:
-        return reference.step(masks, sampler, logits, rows, seed)
+        return reference.reference_step(masks, sampler, logits, rows, seed)
     masks.check_logits(logits, rows.states)
-    return launch(masks, sampler, logits, rows, seed)
+    return launch_step(masks, sampler, logits, rows, seed)

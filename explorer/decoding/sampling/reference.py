@@ -68,7 +68,9 @@ class Rows:
         )
 
 
-def step(masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int) -> Tensor:
+def reference_step(
+    masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
+) -> Tensor:
     """Draw one token in each row and advance.
 
     Args:

@@ -60,7 +60,7 @@ def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
         yield distribution.note
 
 
-def summary(trace: Trace) -> str:
+def trace_summary(trace: Trace) -> str:
     """The run as a table, with a heading and how it ended."""
     return "\n".join(_summary_lines(trace))
 

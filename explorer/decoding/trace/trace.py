@@ -287,9 +287,9 @@ class Trace:
 
     def summary(self) -> str:
         """The run as a table for a terminal, one line per step."""
-        from explorer.decoding.trace.text import summary
+        from explorer.decoding.trace.text import trace_summary
 
-        return summary(self)
+        return trace_summary(self)
 
     def __str__(self) -> str:
         return self.summary()

@@ -91,7 +91,7 @@ def checksum(document: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def pack(data: bytes) -> str:
+def pack_bytes(data: bytes) -> str:
     """Bytes as a string: zlib, then base64."""
     return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
 
@@ -137,9 +137,9 @@ def _constraint_form(trace: Trace, masks: MaskRows) -> ConstraintForm:
         source=trace.source,
         num_states=trace.num_states,
         num_char_states=trace.num_char_states,
-        token_class=pack(masks.class_bytes),
+        token_class=pack_bytes(masks.class_bytes),
         num_rows=len(masks.rows),
-        rows=pack(b"".join(masks.rows)),
+        rows=pack_bytes(b"".join(masks.rows)),
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from explorer import Vocabulary, choice, compile, explain_text, literal, regex, terminals
 from explorer.automata.regex import UnsupportedSyntax, parse
 from explorer.automata.serial import source_from_dict, source_to_dict
-from explorer.automata.terminals.kinds import TERMINALS, Terminal, register
+from explorer.automata.terminals.kinds import TERMINALS, Terminal, register_terminal
 from explorer.errors import ConstraintError, ExplorerError, RegexError
 
 
@@ -118,7 +118,7 @@ def test_a_name_is_taken_once() -> None:
     known = TERMINALS["QUOTED_TEXT"]
     other = Terminal("QUOTED_TEXT", "", 0, 0, known.make)
     with pytest.raises(ExplorerError, match="already"):
-        register(other)
+        register_terminal(other)
     assert TERMINALS["QUOTED_TEXT"] is known
     with pytest.raises(ConstraintError, match="surrogate"):
         terminals.escape("\ud800")

@@ -13,7 +13,7 @@ from widgets import kinds
 from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.geometry import Placed, Routed, label_width
 from widgets.figures.drawing.labels import tokens_label
-from widgets.figures.drawing.layout import lay_out
+from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.machine_figure import MachineFigure
@@ -29,7 +29,7 @@ def drawings(preset: str) -> dict[str, tuple[MachineFigure, Layout]]:
     """All machines of a preset with the tiny model's vocabulary, T_V over what is allowed first."""
     vocabulary = load_model("tiny").vocabulary
     chosen = next(p for p in kinds.PRESETS if p.name == preset)
-    dfa = explorer.compile(kinds.build(chosen.kind, chosen.text), vocabulary)
+    dfa = explorer.compile(kinds.constraint_of_kind(chosen.kind, chosen.text), vocabulary)
     tokens = [t for t in dfa.allowed(dfa.start).nonzero()[0].tolist() if vocabulary.tokens[t]][:10]
     found: dict[str, tuple[MachineFigure, Layout]] = {}
     for form in ("characters", "bytes"):
@@ -40,7 +40,7 @@ def drawings(preset: str) -> dict[str, tuple[MachineFigure, Layout]]:
         f"stage {k}": one
         for k, one in enumerate([made.figure for made in stages_made(dfa, tokens)])
     }
-    layouts = lay_out(figures)
+    layouts = lay_out_figures(figures)
     return found | {name: (figure, layouts[name]) for name, figure in figures.items()}
 
 

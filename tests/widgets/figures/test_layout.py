@@ -16,7 +16,7 @@ from explorer.tokens.token_dfa import TokenDFA
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.drawing.dot import Engine, engines
 from widgets.figures.drawing.frame import Layout
-from widgets.figures.drawing.layout import lay_out
+from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.ahead import STEP, ahead
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
@@ -62,7 +62,7 @@ def machine_figures(dfa: TokenDFA, tokens: Iterable[int]) -> dict[str, MachineFi
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_no_state_overlaps_and_nothing_leaves_the_frame(pattern: str, engine: Engine) -> None:
     figures = machine_figures(compiled(pattern), [97, 98, 256, 257, 258, 259])
-    for name, layout in lay_out(figures, engine=engine).items():
+    for name, layout in lay_out_figures(figures, engine=engine).items():
         assert overlaps(layout) == []
         assert set(layout.nodes) == {node.id for node in figures[name].nodes}
         assert set(layout.edges) == {edge.id for edge in figures[name].edges}
@@ -75,7 +75,7 @@ def test_no_state_overlaps_and_nothing_leaves_the_frame(pattern: str, engine: En
 
 
 def test_an_overlap_would_be_seen() -> None:
-    layout = lay_out({"character_fsa": character_figure(toy_dfa())})["character_fsa"]
+    layout = lay_out_figures({"character_fsa": character_figure(toy_dfa())})["character_fsa"]
     nodes = {**layout.nodes, "twin": layout.nodes["c2"]}
     assert overlaps(Layout(1, 1, nodes, {})) == [("c2", "twin")]
 
@@ -83,15 +83,19 @@ def test_an_overlap_would_be_seen() -> None:
 @pytest.mark.parametrize("engine", engines())
 def test_the_same_figures_give_the_same_layout(engine: Engine) -> None:
     figures = machine_figures(compiled(PATTERNS[2]), [256, 257])
-    first = {name: found.to_dict() for name, found in lay_out(figures, engine=engine).items()}
-    again = {name: found.to_dict() for name, found in lay_out(figures, engine=engine).items()}
+    first = {
+        name: found.to_dict() for name, found in lay_out_figures(figures, engine=engine).items()
+    }
+    again = {
+        name: found.to_dict() for name, found in lay_out_figures(figures, engine=engine).items()
+    }
     assert first == again
     assert first["character_fsa"]["engine"] == engine
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_state_has_one_place_in_both_machines(pattern: str) -> None:
-    found = lay_out(machine_figures(compiled(pattern), [97]))
+    found = lay_out_figures(machine_figures(compiled(pattern), [97]))
     one, other = found["character_fsa"], found["token_dfa"]
     assert one.width == other.width
     # A state in the middle of a character is one of the token DFA alone.
@@ -105,7 +109,7 @@ def test_a_state_has_one_place_in_both_machines(pattern: str) -> None:
 
 def test_the_toy_is_one_line_with_labels_that_cover_nothing() -> None:
     figures = {"character_fsa": character_figure(toy_dfa()), "token_dfa": token_figure(toy_dfa())}
-    for layout in lay_out(figures).values():
+    for layout in lay_out_figures(figures).values():
         assert len({node.y for node in layout.nodes.values()}) == 1
         places = sorted((node.x, name[1:]) for name, node in layout.nodes.items() if node.r)
         assert [name for _, name in places] == ["0", "1", "2", "3", "4"]
@@ -116,7 +120,7 @@ def test_the_toy_is_one_line_with_labels_that_cover_nothing() -> None:
 
 def test_curves_begin_and_end_at_their_states() -> None:
     figure = detokenizing_figure(toy_vocabulary(), range(5))
-    layout = lay_out({"detokenizing_fst": figure})["detokenizing_fst"]
+    layout = lay_out_figures({"detokenizing_fst": figure})["detokenizing_fst"]
     for edge in figure.edges:
         path = layout.edges[edge.id].path
         points = [tuple(map(float, p)) for p in re.findall(r"(-?[\d.]+),(-?[\d.]+)", path)]
@@ -129,7 +133,7 @@ def test_many_tokens_end_in_small_roots() -> None:
     words = ["alpha", "beta", "gamma", "delta", "beat", "gum", "al"]
     vocabulary = explorer.Vocabulary.from_bytes([w.encode() for w in words], eos_ids=[7])
     figure = detokenizing_figure(vocabulary, range(7))
-    layout = lay_out({"t": figure})["t"]
+    layout = lay_out_figures({"t": figure})["t"]
     assert overlaps(layout) == []
     assert {name for name, _ in layout.returns} == {
         edge.id for edge in figure.edges if edge.target == "t"
@@ -140,7 +144,7 @@ def test_three_hundred_states_are_laid_out_whole() -> None:
     dfa = compiled("(a|b(c|d)){98}e")
     figures = machine_figures(dfa, [97, 98])
     assert 190 < len(figures["character_fsa"].nodes) <= 300
-    for layout in lay_out(figures).values():
+    for layout in lay_out_figures(figures).values():
         assert overlaps(layout) == []
 
 
@@ -149,7 +153,7 @@ def test_the_whole_of_more_must_be_asked_for_and_two_thousand_is_the_end() -> No
     assert not drawn_whole(dfa)
     assert len(draw_whole(dfa).layouts["token_dfa"].nodes) > 700
     with pytest.raises(ExplorerError, match=r"2,\d\d\d states"):
-        lay_out({"character_fsa": character_figure(compiled("(a|b){2100}"))}, whole=True)
+        lay_out_figures({"character_fsa": character_figure(compiled("(a|b){2100}"))}, whole=True)
 
 
 def test_ahead_is_small_keeps_places_and_shows_every_arc_from_here() -> None:
@@ -195,7 +199,7 @@ def test_states_ahead_stand_where_the_path_will_have_them() -> None:
 def test_without_graphviz_our_own_layout_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = machine_figures(compiled(PATTERNS[2]), [256])
     monkeypatch.setenv("PATH", "")
-    found = lay_out(figures, engine="dot")
+    found = lay_out_figures(figures, engine="dot")
     assert found["character_fsa"].engine == "own"
     assert overlaps(found["character_fsa"]) == []
     assert "dot" not in engines()
@@ -203,7 +207,7 @@ def test_without_graphviz_our_own_layout_steps_in(monkeypatch: pytest.MonkeyPatc
 
 def test_a_layout_that_takes_too_long_is_given_up() -> None:
     figures = machine_figures(compiled(PATTERNS[2]), [256])
-    assert lay_out(figures, engine="pygraphviz", timeout=0.001)["token_dfa"].engine == "own"
+    assert lay_out_figures(figures, engine="pygraphviz", timeout=0.001)["token_dfa"].engine == "own"
 
 
 def test_stages_can_be_laid_out() -> None:
@@ -211,5 +215,5 @@ def test_stages_can_be_laid_out() -> None:
         f"stage {k}": figure
         for k, figure in enumerate([made.figure for made in stages_made(toy_dfa(), range(5))])
     }
-    for layout in lay_out(figures).values():
+    for layout in lay_out_figures(figures).values():
         assert overlaps(layout) == []

@@ -17,7 +17,7 @@ from widgets.figures.machines.arcs import STEPPED, arcs_of, state_names
 from widgets.figures.machines.character_view import character_view
 from widgets.figures.machines.drawn import draw_at
 from widgets.figures.machines.lit import lit_path
-from widgets.figures.machines.walk import walk
+from widgets.figures.machines.walk import walk_token
 from widgets.figures.packets import machine_packet
 
 
@@ -120,7 +120,7 @@ def test_a_lazy_machine_is_drawn_where_the_closed_one_is_with_the_arcs_of_what_w
     state = session.trace.positions[1].state
     of_closed = closed.walk([2])[-1]
     for token_id in range(6):
-        assert walk(machine, state, token_id) == walk(closed, of_closed, token_id)
+        assert walk_token(machine, state, token_id) == walk_token(closed, of_closed, token_id)
     # One more step moves nothing.
     before = drawn.layouts["token_dfa"].nodes
     session.step("f")

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import explorer
 from tests.widgets.figures.cases import TOY_PROBABILITIES, hash_session, toy_dfa, toy_session
 from widgets.figures.drawing.labels import markup, ranges_label
-from widgets.figures.drawing.layout import lay_out
+from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import document, machine
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.lit import lit_path
 from widgets.figures.machines.token_dfa import token_figure
-from widgets.figures.machines.walk import TokenWalk, walk, walk_packet
+from widgets.figures.machines.walk import TokenWalk, walk_packet, walk_token
 from widgets.figures.packets import (
     class_packet,
     decompress,
@@ -131,7 +131,7 @@ def test_every_lit_edge_exists(pattern: str, extra: list[bytes], data: st.DataOb
     edges_t = {edge.id for edge in detokenizing_figure(vocabulary, [token]).edges}
     for form, figure in forms.items():
         edges_c = {edge.id for edge in figure.edges}
-        found = walk(dfa, state, token, "bytes" if form == "bytes" else "characters")
+        found = walk_token(dfa, state, token, "bytes" if form == "bytes" else "characters")
         for k, step in enumerate(found.steps):
             assert step.edges[0] in edges_t and set(step.edges[1:]) <= edges_c
             if form == "bytes" and k != found.failed_at:
@@ -149,7 +149,7 @@ def test_slow_motion_lights_the_still() -> None:
     session = toy_session()
     dfa = toy_dfa()
     path = lit_path(session.trace, 1, dfa)
-    found: TokenWalk = walk(dfa, session.trace.positions[1].state, 4)
+    found: TokenWalk = walk_token(dfa, session.trace.positions[1].state, 4)
     assert path.edges == ("c0-c1", "c1-c2", "c2-c3", "q0-q3")
     assert path.now == ("c3", "q3", "t")
     two = found.steps[:2]
@@ -200,7 +200,7 @@ def test_hostile_tokens_in_every_machine() -> None:
         "detokenizing_fst": detokenizing_figure(vocabulary, range(len(HOSTILE))),
         "token_dfa": token_figure(dfa),
     }
-    layouts = lay_out(figures)
+    layouts = lay_out_figures(figures)
     for name, figure in figures.items():
         drawing = machine(figure, layouts[name])
         root = ElementTree.fromstring(document(100, 100, figure.caption, [drawing]))

@@ -21,7 +21,7 @@ from widgets.figures.drawing.tree import tree
 from widgets.figures.machines.machine_figure import MachineFigure, check_size
 
 
-def lay_out(
+def lay_out_figures(
     figures: Mapping[str, MachineFigure],
     *,
     engine: Engine | None = None,

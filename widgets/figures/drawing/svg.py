@@ -38,8 +38,8 @@ Anchor = Literal["start", "middle", "end"]
 Mark = Literal["past", "now", "go"]
 
 
-def number(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
+def px(value: float) -> str:
+    """A px, to a tenth of a pixel."""
     return f"{value:.1f}".rstrip("0").rstrip(".")
 
 
@@ -78,9 +78,9 @@ def text(
     if mono:
         shown = re.sub(r"(?<!\\)␣", f'<tspan fill="{SOFT}">␣</tspan>', shown)
     # What the document says for all is not said again: a picture travels with its notebook.
-    parts = [f'x="{number(x)}" y="{number(y)}"']
+    parts = [f'x="{px(x)}" y="{px(y)}"']
     if size != SIZE:
-        parts.append(f'font-size="{number(size)}"')
+        parts.append(f'font-size="{px(size)}"')
     if fill != INK:
         parts.append(f'fill="{fill}"')
     if mono and named:
@@ -106,10 +106,10 @@ def box(
     weight: float = 1.0,
 ) -> str:
     """A rectangle."""
-    parts = [f'x="{number(x)}" y="{number(y)}" width="{number(max(width, 0))}"']
-    parts.append(f'height="{number(height)}" fill="{fill}"')
+    parts = [f'x="{px(x)}" y="{px(y)}" width="{px(max(width, 0))}"']
+    parts.append(f'height="{px(height)}" fill="{fill}"')
     if radius:
-        parts.append(f'rx="{number(radius)}"')
+        parts.append(f'rx="{px(radius)}"')
     if stroke != "none":
         parts.append(f'stroke="{stroke}"{_weight(weight)}')
     return f"<rect {' '.join(parts)}/>"
@@ -117,15 +117,12 @@ def box(
 
 def _weight(width: float) -> str:
     """A line's width, where it is not the one that SVG assumes."""
-    return "" if width == 1 else f' stroke-width="{number(width)}"'
+    return "" if width == 1 else f' stroke-width="{px(width)}"'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, stroke: str, weight: float = 1.0) -> str:
     """A straight line."""
-    return (
-        f'<path d="M{number(x1)},{number(y1)} L{number(x2)},{number(y2)}" stroke="{stroke}"'
-        f"{_weight(weight)}/>"
-    )
+    return f'<path d="M{px(x1)},{px(y1)} L{px(x2)},{px(y2)}" stroke="{stroke}"{_weight(weight)}/>'
 
 
 def chip(
@@ -182,7 +179,7 @@ def _head(edge: Routed) -> str:
         (tx - 4 * ux - 3.5 * uy, ty - 4 * uy + 3.5 * ux),
         (tx - 4 * ux + 3.5 * uy, ty - 4 * uy - 3.5 * ux),
     ]
-    return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in corners) + "Z"
+    return "M" + "L".join(f"{px(x)},{px(y)}" for x, y in corners) + "Z"
 
 
 def _node(node: FigureNode, at: Placed, mark: Mark | None) -> tuple[str, str]:
@@ -198,10 +195,10 @@ def _node(node: FigureNode, at: Placed, mark: Mark | None) -> tuple[str, str]:
         "past": f' stroke="{OK}" stroke-width="1.6"',
     }.get(mark, f' stroke="{NOW}" stroke-width="2.4"')
     fill = {None: "", "past": f' fill="{OK_PAPER}"'}.get(mark, f' fill="{NOW_PAPER}"')
-    where = f'<circle cx="{number(at.x)}" cy="{number(at.y)}"'
-    drawn = f'{where} r="{number(at.r)}"{fill}{look}{dash}{faint}/>'
+    where = f'<circle cx="{px(at.x)}" cy="{px(at.y)}"'
+    drawn = f'{where} r="{px(at.r)}"{fill}{look}{dash}{faint}/>'
     if node.accepting:
-        drawn += f'{where} r="{number(at.r - 4)}" fill="none"{look}{dash}{faint}/>'
+        drawn += f'{where} r="{px(at.r - 4)}" fill="none"{look}{dash}{faint}/>'
     if node.title:
         drawn = f"<g><title>{markup(node.title)}</title>{drawn}</g>"
     if not node.label:
@@ -260,8 +257,8 @@ def machine(
         mark = lit_edges.get(name)
         colour = _COLOUR[mark][0]
         parts.append(
-            f'<circle cx="{number(x)}" cy="{number(y)}" r="6" fill="{PAPER}" stroke="{colour}"/>'
-            f'<circle cx="{number(x)}" cy="{number(y)}" r="3" fill="none" stroke="{colour}"/>'
+            f'<circle cx="{px(x)}" cy="{px(y)}" r="6" fill="{PAPER}" stroke="{colour}"/>'
+            f'<circle cx="{px(x)}" cy="{px(y)}" r="3" fill="none" stroke="{colour}"/>'
         )
     labels: list[str] = []
     for edge in drawn:
@@ -342,10 +339,10 @@ def window(
     }
     part = Layout(layout.width, layout.height, inside, near, layout.returns, layout.engine)
     content = machine(figure, part, nodes, edges)
-    view = f"{number(left)} {number(top)} {number(w)} {number(bottom - top)}"
+    view = f"{px(left)} {px(top)} {px(w)} {px(bottom - top)}"
     used = bottom - top
     return (
-        f'<svg x="{number(x)}" y="{number(y)}" width="{number(w)}" height="{number(used)}" '
+        f'<svg x="{px(x)}" y="{px(y)}" width="{px(w)}" height="{px(used)}" '
         f'viewBox="{view}" overflow="hidden">{content}</svg>'
     ), used
 
@@ -358,10 +355,10 @@ def document(width: float, height: float, title: str, parts: Iterable[str]) -> s
         title: A description for people who cannot see the picture.
         parts: Elements.
     """
-    size = f"{number(width)} {number(height)}"
+    size = f"{px(width)} {px(height)}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{number(width)}" '
-        f'height="{number(height)}" font-family="{SANS}" font-size="{number(SIZE)}" fill="{INK}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{px(width)}" '
+        f'height="{px(height)}" font-family="{SANS}" font-size="{px(SIZE)}" fill="{INK}" '
         f'xml:space="preserve" role="img">'
         f"<title>{markup(title)}</title>"
         f"{box(0, 0, width, height, fill=PAPER)}{''.join(parts)}</svg>"

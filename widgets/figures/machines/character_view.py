@@ -22,7 +22,6 @@ from explorer.automata.byte_intervals import Interval, byte_intervals
 from explorer.automata.interegular_bridge import Piece, character_arcs, character_pieces
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.memo import memo
-from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine, table_of
 
 Form = Literal["characters", "bytes"]
@@ -171,26 +170,6 @@ def _met(machine: TokenMachine, byte_machine: ByteMachine, also: Iterable[int]) 
     for state in [target for pieces in arcs.values() for _, _, target in pieces]:
         arcs.setdefault(state, [])
     return CharacterView(arcs, dict(steps), frozenset(dots), len(dots) > MOST_DOTS, whole=False)
-
-
-def states_along(machine: ByteMachine, state: int, data: bytes) -> list[int]:
-    """The states of a byte machine along some bytes: one more than there are bytes.
-
-    Args:
-        machine: The byte machine.
-        state: Where it begins.
-        data: Any bytes.
-
-    Returns:
-        States; `NO_ARC` from the first byte that cannot be read.
-    """
-    if isinstance(machine, Dfa):
-        return run(machine, state, data).tolist()
-    found = [state]
-    for byte in data:
-        state = NO_ARC if state == NO_ARC else machine.step(state, byte)
-        found.append(state)
-    return found
 
 
 def character_edges(

@@ -198,11 +198,11 @@ def rows_packet(trace: Trace, start: int, stop: int) -> dict[str, object]:
     return {"rows": list(rows), "index": index}
 
 
-def summary(allowed: int, size: int) -> str:
+def mask_summary(allowed: int, size: int) -> str:
     """The mask in words, for people who cannot see the bitmap.
 
     Example:
-        >>> summary(5, 131072)
+        >>> mask_summary(5, 131072)
         '5 of 131,072 tokens allowed, 131,067 masked'
     """
     return f"{allowed:,} of {size:,} tokens allowed, {size - allowed:,} masked"
