@@ -41,8 +41,8 @@ from widgets.figures.machines.walk import walk_packet
 from widgets.figures.packets import (
     class_packet,
     machine_packet,
-    pattern_of,
     vocabulary_packet,
+    written_pattern,
 )
 from widgets.figures.panels.over_time import over_time
 from widgets.figures.panels.reasons import Grouped, grouped
@@ -140,7 +140,7 @@ class PageData:
 
     def pattern(self) -> str:
         """The constraint as it is written out; empty if there is none."""
-        return pattern_of(self.machine)
+        return written_pattern(self.machine)
 
     def around(self, trace: Trace, k: int, also: Iterable[int] = ()) -> Packet:
         """The drawings that change with the position: T_V for the tokens that matter, and large

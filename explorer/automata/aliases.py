@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import ClassVar, Self, cast
 
 from explorer.arguments import listed, wrong
-from explorer.automata.choice import check_text
+from explorer.automata.choice import check_encodable
 from explorer.automata.registry import register
 from explorer.automata.schema.locating import spans_of
 from explorer.automata.tree.letters import letters
@@ -119,11 +119,11 @@ class Aliases(Source):
                 if isinstance(value, str)
                 else listed(f"texts[{name!r}]", value, "a text or texts", error=ConstraintError)
             )
-            check_text(name)
+            check_encodable(name)
             for text in given:
                 if not isinstance(text, str):
                     raise wrong(f"texts[{name!r}]", text, "a text", error=ConstraintError)
-                check_text(text)
+                check_encodable(text)
                 if owner.setdefault(text, name) != name:
                     raise ConstraintError(
                         f"The text {text!r} stands for {owner[text]!r} and for {name!r}, so it "

@@ -128,7 +128,7 @@ def machine_packet(machine: TokenMachine, key: str = "") -> dict[str, object]:
         "machines": {name: figure.to_dict() for name, figure in drawn.figures.items()},
         "layouts": {name: found.to_dict() for name, found in drawn.layouts.items()},
         "report": machine.report.to_dict(),
-        "pattern": pattern_of(machine),
+        "pattern": written_pattern(machine),
         "states": {
             "characters": drawn_states(machine),
             "tokens": machine.num_states,
@@ -178,7 +178,7 @@ def narrower(machine: TokenMachine) -> dict[str, object] | None:
     }
 
 
-def pattern_of(machine: TokenMachine | None) -> str:
+def written_pattern(machine: TokenMachine | None) -> str:
     """The constraint as it is written out; empty if there is none."""
     if machine is None or machine.constraint is None:
         return ""

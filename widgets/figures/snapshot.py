@@ -23,7 +23,7 @@ from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_at
 from widgets.figures.machines.lit import lit, lit_path
 from widgets.figures.machines.shown_tokens import masked_tokens, shown_tokens
-from widgets.figures.packets import pattern_of
+from widgets.figures.packets import written_pattern
 from widgets.figures.panels.distribution import bars, table_text
 from widgets.figures.panels.mask import mask_summary
 from widgets.figures.position import live_spans
@@ -93,7 +93,7 @@ def _head(parts: list[str], trace: Trace, k: int, machine: TokenMachine | None) 
     parts.append(box(0, 0, WIDTH, 34, fill=PANEL))
     parts.append(line(0, 34, WIDTH, 34, LINE))
     spans = () if machine is None else live_spans(machine, trace.positions[k].data)
-    parts.append(_pattern(pattern_of(machine) or "(no constraint)", spans, 22.0))
+    parts.append(_pattern(written_pattern(machine) or "(no constraint)", spans, 22.0))
     parts.append(text(PAD, 56, f"position {k}", size=12, fill=SOFT))
     x = PAD + 84
     first = max(0, k - LAST_TOKENS)
@@ -204,7 +204,7 @@ def snapshot_text(trace: Trace, k: int, machine: TokenMachine | None = None) -> 
     position = trace.positions[k]
     shown = _printable(position.text)
     lines = [f"Position {k} after {len(position.data)} bytes: {shown}"]
-    if pattern := pattern_of(machine):
+    if pattern := written_pattern(machine):
         lines.insert(0, "Constraint: " + _printable(pattern))
     lines.append(mask_summary(position.num_allowed, trace.tokens.size))
     found = position.distribution

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, Self
 import numpy as np
 
 from explorer.arguments import instance, whole_number
-from explorer.automata.choice import check_text
+from explorer.automata.choice import check_encodable
 from explorer.automata.machine import Bool, Dfa
 from explorer.automata.registry import register
 from explorer.automata.template.spelled import spelled
@@ -152,7 +152,7 @@ class Many(Source):
         if maximum is not None:
             most = whole_number("max", maximum, fewest, MOST, error=ConstraintError)
         between = instance("separator", separator, str, "a text", error=ConstraintError)
-        check_text(between)
+        check_encodable(between)
         return cls(part, fewest, most, between)
 
     def spelled(self) -> str:

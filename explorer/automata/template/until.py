@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import ClassVar, Final, Self, cast
 
 from explorer.arguments import listed, wrong
-from explorer.automata.choice import check_text
+from explorer.automata.choice import check_encodable
 from explorer.automata.machine import Dfa
 from explorer.automata.product import intersection
 from explorer.automata.registry import register
@@ -93,7 +93,7 @@ class Until(Source):
         for stop in given:
             if not isinstance(stop, str) or not stop:
                 raise wrong("stop", stop, "a text of at least one character", error=ConstraintError)
-            check_text(stop)
+            check_encodable(stop)
             if len(stop.encode()) > LONGEST_STOP:
                 raise ConstraintError(
                     f"A stop has {len(stop.encode()):,} bytes; at most {LONGEST_STOP:,} are read.",

@@ -9,7 +9,7 @@ from explorer.errors import ExplorerError
 from explorer.tokens.states import DONE
 
 
-def text_of(node: StepNode) -> str:
+def text_at(node: StepNode) -> str:
     """The text up to a node. Half a character at its end shows as U+FFFD."""
     return bytes(node.written).decode("utf-8", errors="replace")
 
@@ -57,9 +57,9 @@ def check_open(node: StepNode, limit: int | None) -> None:
     """
     if node.state == DONE:
         raise ExplorerError(
-            f"The text has ended: {text_of(node)!r}.",
+            f"The text has ended: {text_at(node)!r}.",
             remedy="Go back() or fork() to write another one.",
-            evidence={"text": text_of(node)},
+            evidence={"text": text_at(node)},
         )
     if not is_open(node, limit):
         raise ExplorerError(
@@ -95,7 +95,7 @@ def permitted(tree: StepTree, node: StepNode, token: int | str) -> int:
         why = "would not leave enough of max_tokens to end the text"
     raise ExplorerError(
         f"Token {wanted} {'' if data is None else repr(data) + ' '}{why}; after "
-        f"{text_of(node)!r}, in state {node.state}, {int(allowed.sum()):,} ids are allowed.",
+        f"{text_at(node)!r}, in state {node.state}, {int(allowed.sum()):,} ids are allowed.",
         remedy="Choose one of them (Session.allowed()), or ask explain why it is masked.",
         evidence={"token": wanted, "state": node.state, "allowed": int(allowed.sum())},
     )

@@ -18,7 +18,7 @@ from explorer.automata.machine import Bool
 from explorer.budget import Budget
 from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.stepping.refusals import checked_position, text_of
+from explorer.decoding.stepping.refusals import checked_position, text_at
 from explorer.decoding.stepping.trace_of import trace_of
 from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.decoding.stepping.unread import Unread
@@ -114,7 +114,7 @@ class Standing:
     @property
     def text(self) -> str:
         """The text up to the cursor. Half a character at its end shows as U+FFFD."""
-        return text_of(self._node)
+        return text_at(self._node)
 
     @property
     def state(self) -> int:

@@ -191,7 +191,7 @@ def form_of(kind: type[F], record: object, /, **others: Any) -> F:
     return kind(**named)
 
 
-def fields_of(form: Form, *but: str) -> Mapping[str, Any]:
+def form_fields(form: Form, *but: str) -> Mapping[str, Any]:
     """The fields of a form by name, for the record of the same names.
 
     Args:

@@ -41,7 +41,7 @@ from explorer.decoding.trace.form import (
     StepForm,
     TokensForm,
     TraceForm,
-    fields_of,
+    form_fields,
     number,
 )
 from explorer.decoding.trace.masks import MaskRows, bytes_per_class, unpack_row
@@ -87,7 +87,7 @@ def from_json(data: bytes, file: str = "the trace") -> Trace:
         raise faults.of_form(error) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise faults.of_json() from error
-    trace = _Reader(form, faults).trace()
+    trace = _TraceReader(form, faults).trace()
     # The form was right, so the document takes no more memory than the trace.
     content = checksum(cast("dict[str, object]", parse_json(data, MOST_VALUES)))
     if form.sha256 != content:
@@ -119,7 +119,7 @@ def _check_version(head: _Head, faults: Faults) -> None:
     )
 
 
-class _Reader:
+class _TraceReader:
     """Puts the parts of a document together, and holds them against each other."""
 
     def __init__(self, form: TraceForm, faults: Faults) -> None:
@@ -158,7 +158,7 @@ class _Reader:
             "rejection": None if rejection is None else self._rejection(rejection, positions[-1]),
         }
         return Trace(
-            **{**fields_of(form, "kind", "version", "constraint", "sha256"), **more},
+            **{**form_fields(form, "kind", "version", "constraint", "sha256"), **more},
             source=None if machine is None else machine.source,
             num_states=self._num_states,
             num_char_states=self._num_char_states,
@@ -185,7 +185,7 @@ class _Reader:
         for k, token in enumerate(form.eos_ids):
             self._within(0, form.size - 1, f"tokens.eos_ids[{k}]", token)
         return MentionedTokens(
-            **fields_of(form, "data", "special"),
+            **form_fields(form, "data", "special"),
             data={id_of("data", key): data_of(key, entry) for key, entry in form.data.items()},
             special={id_of("special", key): name for key, name in form.special.items()},
         )
@@ -209,7 +209,7 @@ class _Reader:
                 self._check(given == value, f"{place}.{name}", given, wanted)
         distribution = form.distribution
         return Position(
-            **fields_of(form, "row", "kept_row", "distribution"),
+            **form_fields(form, "row", "kept_row", "distribution"),
             index=index,
             **vars(before),
             distribution=None
@@ -226,15 +226,15 @@ class _Reader:
         wanted = "what the row says of the first choice"
         self._check(form.intervention != allowed, f"{place}.intervention", not allowed, wanted)
         return TokenDistribution(
-            **fields_of(form, "candidates", "timing"),
+            **form_fields(form, "candidates", "timing"),
             candidates=self._candidates(f"{place}.candidates", form.candidates, position.kept_row),
-            timing=Timing(**fields_of(form.timing)),
+            timing=Timing(**form_fields(form.timing)),
         )
 
     def _candidates(
         self, place: str, form: CandidatesForm, row: int | None
     ) -> tuple[Candidate, ...]:
-        columns = fields_of(form)
+        columns = form_fields(form)
         count = len(form.token)
         for name, column in columns.items():
             given, wanted = f"a list of {len(column)}", f"one of {count}"
@@ -254,7 +254,7 @@ class _Reader:
         allowed = self._allows(f"{place}.token", position.kept_row, form.token)
         self._check(allowed, f"{place}.token", form.token, "a token that is allowed there")
         return Step(
-            **{name: number(value) for name, value in fields_of(form).items()},
+            **{name: number(value) for name, value in form_fields(form).items()},
             data=self._tokens.data[form.token] or None,
             before=before,
         )
@@ -269,9 +269,9 @@ class _Reader:
 
     def _sampler(self, form: SamplerForm) -> Sampler:
         try:
-            return Sampler(**fields_of(form))
+            return Sampler(**form_fields(form))
         except ExplorerError as error:
-            name = next((name for name in fields_of(form) if name in error.message), "")
+            name = next((name for name in form_fields(form) if name in error.message), "")
             place, value = f"sampler.{name}".rstrip("."), getattr(form, name, form)
             raise self._at(
                 place, value, f"one of a sampler: {error.message}".rstrip(".")
