@@ -93,12 +93,12 @@ function relabel(arc, words) {
   const named = arc.words.filter(({ textContent }) => words.includes(textContent.split(" : ")[0]));
   const other = words.length && !named.length && arc.target !== "t" && arc.tokens ? words[words.length - 1] : null;
   arc.other = other;
-  say(arc, other === null ? arc.label : clipped(other) + (arc.count > 1 ? ` +${count(arc.count - 1)}` : ""));
+  sayArc(arc, other === null ? arc.label : clipped(other) + (arc.count > 1 ? ` +${count(arc.count - 1)}` : ""));
   for (const word of arc.words) word.style.fontWeight = named.length && !named.includes(word) ? "400" : "";
 }
 
 /** Let an arc's label say something. */
-function say(arc, text) {
+function sayArc(arc, text) {
   if (text === arc.said) return;
   arc.text.replaceChildren(...text.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word)), arc.text.querySelector("title"));
   arc.words = [...arc.text.querySelectorAll("tspan")];
@@ -127,7 +127,7 @@ function makeRoom(graph) {
     const free = (text) => !standing.some((box) => over(box, boxOf(arc, text))) && ((text === arc.label && !arc.place.tucked) || !onRing(boxOf(arc, text)));
     const text = [...most, arc.label].find(free);
     if (text !== undefined) {
-      if (arc.other !== null) say(arc, text);
+      if (arc.other !== null) sayArc(arc, text);
       standing.push(boxOf(arc, text));
     }
     arc.text.classList.toggle("covered", text === undefined);
