@@ -65,6 +65,8 @@ def defined_twice(texts: Mapping[str, str]) -> dict[str, list[str]]:
 SHARED: Final = {
     "add_parser": "each command of the command line adds its own",
     "run": "each command of the command line has one; `explorer.tokens.failing.run` runs a machine",
+    "name_of": "of a kind of source, and of a type; one of them is to be renamed",
+    "schema_of": "of a part of a template, and of a type; one of them is to be renamed",
     "main": "the start of the command line, and of the process that compiles",
 }
 """Names of functions that several files may define, and why."""
