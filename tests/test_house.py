@@ -131,3 +131,15 @@ def test_a_second_function_of_a_name_is_noticed() -> None:
     twice = {"a.js": "function draw() {}", "b.js": "export async function draw() {}"}
     assert scripts_twice(twice) == {"draw": ["a.js", "b.js"]}
     assert scripts_twice({"a.js": "function draw() {}", "b.js": "  function draw() {}"}) == {}
+
+
+HOP: Final = re.compile(r"^\| `([\w/.]+)`: `([\w.]+)` \|", re.MULTILINE)
+
+
+def test_the_ways_through_the_code_exist() -> None:
+    hops = HOP.findall((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    assert len(hops) == 13
+    for path, name in hops:
+        text = (ROOT / path).read_text("utf-8")
+        begins = f"{name} = " if path.endswith(".js") else f"def {name}("
+        assert begins in text, (path, name)
