@@ -18,9 +18,9 @@ from collections.abc import Iterable
 from typing import cast
 
 from explorer.arguments import listed, whole_number, wrong
-from explorer.automata.choice import check_text
+from explorer.automata.choice import check_encodable
 from explorer.automata.constraint import Constraint, literal, regex
-from explorer.automata.terminals.kinds import escaped
+from explorer.automata.terminals.kinds import as_argument
 from explorer.errors import ConstraintError
 
 __all__ = [
@@ -51,7 +51,7 @@ def escape(text: str) -> str:
         >>> regex(f"(?P<SUBSTRING_OF>{escape('f(x) | y')})").accepts("(x) |")
         True
     """
-    return escaped(_text("text", text))
+    return as_argument(_text("text", text))
 
 
 def quoted_text() -> Constraint:
@@ -229,5 +229,5 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
         remedy = "Write it as a string."
         raise wrong(name, value, "a text", remedy=remedy, error=ConstraintError)
-    check_text(value)
+    check_encodable(value)
     return value

@@ -177,7 +177,8 @@ class Explanation(Answered):
     def after(self) -> tuple[int, ...] | None:
         """The shortest tokens that, appended from here, make this token allowed next.
 
-        The fewest tokens, and among equals the fewest bytes. Empty if the token is allowed now; ``None`` if it is never allowed from here.
+        The fewest tokens, and among equals the fewest bytes. Empty if the token is allowed
+        now; ``None`` if it is never allowed from here.
         """
         if self.allowed:
             return ()
@@ -198,7 +199,7 @@ class Explanation(Answered):
 
     @cached_property
     def nearest(self) -> tuple[int, ...]:
-        """The allowed tokens with the longest common byte prefix; among equals the likeliest or shortest."""
+        """The allowed tokens with the longest common prefix; of those the likeliest or shortest."""
         if self.state < 0:
             return ()
         allowed = self.machine.allowed(self.state)

@@ -133,7 +133,7 @@ class _At:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _PlaceQuestion:
     """A question about one place of a text.
 
     Args:
@@ -170,8 +170,8 @@ def parts(
     Returns:
         The parts, in the order of the tree.
     """
-    question = _Question(text, byte, len(text) if begin is None else begin)
-    known = asked(source)
+    question = _PlaceQuestion(text, byte, len(text) if begin is None else begin)
+    known = source_machines(source)
     return tuple(known.find(known.source.tree, _At(known.source), question, machine))
 
 
@@ -214,8 +214,8 @@ def parts_over_tokens(source: Source, texts: Dfa, verdict: Verdict) -> tuple[Sou
     if _after(texts, verdict.read) == NO_ARC:
         return ()
     only = verdict.expected if verdict.stage == "constraint" else None
-    question = _Question(verdict.read, None, verdict.char_begin, only)
-    known = asked(source)
+    question = _PlaceQuestion(verdict.read, None, verdict.char_begin, only)
+    known = source_machines(source)
     found = known.find(known.source.tree, _At(known.source), question, texts)
     return tuple(part for part in found if part.role == "expects")
 
@@ -226,7 +226,7 @@ def children_of(source: Source) -> tuple[Source, ...]:
 
 
 @lru_cache(maxsize=64)
-def asked(source: Source) -> _SourceMachines:
+def source_machines(source: Source) -> _SourceMachines:
     """The machines of a source; they are kept for the last few sources."""
     return _SourceMachines(source)
 
@@ -294,7 +294,7 @@ class _SourceMachines:
     # Each part is asked as what it is.
 
     def find(
-        self, node: Node, at: _At, question: _Question, whole: ByteMachine | None = None
+        self, node: Node, at: _At, question: _PlaceQuestion, whole: ByteMachine | None = None
     ) -> list[SourcePart]:
         """The parts that decide within a part; ``whole`` is its machine where that is known."""
         inner, here_at = at.entered(node)
@@ -327,7 +327,7 @@ class _SourceMachines:
         except BudgetExceeded:
             return [SourcePart("too_large", here_at.source, here_at.path)]
 
-    def located(self, node: Deferred, at: _At, question: _Question) -> tuple[SourcePlace, ...]:
+    def located(self, node: Deferred, at: _At, question: _PlaceQuestion) -> tuple[SourcePlace, ...]:
         """The places that a ready machine's source names for what comes next."""
         if node.locate is None:
             return ()
@@ -337,14 +337,14 @@ class _SourceMachines:
             for start, end, label in node.locate(question.text, question.byte)
         )
 
-    def survives(self, node: Node, question: _Question) -> int:
+    def survives(self, node: Node, question: _PlaceQuestion) -> int:
         """The state of a part after the byte; `NO_ARC` if it dies, or must end and may not."""
         machine = self.machine(node)
         here = _after(machine, question.longer)
         dies = question.byte is None and here != NO_ARC and not machine.is_accepting(here)
         return NO_ARC if dies else here
 
-    def word(self, node: Node, question: _Question) -> bytes:
+    def word(self, node: Node, question: _PlaceQuestion) -> bytes:
         """A shortest word of a part that begins with the text; the text itself where it may end."""
         if question.byte is None:
             return question.text
@@ -360,7 +360,7 @@ class _SourceMachines:
         else:
             yield node, at
 
-    def intersected(self, node: Node, at: _At, question: _Question) -> list[SourcePart]:
+    def intersected(self, node: Node, at: _At, question: _PlaceQuestion) -> list[SourcePart]:
         operands = list(self.operands(node, at))
         dying = [item for item in operands if self.survives(item[0], question) == NO_ARC]
         if dying:
@@ -371,7 +371,7 @@ class _SourceMachines:
         return [SourcePart("combination", there.source, there.path, words=words, operands=names)]
 
     def excluded(
-        self, node: Node, at: _At, left: Node | None, right: Node, question: _Question
+        self, node: Node, at: _At, left: Node | None, right: Node, question: _PlaceQuestion
     ) -> list[SourcePart]:
         """The parts that decide in a difference; a complement is a difference from any text."""
         if left is not None:
@@ -393,7 +393,7 @@ class _SourceMachines:
         found = automaton.positions(automaton.live(question.text), bytes([question.byte]))
         return [SourcePart("excludes", inner.source, inner.path, found, words)]
 
-    def nested(self, node: Concat | Repeat, at: _At, question: _Question) -> list[SourcePart]:
+    def nested(self, node: Concat | Repeat, at: _At, question: _PlaceQuestion) -> list[SourcePart]:
         """The parts that decide in a sequence, each asked from wherever it can begin."""
         found: dict[tuple[tuple[int, ...], str, tuple[SourcePlace, ...]], SourcePart] = {}
         begins = {0}
@@ -427,7 +427,7 @@ class _SourceMachines:
         return list(found.values())
 
     def places(
-        self, node: Node, at: _At, machine: ByteMachine, here: int, question: _Question
+        self, node: Node, at: _At, machine: ByteMachine, here: int, question: _PlaceQuestion
     ) -> list[SourcePart]:
         """The live places of a part, and its assertions that exclude."""
         inner, there = at.entered(node)
@@ -452,7 +452,7 @@ class _SourceMachines:
 
     # Assertions
 
-    def assertions(self, whole: Whole, at: _At, question: _Question) -> list[SourcePart]:
+    def assertions(self, whole: Whole, at: _At, question: _PlaceQuestion) -> list[SourcePart]:
         """The assertions without one of which the pattern would go on; else their combination."""
         found: list[SourcePart] = []
         tried: list[SourcePart] = []

@@ -20,7 +20,7 @@ import numpy as np
 
 from explorer.automata import operations
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
-from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register
+from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register_terminal
 from explorer.automata.tree.nodes import Deferred, Node
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
@@ -113,4 +113,6 @@ def _substring_of(group: TerminalGroup) -> Node:
     )
 
 
-register(Terminal("SUBSTRING_OF", "(?P<SUBSTRING_OF>text)", 1, 1, _substring_of, closed=True))
+register_terminal(
+    Terminal("SUBSTRING_OF", "(?P<SUBSTRING_OF>text)", 1, 1, _substring_of, closed=True)
+)

@@ -28,7 +28,7 @@ from explorer.alphabet import (
 )
 from explorer.automata import operations
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.terminals.kinds import Group, Terminal, register
+from explorer.automata.terminals.kinds import Terminal, TerminalGroup
 from explorer.automata.tree.nodes import Node, TokenPiece
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
@@ -159,15 +159,15 @@ def _is_text(data: bytes, offset: int) -> str:
     return "is text"
 
 
-def _text_token_of(group: Group) -> Node:
+def _text_token_of(group: TerminalGroup) -> Node:
     return TokenPiece(group.start, group.end, _text_token, _some_text)
 
 
-def _paragraph_token_of(group: Group) -> Node:
+def _paragraph_token_of(group: TerminalGroup) -> Node:
     return TokenPiece(group.start, group.end, _paragraph_token, _some_paragraph)
 
 
-def _text_until(group: Group) -> Node:
+def _text_until(group: TerminalGroup) -> Node:
     phrase = group.arguments[0].text.encode()
     if not phrase:
         raise group.bad(
@@ -176,7 +176,7 @@ def _text_until(group: Group) -> Node:
     return TokenPiece(group.start, group.end, partial(_until, phrase), partial(_until_text, phrase))
 
 
-def _image_of(group: Group) -> Node:
+def _image_of(group: TerminalGroup) -> Node:
     ids: list[int] = []
     for argument in group.arguments:
         written = argument.text.strip()
@@ -193,12 +193,12 @@ def _image_of(group: Group) -> Node:
 
 
 def _over_tokens(
-    name: str, argument: str, counts: tuple[int, int | None], make: Callable[[Group], Node],
+    name: str, argument: str, counts: tuple[int, int | None], make: Callable[[TerminalGroup], Node],
     refusal: Callable[[bytes, int], str] | None = None,
 ) -> None:  # fmt: skip
     least, most = counts
     form = f"(?P<{name}>{argument})"
-    register(
+    register_terminal(
         Terminal(name, form, least, most, make, closed=True, over_tokens=True, refusal=refusal)
     )
 

@@ -20,13 +20,14 @@ from explorer.automata.machine import Dfa
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.decoding.trace.trace import Trace
 from explorer.memo import memo
+from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine, table_of
 from widgets.figures.drawing.columns import Places, place
 from widgets.figures.drawing.frame import Layout
-from widgets.figures.drawing.layout import lay_out
+from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.ahead import ahead
 from widgets.figures.machines.character_fsa import character_figure
-from widgets.figures.machines.character_view import Form, character_view, states_along
+from widgets.figures.machines.character_view import Form, character_view
 from widgets.figures.machines.machine_figure import MachineFigure, check_size
 from widgets.figures.machines.present import missing_arcs
 from widgets.figures.machines.token_dfa import token_figure
@@ -87,7 +88,7 @@ def _draw(machine: TokenMachine, form: Form) -> Drawn:
         "character_fsa": character_figure(machine, form),
         "token_dfa": token_figure(machine, form=form),
     }
-    return Drawn(figures, lay_out(figures, whole=True))
+    return Drawn(figures, lay_out_figures(figures, whole=True))
 
 
 _draw_table = memo(_draw)
@@ -122,7 +123,7 @@ def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "character
     if is_over_tokens(byte_machine):
         path = [machine.byte_state(state) for state in states if state >= 0]
     else:
-        path = states_along(byte_machine, byte_machine.start, trace.positions[k].data)
+        path = run(byte_machine, byte_machine.start, trace.positions[k].data).tolist()
     return Drawn(*ahead(machine, path, states))
 
 
@@ -140,4 +141,4 @@ def _at_known_places(machine: TokenMachine, token: MachineFigure, form: Form) ->
         known[form] = (character, place(character, token))
     character, places = known[form]
     figures = {"character_fsa": character, "token_dfa": token}
-    return Drawn(figures, lay_out(figures, places=places))
+    return Drawn(figures, lay_out_figures(figures, places=places))

@@ -19,6 +19,7 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.token_marks import marks_from
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.decoding.trace.trace import Trace
+from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.machines.arcs import node_of
@@ -26,9 +27,8 @@ from widgets.figures.machines.character_view import (
     Form,
     character_edges,
     character_view,
-    states_along,
 )
-from widgets.figures.machines.walk import walk
+from widgets.figures.machines.walk import walk_token
 
 Mark = Literal["past", "now", "go"]
 
@@ -77,7 +77,7 @@ def lit_path(trace: Trace, k: int, machine: TokenMachine, form: Form = "characte
         return LitPath((), (), ("t",), {})
     if is_over_tokens(byte_machine):
         return _lit_by_tokens(trace, k, machine, byte_machine, form)
-    states = states_along(byte_machine, byte_machine.start, position.data)
+    states = run(byte_machine, byte_machine.start, position.data).tolist()
     first = max(0, len(states) - ARCS_OF - 1)
     states, data = states[first:], position.data[first:]
     view = character_view(machine, states)
@@ -119,7 +119,7 @@ def _lit_by_tokens(
         trace.steps[begin:k], pairwise(ends), pairwise(line), strict=False
     ):
         data = step.data or b""
-        states = states_along(byte_machine, state, data)
+        states = run(byte_machine, state, data).tolist()
         lit = [s for s in (*states, after) if s != NO_ARC and (form == "bytes" or view.between(s))]
         nodes.update(dict.fromkeys(f"c{s}" for s in lit))
         edges.update(dict.fromkeys(e for e in character_edges(view, states, data, form) if e))
@@ -192,7 +192,7 @@ def lit(trace: Trace, k: int, machine: TokenMachine, token: int | None = None) -
     edges: dict[str, Mark] = dict.fromkeys(path.edges, "past")
     position = trace.positions[k]
     if token is not None and position.state >= 0:
-        found = walk(machine, position.state, token)
+        found = walk_token(machine, position.state, token)
         for step in found.steps:
             nodes.update(dict.fromkeys(step.nodes, "past"))
             edges.update(dict.fromkeys(step.edges, "go"))

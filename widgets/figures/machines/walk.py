@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from explorer.automata.machine import NO_ARC
 from explorer.automata.token_marks import marks_from
+from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import byte_text, token_text
 from widgets.figures.machines.arcs import node_of
@@ -18,7 +19,6 @@ from widgets.figures.machines.character_view import (
     Form,
     character_edges,
     character_view,
-    states_along,
 )
 from widgets.figures.machines.detokenizing_figure import END, prefix_node
 
@@ -65,7 +65,9 @@ class TokenWalk:
         }
 
 
-def walk(machine: TokenMachine, state: int, token: int, form: Form = "characters") -> TokenWalk:
+def walk_token(
+    machine: TokenMachine, state: int, token: int, form: Form = "characters"
+) -> TokenWalk:
     """The way of a token through all three machines.
 
     Args:
@@ -92,7 +94,7 @@ def walk(machine: TokenMachine, state: int, token: int, form: Form = "characters
     begin = machine.byte_state(state) if state >= 0 else NO_ARC
     states = [NO_ARC] * (len(data) + 1)
     if byte_machine is not None:
-        states = states_along(byte_machine, begin, data)
+        states = run(byte_machine, begin, data).tolist()
     view = character_view(machine, states)
     failed = next((k for k, after in enumerate(states[1:]) if after == NO_ARC), None)
     arcs = character_edges(view, states, data, form)
@@ -146,8 +148,8 @@ def walk_packet(machine: TokenMachine, state: int, token: int) -> dict[str, obje
     """
     vocabulary = machine.vocabulary
     data = (vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None) or b""
-    found = walk(machine, state, token)
-    by_byte = walk(machine, state, token, "bytes")
+    found = walk_token(machine, state, token)
+    by_byte = walk_token(machine, state, token, "bytes")
     lit: dict[str, object] = {"characters": found.to_dict()}
     if by_byte != found:
         lit["bytes"] = by_byte.to_dict()
