@@ -28,7 +28,7 @@ from explorer.alphabet import (
 )
 from explorer.automata import operations
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.terminals.kinds import Terminal, TerminalGroup
+from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register_terminal
 from explorer.automata.tree.nodes import Node, TokenPiece
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
