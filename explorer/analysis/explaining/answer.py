@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from explorer.analysis.characters.display import show_characters, show_text
-from explorer.analysis.places.spans import SourcePart
+from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Stage, Verdict
 from explorer.analysis.wording.markup import answer_html
 from explorer.analysis.wording.message import message

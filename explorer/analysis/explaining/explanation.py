@@ -21,7 +21,8 @@ from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.answer import Answered
 from explorer.analysis.explaining.limits import OverBudget, budget_sentence, sampler_sentence
 from explorer.analysis.explaining.text import TextExplanation, explain_text
-from explorer.analysis.places.spans import SourcePart, parts_of, parts_over_tokens
+from explorer.analysis.places.part import SourcePart
+from explorer.analysis.places.spans import parts_of, parts_over_tokens
 from explorer.analysis.places.widening import Widening, widen
 from explorer.analysis.verdict.asked import (
     as_bytes,

@@ -1,6 +1,6 @@
 """Which part of a source a verdict is about.
 
-Read in this order: `positions` (the position automaton of a source), `assertions` (those of a
-pattern, one by one), `spans` (the part that expects or excludes something), `widening` (the
-smallest change that would let a token through).
+Read in this order: `positions` (the position automaton of a source), `part` (what is named),
+`assertions` (those of a pattern, one by one), `spans` (the part that expects or excludes
+something), `widening` (the smallest change that would let a token through).
 """

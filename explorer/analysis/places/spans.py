@@ -26,9 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
 
 from explorer.analysis.places.assertions import dropped, outer_assertions
+from explorer.analysis.places.part import SourcePart
 from explorer.analysis.places.positions import LIMITS, PositionAutomaton, SourcePlace, positions_of
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.discovered.discover import discover
@@ -59,52 +59,8 @@ from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
 from explorer.tokens.failing import run
 
-Role = Literal["expects", "excludes", "combination", "state", "too_large"]
-
 MOST_ASSERTIONS = 8
 """How many assertions of one pattern are tried alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourcePart:
-    """A part of the constraint and what it does here.
-
-    Args:
-        role: ``expects``: it must go on at its positions. ``excludes``: it forbids what its rival
-            would allow. ``combination``: several parts together. ``state``: a machine without
-            source. ``too_large``: it could not be laid out within limits.
-        source: The source that it was written in.
-        path: The way to that source: the number of the child at each level.
-        positions: The live places in it; for an excluding assertion, the assertion.
-        words: Words as evidence: for ``excludes`` a word that it takes away, for ``combination``
-            one word of each operand.
-        state: For ``state``: the state of the machine.
-        assertion: For an excluding assertion: what kind it is.
-        operands: For ``combination``: what each operand was written as, in the order of ``words``.
-    """
-
-    role: Role
-    source: Source
-    path: tuple[int, ...]
-    positions: tuple[SourcePlace, ...] = ()
-    words: tuple[bytes, ...] = ()
-    state: int = NO_ARC
-    assertion: str = ""
-    operands: tuple[str, ...] = ()
-
-    @property
-    def pattern(self) -> str:
-        """The text that holds all positions, where one source does; else empty."""
-        sources = {id(place.source): place.source for place in self.positions}
-        if len(sources) != 1 or any(place.span is None for place in self.positions):
-            return ""
-        return self.positions[0].source.text
-
-    @property
-    def spans(self) -> tuple[tuple[int, int], ...]:
-        """The spans of the positions in `pattern`; none where that is empty."""
-        spans = (place.span for place in self.positions if place.span is not None)
-        return tuple(spans) if self.pattern else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +169,20 @@ def parts_over_tokens(source: Source, texts: Dfa, verdict: Verdict) -> tuple[Sou
         return ()
     if _after(texts, verdict.read) == NO_ARC:
         return ()
-    only = verdict.expected if verdict.stage == "constraint" else None
-    question = _PlaceQuestion(verdict.read, None, verdict.char_begin, only)
     known = source_machines(source)
-    found = known.find(known.source.tree, _At(known.source), question, texts)
-    return tuple(part for part in found if part.role == "expects")
+
+    def expecting(question: _PlaceQuestion) -> list[SourcePart]:
+        parts = known.find(known.source.tree, _At(known.source), question, texts)
+        return [part for part in parts if part.role == "expects"]
+
+    if verdict.stage != "constraint":
+        return tuple(expecting(_PlaceQuestion(verdict.read, None, verdict.char_begin)))
+    here = _PlaceQuestion(verdict.read, None, verdict.char_begin, verdict.expected)
+    if parts := expecting(here):
+        return tuple(parts)
+    # The token was to end: what it was to be is what has a name where it begins.
+    begin = expecting(_PlaceQuestion(verdict.prefix, None, len(verdict.prefix)))
+    return tuple(part for part in begin if any(place.label for place in part.positions))
 
 
 def children_of(source: Source) -> tuple[Source, ...]:

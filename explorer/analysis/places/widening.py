@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.analysis.places.spans import SourcePart
+from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.analysis.characters.display import show_characters, show_text
-from explorer.analysis.places.spans import SourcePart
+from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.analysis.wording.words import (
     Names,

@@ -17,7 +17,7 @@ from explorer.analysis.characters.display import (
     show_character,
     show_text,
 )
-from explorer.analysis.places.spans import SourcePart
+from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.analysis.wording.message import MOST_PLACES
 from explorer.analysis.wording.words import (

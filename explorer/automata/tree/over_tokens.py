@@ -27,7 +27,7 @@ Cost: about three times the states of the tree over bytes, before minimisation.
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def build_over_tokens(node: Node, meter: Meter) -> Dfa:
     return _without_beginnings(cut, meter)
 
 
-def is_over_tokens(machine: object) -> bool:
+def is_over_tokens(machine: object) -> TypeGuard[Dfa]:
     """Whether a byte machine also reads the ends of tokens."""
     return isinstance(machine, Dfa) and machine.num_symbols > NUM_BYTES
 

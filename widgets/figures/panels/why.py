@@ -13,7 +13,7 @@ from typing import Final
 
 from explorer.analysis import Explanation
 from explorer.analysis.characters.display import half_characters, show_bytes, show_text
-from explorer.analysis.places.spans import SourcePart
+from explorer.analysis.places.part import SourcePart
 from explorer.automata.registry import name_of
 
 MOST_PARTS: Final = 3

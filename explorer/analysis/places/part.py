@@ -1,0 +1,54 @@
+"""A part of a constraint and what it does at one place: what explanations name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from explorer.analysis.places.positions import SourcePlace
+from explorer.automata.machine import NO_ARC
+from explorer.automata.tree.nodes import Source
+
+Role = Literal["expects", "excludes", "combination", "state", "too_large"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePart:
+    """A part of the constraint and what it does here.
+
+    Args:
+        role: ``expects``: it must go on at its positions. ``excludes``: it forbids what its rival
+            would allow. ``combination``: several parts together. ``state``: a machine without
+            source. ``too_large``: it could not be laid out within limits.
+        source: The source that it was written in.
+        path: The way to that source: the number of the child at each level.
+        positions: The live places in it; for an excluding assertion, the assertion.
+        words: Words as evidence: for ``excludes`` a word that it takes away, for ``combination``
+            one word of each operand.
+        state: For ``state``: the state of the machine.
+        assertion: For an excluding assertion: what kind it is.
+        operands: For ``combination``: what each operand was written as, in the order of ``words``.
+    """
+
+    role: Role
+    source: Source
+    path: tuple[int, ...]
+    positions: tuple[SourcePlace, ...] = ()
+    words: tuple[bytes, ...] = ()
+    state: int = NO_ARC
+    assertion: str = ""
+    operands: tuple[str, ...] = ()
+
+    @property
+    def pattern(self) -> str:
+        """The text that holds all positions, where one source does; else empty."""
+        sources = {id(place.source): place.source for place in self.positions}
+        if len(sources) != 1 or any(place.span is None for place in self.positions):
+            return ""
+        return self.positions[0].source.text
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """The spans of the positions in `pattern`; none where that is empty."""
+        spans = (place.span for place in self.positions if place.span is not None)
+        return tuple(spans) if self.pattern else ()

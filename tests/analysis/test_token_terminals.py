@@ -1,0 +1,106 @@
+"""Explanations of constraints that speak about tokens: what is wrong is named, from any machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import explorer
+from explorer import Session, TokenDFA, Trace, Vocabulary, regex, terminals
+from explorer.analysis import explain_all, machine_traps
+from explorer.analysis.explaining.step import explain_recorded
+from explorer.analysis.verdict.verdict import STAGES
+from explorer.errors import DamagedFile
+from explorer.tokens.machine import TokenMachine
+
+VOCABULARY = Vocabulary.from_bytes(
+    [b"a", b"b", b"ab", b"\n", None, b"a\nb", b"\xc3", b"\xa4", b"Summary:", b"* ", b"\n* ", None],
+    eos_ids=[4],
+)
+SUMMARY = regex(r"Summary:(\n\* (?P<PARAGRAPH_TOKEN>)+){1,2}(?P<IMAGE>)?")
+IDS = [8, 10, 0, 10, 2, 11]
+
+
+def after(machine: TokenMachine, *ids: int) -> int:
+    state = machine.start
+    for token in ids:
+        following = machine.step(state, token)
+        assert following is not None
+        state = following
+    return state
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_token_with_a_newline_is_refused_by_name(lazy: bool) -> None:
+    machine = explorer.compile(SUMMARY, VOCABULARY, lazy=lazy)
+    why = explorer.explain(machine, after(machine, *IDS[:3]), 5)
+    assert why.stage == "constraint" and why.byte_offset == 1
+    assert why.message.endswith(
+        "Expected by PARAGRAPH_TOKEN. Inside PARAGRAPH_TOKEN: this token contains a newline."
+    )
+    assert "or the end of the token" in why.message
+
+
+@pytest.mark.parametrize(
+    ("constraint", "token", "said"),
+    [
+        (terminals.image(), 0, "only a token that is not text may come here"),
+        (terminals.text_token() & regex("ab|c"), 0, "it may not end here: after 'a' the same"),
+        (terminals.text_token() & regex("a|c"), 2, "only the end of the token; this token writes"),
+        (terminals.text_until("a\n"), 5, "goes on after the stop phrase"),
+        (terminals.text_token(), 11, "writes no text"),
+    ],
+)
+def test_what_is_wrong_with_a_token(constraint: explorer.Constraint, token: int, said: str) -> None:
+    machine = explorer.compile(constraint, VOCABULARY)
+    assert said in explorer.explain(machine, machine.start, token).message
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_reasons_of_all_tokens_agree_with_those_of_one(lazy: bool) -> None:
+    machine = explorer.compile(SUMMARY, VOCABULARY, lazy=lazy)
+    for known in range(len(IDS)):
+        state = after(machine, *IDS[:known])
+        reasons = explain_all(machine, state)
+        allowed = machine.allowed(state)
+        for token in range(len(VOCABULARY)):
+            why = explorer.explain(machine, state, token)
+            assert why.allowed == bool(allowed[token])
+            assert STAGES[reasons.stage[token]] == why.stage
+
+
+def test_a_record_is_explained_as_its_machine_is(tmp_path: Path) -> None:
+    session = Session.from_ids(VOCABULARY, SUMMARY, IDS)
+    assert session.trace.text == "Summary:\n* a\n* ab"
+    session.trace.save(tmp_path / "run.json")
+    trace = Trace.load(tmp_path / "run.json")
+    assert [step.token for step in trace.steps] == IDS
+    for token in (0, 2, 10):
+        why = explain_recorded(trace, token, 3)
+        assert why.stage == session.explain(token, position=3).stage
+    assert "allowed" in explain_recorded(trace, 2, 4).message
+
+
+def test_a_machine_over_tokens_is_saved_and_not_believed(tmp_path: Path) -> None:
+    machine = explorer.compile(SUMMARY, VOCABULARY)
+    machine.save(tmp_path / "m")
+    again = TokenDFA.load(tmp_path / "m", VOCABULARY)
+    assert (again.table == machine.table).all() and again.constraint.over_tokens
+    other = Vocabulary.from_bytes([b"a"] * 12, eos_ids=[12])
+    with pytest.raises(DamagedFile):
+        TokenDFA.load(tmp_path / "m", other)
+
+
+def test_traps_of_a_machine_over_tokens() -> None:
+    assert list(machine_traps(explorer.compile(SUMMARY, VOCABULARY))) is not None
+
+
+def test_a_made_up_text_leads_to_the_state() -> None:
+    machine = explorer.compile(SUMMARY, VOCABULARY)
+    state = after(machine, *IDS[:4])
+    why = explorer.explain(machine, state, 0)
+    assert why.verdict.prefix.decode().startswith("Summary:\n* ")
+    assert explorer.explain(machine, state, 0, text="Summary:\n* b\n* ").allowed
+    with pytest.raises(explorer.errors.ExplorerError, match="does not lead"):
+        explorer.explain(machine, state, 0, text="Summary: ")
