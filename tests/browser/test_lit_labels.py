@@ -48,7 +48,7 @@ def page(chromium: Browser) -> Iterator[Page]:
         f"<style>{source('explorer.css')}</style><style>svg text {{ font: 12px monospace }}</style>"
         f"<div class=lmx><div class='lmx-graph' id=host></div></div>"
     )
-    opened.add_script_tag(content=script("machines"))
+    opened.add_script_tag(content=script("explorer"))
     yield opened
     opened.close()
 
