@@ -16,8 +16,9 @@ used as an index.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,25 +61,50 @@ class ByteMachine(Protocol):
         ...
 
 
-@runtime_checkable
-class DiscoveredMachine(ByteMachine, Protocol):
-    """A byte machine that numbers its states as it meets them, and keeps their rows as a table."""
+class DiscoveredMachine(ABC):
+    """A `ByteMachine` that numbers its states as it meets them, and keeps their rows as a table.
+
+    A class to inherit from, since who has rows at hand is asked for every mask.
+    """
 
     @property
+    @abstractmethod
+    def start(self) -> int:
+        """The start state; `NO_ARC` where the language is empty."""
+
+    @property
+    @abstractmethod
+    def num_states(self) -> int:
+        """How many states have been met."""
+
+    @abstractmethod
+    def step(self, state: int, byte: int) -> int:
+        """The state after one more byte, or `NO_ARC`."""
+
+    @abstractmethod
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in a state; false of `NO_ARC`."""
+
+    @abstractmethod
+    def expected(self, state: int) -> bytes:
+        """The bytes that may come next, ascending; none from `NO_ARC`."""
+
+    @property
+    @abstractmethod
     def symbol_class(self) -> Int32:
         """int32[256], the class of each byte."""
-        ...
 
     @property
+    @abstractmethod
     def table(self) -> Int32:
         """int32[room, classes], the rows so far: a state, `NO_ARC`, or less where not known."""
-        ...
 
     @property
+    @abstractmethod
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
-        ...
 
+    @abstractmethod
     def visit(
         self, byte: NDArray[np.uint8], depth: Int32, skip: Int32, deepest: int, state: int
     ) -> None:
@@ -92,7 +118,6 @@ class DiscoveredMachine(ByteMachine, Protocol):
         Raises:
             BudgetExceeded: More was met than the budget allows.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

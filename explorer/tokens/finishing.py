@@ -181,8 +181,10 @@ class Finishing:
         at_hand = single_bytes(trie)
         # Every state of a byte machine can finish, so with all bytes at hand there is no question.
         # Where the ends of tokens count, single bytes may be too short to be the tokens wanted.
-        needed = machine.read if isinstance(machine, DiscoveredMachine) else np.True_
-        self.all_finish = bool(at_hand[needed].all()) and not is_over_tokens(machine)
+        over_tokens = is_over_tokens(machine)
+        self.all_finish = bool(at_hand.all()) and not over_tokens
+        if not self.all_finish and not over_tokens and isinstance(machine, DiscoveredMachine):
+            self.all_finish = bool(at_hand[machine.read].all())
         self._certain: Bool | None = None
         if isinstance(machine, Dfa) and is_over_tokens(machine):
             self._certain = _finish_by_single_tokens(machine, at_hand)

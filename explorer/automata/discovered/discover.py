@@ -1,8 +1,9 @@
 """A tree becomes a byte machine that is discovered.
 
 What can be laid out as an NFA is, long repeats with counters, and is determinized while it is
-asked. A part that only a machine of its own can express (an intersection, a difference, a pattern
-with assertions inside a sequence) is built before.
+asked. Intersections, differences and complements are pairs of machines that are discovered, unless
+their closed form is small: then that, as it is minimal. A part that only a machine of its own can
+express inside a sequence is built before.
 """
 
 from __future__ import annotations
@@ -11,13 +12,24 @@ from typing import Final
 
 from explorer.automata.discovered.net import net_of
 from explorer.automata.discovered.on_demand import OnDemand
+from explorer.automata.discovered.paired import STAGE, paired
 from explorer.automata.machine import ByteMachine, Nfa
 from explorer.automata.minimize import empty_dfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.counters import Counters
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.lookaround import resolve
-from explorer.automata.tree.nodes import Group, Machine, Node, Whole, Written
+from explorer.automata.tree.nodes import (
+    Group,
+    Intersect,
+    Machine,
+    Negate,
+    Node,
+    Subtract,
+    Whole,
+    Written,
+)
+from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 
@@ -49,12 +61,19 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
         node = node.body
     if isinstance(node, Machine):
         return node.dfa
+    if isinstance(node, Intersect | Subtract | Negate):
+        return _pair(node, budget, meter)
     if isinstance(node, Whole):
         return _on_demand(resolve(node.body, meter), None, budget, meter)
     counters = Counters()
     built = lay_out(node, meter, machine=lambda inner: build(inner, meter), counters=counters)
     return _on_demand(built.nfa, counters, budget, meter)
 
+
+PAIRED: Final = Budget(states=20_000, arcs=1_000_000, bytes=100_000_000, seconds=2.0)
+"""For the closed form of a combination; a larger one is discovered."""
+
+_SIZES: Final = ("states", "arcs", "bytes", "seconds")
 
 SMALL: Final = Budget(states=200_000, arcs=20_000_000, seconds=10.0)
 """For a closed form that nobody insists on."""
@@ -73,6 +92,20 @@ def small_or_discovered(node: Node) -> ByteMachine:
         return build(node, Meter(SMALL))
     except BudgetExceeded:
         return discover(node, Budget())
+
+
+def _pair(node: Intersect | Subtract | Negate, budget: Budget, meter: Meter) -> ByteMachine:
+    """The closed form of an intersection, difference or complement if it is small, else a pair."""
+    limits = {name: min(getattr(budget, name), getattr(PAIRED, name)) for name in _SIZES}
+    try:
+        return build(node, Meter(Budget(**limits)))
+    except BudgetExceeded:
+        meter.check_time(STAGE)
+    if isinstance(node, Negate):
+        return paired(any_text(), discover(node.body, budget, meter), "left only", budget)
+    operation = "both" if isinstance(node, Intersect) else "left only"
+    sides = discover(node.left, budget, meter), discover(node.right, budget, meter)
+    return paired(*sides, operation, budget)
 
 
 def _on_demand(nfa: Nfa, counters: Counters | None, budget: Budget, meter: Meter) -> ByteMachine:

@@ -35,13 +35,13 @@ from explorer.automata.discovered.rows import (
     visit,
     with_room,
 )
-from explorer.automata.machine import NO_ARC, Bool, Int32
+from explorer.automata.machine import NO_ARC, Bool, DiscoveredMachine, Int32
 from explorer.budget import Budget, Meter
 
 STAGE: Final = "The discovery of states"
 
 
-class OnDemand:
+class OnDemand(DiscoveredMachine):
     """A `ByteMachine` over a net; thread-safe.
 
     Args:

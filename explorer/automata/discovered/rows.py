@@ -305,3 +305,31 @@ def with_room(found: Found, room: int) -> Found:
 
 def _slots_for(states: int) -> int:
     return 1 << (2 * states).bit_length()
+
+
+@jit
+def missing(
+    table: Int32, symbol_class: Int32, byte: UInt8, depth: Int32, skip: Int32, stack: Int32,
+    progress: Int64,
+) -> int:  # fmt: skip
+    """The next state whose row the words of a trie need and the table has not; −1 if it has all.
+
+    Args:
+        table, symbol_class: The rows so far; states beyond the table have none.
+        byte, depth, skip, stack: As for `visit`.
+        progress: int64[1], the node that it goes on from, and where it stops.
+    """
+    node = progress[0]
+    while node < byte.shape[0]:
+        here = stack[depth[node] - 1]
+        if here >= table.shape[0] or table[here, 0] == UNKNOWN:
+            progress[0] = node
+            return here  # pyright: ignore[reportReturnType] - An int here.
+        target = table[here, symbol_class[byte[node]]]
+        if target < 0:
+            node = skip[node]
+            continue
+        stack[depth[node]] = target
+        node += 1
+    progress[0] = node
+    return -1

@@ -34,6 +34,15 @@ class BadSet(Exception):
         self.remedy = remedy
 
 
+def known_set(text: str, start: int, flags: int) -> tuple[CharSet, int] | None:
+    """As `read_set`, of a set that was read before; else ``None``."""
+    written = _SET.match(text, start)
+    if written is None:
+        return None
+    known = _known.get((written[0], flags & CLASS_FLAGS))
+    return None if known is None else (known, written.end())
+
+
 def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
     """The set that begins at a bracket, and where it ends.
 
@@ -50,11 +59,9 @@ def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:
         >>> end
         6
     """
-    written = _SET.match(text, start)
-    if written is not None:
-        known = _known.get((written[0], flags & CLASS_FLAGS))
-        if known is not None:
-            return known, written.end()
+    known = known_set(text, start, flags)
+    if known is not None:
+        return known
     pos = start + 1
     negated = text.startswith("^", pos)
     pos += negated

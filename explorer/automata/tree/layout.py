@@ -33,6 +33,7 @@ from explorer.automata.machine import Dfa, Int32, Nfa
 from explorer.automata.operations import dfa_to_nfa
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.tree.counters import COUNTED_FROM, Counters
+from explorer.automata.tree.foreseen import MANY, STAGE, foreseen
 from explorer.automata.tree.joined import joined
 from explorer.automata.tree.nodes import (
     Assertion,
@@ -66,16 +67,12 @@ from explorer.automata.tree.width import width
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 
-STAGE: Final = "Writing out the pattern as an automaton"
-
+_LEAVES: Final = (Literal, Class, Dot)
 _BYTES_PER_ARC: Final = 64
 _BYTES_PER_STATE: Final = 32
-_MANY: Final = 4096
-"""How many pieces of a sequence are laid between two looks at the clock."""
 _TILE_FROM: Final = 200
 """Copies of more arcs than this are made by numpy; below, a Python loop is quicker."""
 
-_LEAVES: Final = (Literal, Class, Dot)
 
 MarkSymbol = Callable[[Assertion], int]
 
@@ -133,9 +130,10 @@ class _NfaLayout:
     """Arcs and ε-arcs so far: short pieces in lists, copies of long ones as arrays."""
 
     __slots__ = (
-        "arc_blocks", "arcs", "builder", "counters", "epsilon_blocks", "epsilons", "label",
-        "machines", "mark", "meter", "num_block_arcs", "num_states", "num_symbols", "origin",
-        "origin_blocks", "origin_index", "outlines", "relax", "source", "write",
+        "arc_blocks", "arcs", "builder", "counters", "epsilon_blocks", "epsilons",
+        "fragments", "label", "machines", "mark", "meter", "num_block_arcs", "num_states",
+        "num_symbols", "origin", "origin_blocks", "origin_index", "outlines", "relax",
+        "source", "write",
     )  # fmt: skip
 
     def __init__(
@@ -156,6 +154,7 @@ class _NfaLayout:
         self.mark = mark
         self.builder = builder
         self.relax = relax
+        self.fragments: dict[int, Fragment] = {}  # By the identity of sets that the tree holds.
         self.outlines: dict[int, Outline] = {}
         self.machines: dict[int, Nfa] = {}  # Of nodes, by identity: a repeat lays its body often.
         self.source: Source | None = None
@@ -196,10 +195,10 @@ class _NfaLayout:
             case Literal() | Class() | Dot():
                 self.leaf(node, source, target)
             case Concat():
-                if len(node.items) >= _MANY:
-                    self.foresee(node)
+                if len(node.items) >= MANY:
+                    self.announce(*foreseen(node, self.write, self.meter))
                 for k, item in enumerate(node.items[:-1]):
-                    if k % _MANY == 0 and k:
+                    if k % MANY == 0 and k:
                         self.announce(0, 0)
                     state = self.num_states
                     self.num_states = state + 1
@@ -211,7 +210,7 @@ class _NfaLayout:
                 self.lay(node.items[-1], source, target)
             case Branch():
                 for k, option in enumerate(node.options):
-                    if k % _MANY == 0 and k:
+                    if k % MANY == 0 and k:
                         self.announce(0, 0)
                     self.lay(option, source, target)
             case Group():
@@ -249,23 +248,10 @@ class _NfaLayout:
                     if self.origin is not None:
                         self.origin.append(-1)
 
-    def foresee(self, node: Concat) -> None:
-        """Announce what the leaves of a long sequence take, before the first is laid."""
-        states, arcs = len(node.items), 0
-        for k, item in enumerate(node.items):
-            if k % _MANY == 0:
-                self.meter.check_time(STAGE)
-            leaf = item
-            while isinstance(leaf, Group) or (isinstance(leaf, Repeat) and leaf.maximum != 0):
-                leaf = leaf.body
-            if isinstance(leaf, _LEAVES):
-                fragment = self.write(leaf.chars)
-                states += fragment.num_inner
-                arcs += len(fragment.arcs)
-        self.announce(states, arcs)
-
     def leaf(self, leaf: Leaf, source: int, target: int) -> None:
-        fragment = self.write(leaf.chars)
+        fragment = self.fragments.get(id(leaf.chars))
+        if fragment is None:  # Hashing a set of characters takes longer than laying it.
+            fragment = self.fragments[id(leaf.chars)] = self.write(leaf.chars)
         append = self.arcs.append
         if fragment.num_inner == 0:
             for _, low, high, _ in fragment.arcs:

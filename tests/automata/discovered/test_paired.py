@@ -1,0 +1,104 @@
+"""Pairs of machines that are discovered, beside the closed products."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer.automata import operations
+from explorer.automata.discovered import discover
+from explorer.automata.discovered.paired import Operation, Paired, paired
+from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.words import accepts
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded
+from explorer.tokens.lazy import LazyMachine
+from tests.automata.discovered.beside import differences
+from tests.patterns import patterns
+
+CLOSED = {"both": operations.intersection, "left only": operations.difference}
+
+
+def sides(left: str, right: str) -> tuple[ByteMachine, ByteMachine]:
+    return explorer.regex(left).discover(Meter()), explorer.regex(right).discover(Meter())
+
+
+@given(patterns(leaves=6), patterns(leaves=6), st.sampled_from([*CLOSED]))
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_pairs_are_products(left: str, right: str, operation: Operation) -> None:
+    wanted = CLOSED[operation](explorer.regex(left).dfa, explorer.regex(right).dfa, Meter())
+    found = paired(*sides(left, right), operation, Budget())
+    assert differences(wanted, found, most=300) == []
+
+
+def test_wrong_pairs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutants: no search for an end, and a search that gives up where it meets itself."""
+    left, right = "a{0,20}b|c", "a*|ab|c"
+    wanted = operations.intersection(explorer.regex(left).dfa, explorer.regex(right).dfa, Meter())
+    assert differences(wanted, paired(*sides(left, right), "both", Budget())) == []
+    with monkeypatch.context() as patched:
+        patched.setattr(Paired, "_can_finish", lambda *_: True)
+        assert differences(wanted, paired(*sides(left, right), "both", Budget())) != []
+    with monkeypatch.context() as patched:
+        patched.setattr(Paired, "_remember", lambda *_: None)
+        patched.setattr(Paired, "_can_finish", lambda self, state, meter: self._decided(state))
+        assert differences(wanted, paired(*sides(left, right), "both", Budget())) != []
+
+
+def test_algebra_over_counters_is_discovered(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = explorer.regex("[a-z]{0,90000}") & explorer.regex("(?:ab|[c-z]){3,70000}")
+    less = long - explorer.regex("(?:[a-z]{4}){0,60000}")
+    machine = less.discover(Meter())
+    assert isinstance(machine, Paired)
+    texts = {"abab": False, "abc": False, "abccc": True, "ababc": True, "abcc": False, "c": False}
+    for text, ok in texts.items():
+        assert accepts(machine, text.encode()) == ok, text
+    neither = ~explorer.regex("(?s:.){3,400}")
+    monkeypatch.setattr(discover, "PAIRED", Budget(states=1))
+    machine = neither.discover(Meter())
+    assert isinstance(machine, Paired)  # After three characters its words are 398 more away.
+    assert [accepts(machine, b"a" * n) for n in (2, 3, 400, 401)] == [True, False, False, True]
+
+
+def test_it_is_compiled_and_walked_beside_the_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    def constraint() -> explorer.Constraint:
+        return explorer.regex("(?:ab?|é){2,30}") & explorer.regex("(?:a|b|é){0,21}b")
+
+    vocab = explorer.Vocabulary.from_bytes([b"a", b"ab", b"b", "é".encode(), b"\xc3"], eos_ids=[5])
+    closed = explorer.compile(constraint(), vocab)
+    monkeypatch.setattr(discover, "PAIRED", Budget(states=1))
+    lazy = explorer.compile(constraint(), vocab, lazy=True)
+    assert isinstance(lazy, LazyMachine)
+    pairs = [(closed.start, lazy.start)]
+    for ours, theirs in pairs:
+        assert np.array_equal(closed.mask(ours), lazy.mask(theirs))
+        for token in np.flatnonzero(closed.allowed(ours)).tolist():
+            a, b = closed.step(ours, token), lazy.step(theirs, token)
+            assert a is not None and b is not None
+            if a >= 0 and len(pairs) < 60:
+                pairs.append((a, b))
+
+
+def test_a_pair_travels_with_what_it_met() -> None:
+    machine = paired(*sides("[ab]{0,3000}", "(?:ab)*"), "both", Budget())
+    state = machine.start
+    for byte in b"abab":
+        state = machine.step(state, byte)
+    sent = pickle.loads(pickle.dumps(machine))
+    assert sent.num_states == machine.num_states and sent.expected(state) == b"a"
+    assert sent.is_accepting(state) and sent.step(state, ord("a")) == machine.step(state, ord("a"))
+
+
+def test_the_search_for_an_end_is_long_and_keeps_to_the_budget() -> None:
+    long = paired(*sides("(?:ab){4000}c", "[abc]{0,9000}"), "both", Budget())
+    assert long.start == 0
+    nothing = paired(*sides("(?:ab){900}c", "[ab]{0,9000}"), "both", Budget())
+    assert nothing.start == NO_ARC
+    with pytest.raises(BudgetExceeded) as raised:
+        _ = paired(*sides("(?:ab){4000}c", "[ab]{0,9000}"), "both", Budget(states=500)).start
+    assert raised.value.stage == "The search for what two constraints share"
