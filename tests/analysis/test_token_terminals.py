@@ -40,21 +40,34 @@ def test_a_token_with_a_newline_is_refused_by_name(lazy: bool) -> None:
         "Expected by PARAGRAPH_TOKEN. Inside PARAGRAPH_TOKEN: this token contains a newline."
     )
     assert "or the end of the token" in why.message
+    assert why.prose.endswith("Inside PARAGRAPH_TOKEN: this token contains a newline.")
 
 
 @pytest.mark.parametrize(
-    ("constraint", "token", "said"),
+    ("constraint", "token", "said", "in_prose"),
     [
-        (terminals.image(), 0, "only a token that is not text may come here"),
-        (terminals.text_token() & regex("ab|c"), 0, "it may not end here: after 'a' the same"),
-        (terminals.text_token() & regex("a|c"), 2, "only the end of the token; this token writes"),
-        (terminals.text_until("a\n"), 5, "goes on after the stop phrase"),
-        (terminals.text_token(), 11, "writes no text"),
+        (terminals.image(), 0, "only a token that is not text may come here", "Only a token that"),
+        (
+            terminals.text_token() & regex("ab|c"), 0,
+            "it may not end here: after 'a' the same", "It may not end after 'a': it must go on",
+        ),
+        (
+            terminals.text_token() & regex("a|c"), 2,
+            "only the end of the token; this token writes", "this token must end, but it goes on",
+        ),
+        (
+            terminals.text_until("a\n"), 5,
+            "goes on after the stop phrase", "goes on after the stop phrase",
+        ),
+        (terminals.text_token(), 11, "writes no text", "writes no text"),
     ],
-)
-def test_what_is_wrong_with_a_token(constraint: explorer.Constraint, token: int, said: str) -> None:
+)  # fmt: skip
+def test_what_is_wrong_with_a_token(
+    constraint: explorer.Constraint, token: int, said: str, in_prose: str
+) -> None:
     machine = explorer.compile(constraint, VOCABULARY)
-    assert said in explorer.explain(machine, machine.start, token).message
+    why = explorer.explain(machine, machine.start, token)
+    assert said in why.message and in_prose in why.prose
 
 
 @pytest.mark.parametrize("lazy", [False, True])

@@ -6,7 +6,9 @@ with newlines, ids that are not text and an id that writes nothing.
 
 from __future__ import annotations
 
+import codecs
 import itertools
+import random
 from dataclasses import dataclass
 
 import pytest
@@ -20,11 +22,13 @@ from explorer.tokens.machine import TokenMachine
 from tests.tokens.sequences import (
     Both,
     Expression,
+    Image,
     Many,
     Place,
     Text,
     Then,
     Token,
+    Until,
     expressions,
     matches,
 )
@@ -201,3 +205,61 @@ def test_an_image_may_have_any_id(token: int) -> None:
     vocabulary = Vocabulary.from_bytes(tokens, eos_ids=[302])
     machine = explorer.compile(terminals.image(token, 5), vocabulary)
     assert machine.allowed(machine.start).nonzero()[0].tolist() == sorted({token, 5})
+
+
+def can_begin_text(data: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_a_paragraph_at_full_size(tekken_131k: Vocabulary) -> None:
+    """Over 131,072 tokens, against the definition said in Python, for both kinds of machine."""
+    pattern = regex(r"Summary:(\n\* (?P<PARAGRAPH_TOKEN>)+){3,5}")
+    first = [tekken_131k.ids_of(text)[0] for text in (b"Summary", b":", b"\n", b"*", b" ", b"x")]
+    expected = [
+        data is not None
+        and (b"\n* ".startswith(data) or (b"\n" not in data and can_begin_text(data)))
+        for data in tekken_131k.tokens
+    ]
+    for lazy in (False, True):
+        machine = explorer.compile(pattern, tekken_131k, lazy=lazy)
+        state = after(machine, tuple(first))
+        assert state is not None
+        assert machine.allowed(state).tolist() == expected
+
+
+def sampled(machine: TokenMachine, rng: random.Random) -> tuple[int, ...]:
+    """A word of a machine, by steps drawn at random, finished the shortest way after a while."""
+    state, ids = machine.start, []
+    while rng.random() < 0.85 or not machine.is_final(state):
+        if len(ids) > 8:
+            return (*ids, *shortest_end(machine, state))
+        allowed = [t for t in machine.allowed(state).nonzero()[0].tolist() if t in IDS]
+        if not allowed:
+            break
+        ids.append(rng.choice(allowed))
+        following = machine.step(state, ids[-1])
+        assert following is not None
+        state = following
+    return tuple(ids)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "expression",
+    [
+        Many(Token(True)),
+        Then(Text("a"), Many(Token(False))),
+        Then(Until("ab"), Text("b")),
+        Then(Many(Image(())), Then(Token(True), Image((7,)))),
+    ],
+)
+def test_sampled_sequences_are_words(expression: Expression) -> None:
+    rng = random.Random(11)
+    for lazy in (False, True):
+        machine = explorer.compile(expression.constraint(), VOCABULARY, lazy=lazy)
+        for _ in range(1000):
+            assert matches(expression, VOCABULARY, sampled(machine, rng))

@@ -87,8 +87,6 @@ def _constraint(verdict: Verdict) -> str:
     if not verdict.expected:
         only = "the token" if verdict.mark == "end" else "text"
         return f"{clause}expects only the end of {only}; {subject} writes {show_offered(verdict)}"
-    if verdict.mark == "end":
-        expected += ", or the end of the token"
     if begun(verdict):
         expected += f" in the middle of a character ({show_begun(verdict)})"
     return f"{clause}expects {expected}; {subject} writes {show_offered(verdict)}"

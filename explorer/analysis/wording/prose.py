@@ -15,11 +15,12 @@ from explorer.analysis.characters.display import (
     characters_of,
     is_continuation,
     show_character,
+    show_characters,
     show_text,
 )
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.analysis.wording.message import MOST_PLACES
+from explorer.analysis.wording.message import MOST_PLACES, inside_terminal
 from explorer.analysis.wording.words import (
     Names,
     begun,
@@ -114,6 +115,14 @@ def _needed(verdict: Verdict) -> str:
 
 def _constraint(verdict: Verdict) -> Iterator[str]:
     subject = "the text" if verdict.token is None else "this token"
+    if verdict.mark == "id" and not verdict.expected:
+        yield "Only a token that is not text may come here."
+        return
+    if verdict.ends_too_soon:
+        expected = show_characters(verdict.expected_chars)
+        data = show_text(verdict.data or b"")
+        yield f"It may not end after {data}: it must go on with {expected}."
+        return
     if not verdict.expected and not verdict.byte_offset:
         if verdict.may_end:
             yield "The text is complete here, and only the end of text may follow."
@@ -125,7 +134,8 @@ def _constraint(verdict: Verdict) -> Iterator[str]:
     if read:
         yield f"It starts well: {show_text(read)}."
     if not verdict.expected:
-        yield f"After that the text must end, but {subject} goes on with {show_offered(verdict)}."
+        what, it = ("this token", "it") if verdict.mark == "end" else ("the text", subject)
+        yield f"After that {what} must end, but {it} goes on with {show_offered(verdict)}."
         return
     offered = f"{subject} writes {show_offered(verdict)}"
     if begun(verdict):
@@ -185,6 +195,8 @@ def _dead_end(verdict: Verdict) -> Iterator[str]:
 def _sources(verdict: Verdict, parts: Sequence[SourcePart]) -> Iterator[str]:
     if verdict.stage in ("constraint", "end_of_text"):
         yield from dict.fromkeys(sentence for part in parts if (sentence := _part(part)))
+        if inside := inside_terminal(verdict, parts):
+            yield f"{inside}."
 
 
 def _part(part: SourcePart) -> str:

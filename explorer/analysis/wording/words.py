@@ -160,6 +160,8 @@ def show_begun(verdict: Verdict) -> str:
 def show_expected(verdict: Verdict) -> str:
     """The characters that may stand at the place that was reached."""
     words = show_characters(verdict.expected_chars)
+    if verdict.mark == "end":
+        return f"{words}, or the end of the token"
     may_end = verdict.may_end and verdict.token is not None
     # Within a character nothing can end, and past its first one a token has left the place.
     at_place = verdict.char_begin == len(verdict.prefix)
