@@ -12,6 +12,7 @@ from typing import Final, cast
 from explorer.automata import algebra as _algebra
 from explorer.automata import aliases as _aliases
 from explorer.automata import choice as _choice
+from explorer.automata import healed as _healed
 from explorer.automata import imported as _imported
 from explorer.automata.regex import source as _regex
 from explorer.automata.registry import kind_of
@@ -32,6 +33,7 @@ BUILT_IN: Final = (
     _template,
     _types,
     _calls,
+    _healed,
 )
 """The files whose kinds every process knows."""
 

@@ -1,6 +1,7 @@
 """Python types as constraints: as JSON, and as Python constructor calls.
 
-Read in this order: `schema` (a type's JSON Schema, through pydantic), `source` (the kind of source
+Read in this order: `schema` (a type's JSON Schema, through pydantic), `declared` (types from class
+statements that are read and not run), `source` (the kind of source
 that is a type as JSON), `shapes` (what a part of a type knows of its texts), `scalars`,
 `containers`, `reading` (from a type to shapes), `calls` (the kind of source that is a type as
 constructor calls), `functions` (what users call).

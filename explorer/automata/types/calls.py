@@ -9,8 +9,9 @@ from typing import ClassVar, Self
 
 from explorer.arguments import instance, whole_number
 from explorer.automata.algebra import Combination
-from explorer.automata.registry import register
+from explorer.automata.registry import register, register_reader
 from explorer.automata.tree.nodes import Node, Source, Written
+from explorer.automata.types.declared import declared
 from explorer.automata.types.reading import Reader
 from explorer.automata.types.schema import name_of
 from explorer.automata.types.shapes import OtherShape, Shape
@@ -29,6 +30,7 @@ class CallType(Combination):
     Args:
         part: The texts, made of other kinds of sources.
         name: Of the type.
+        declaration: The class statements that it was declared with; empty for a type of a module.
         shape: What the type is made of; ``None`` where it is not known.
     """
 
@@ -36,14 +38,16 @@ class CallType(Combination):
 
     part: Source
     name: str
+    declaration: str = ""
     shape: Shape | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, described: object, max_depth: object = 3) -> Self:
+    def of(cls, described: object, max_depth: object = 3, *, declaration: str = "") -> Self:
         """The source of a type.
 
         Args:
             described: The type.
+            declaration: What it was declared with.
             max_depth: How often a class may stand inside itself.
 
         Raises:
@@ -65,7 +69,17 @@ class CallType(Combination):
                 f"{name_of(described)} has no finite value within max_depth={depth}.",
                 remedy="Make the recursive field optional, or a list.",
             )
-        return cls(source, name_of(described), shape)
+        return cls(source, name_of(described), declaration, shape)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The type that a text declares; see `explorer.automata.types.declared`."""
+        return cls.of(declared(text), declaration=text)
+
+    @property
+    def text(self) -> str:
+        """The declaration; the short form where there is none."""
+        return self.declaration or str(self)
 
     @property
     def children(self) -> tuple[Source, ...]:
@@ -102,15 +116,20 @@ class CallType(Combination):
             ) from error
 
     def fields(self) -> dict[str, object]:
-        """The name of the type."""
-        return {"name": self.name}
+        """The name of the type, and its declaration."""
+        found: dict[str, object] = {"name": self.name}
+        return found | ({"declaration": self.declaration} if self.declaration else {})
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The texts that were saved, under the name of the type."""
         if len(children) != 1:
             raise DamagedFile(f"A saved type has {len(children)} parts, not one.")
-        return cls(children[0], instance("name", fields["name"], str, "a str", error=DamagedFile))
+        name = instance("name", fields["name"], str, "a str", error=DamagedFile)
+        text = fields.get("declaration", "")
+        text = instance("declaration", text, str, "a str", error=DamagedFile)
+        shape = cls.read(text).shape if text else None
+        return cls(children[0], name, text, shape)
 
     def __getstate__(self) -> dict[str, object]:
         """Without the type: a process that compiles for this one need not have it."""
@@ -118,3 +137,6 @@ class CallType(Combination):
 
     def __str__(self) -> str:
         return f'from_type({self.name}, style="python")'
+
+
+register_reader("Python calls", CallType.read)

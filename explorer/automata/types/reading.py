@@ -124,7 +124,7 @@ class Reader:
                 for each in dataclasses.fields(described) if each.init
             ]  # fmt: skip
             return Record(name, self._parts(parts), make)
-        own = cast("dict[str, object]", dict(vars(cast("Any", described))))
+        own: Mapping[str, Any] = cast("type[Any]", described).__dict__
         if issubclass(described, tuple) and "_fields" in own:
             defaults = cast("dict[str, object]", own["_field_defaults"])
             parts = [(key, hint, key not in defaults) for key, hint in hints.items()]

@@ -48,15 +48,11 @@ DIGITS: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:E[+-]?[0-9]{1,3})?"
 INTEGER: Final = "-?(?:0|[1-9][0-9]*)"
 
 
-def adapter_of(described: object) -> Any:
-    """Pydantic's adapter of a type.
-
-    Args:
-        described: The type.
+def pydantic_module() -> Any:
+    """Pydantic, imported on first use.
 
     Raises:
-        MissingDependency: Pydantic is not installed.
-        ConstraintError: It is not a type that pydantic knows.
+        MissingDependency: It is not installed.
     """
     try:
         import pydantic
@@ -67,8 +63,22 @@ def adapter_of(described: object) -> Any:
             'from_type(T, style="python").',
             evidence={"library": "pydantic"},
         ) from error
+    return pydantic
+
+
+def adapter_of(described: object) -> Any:
+    """Pydantic's adapter of a type.
+
+    Args:
+        described: The type.
+
+    Raises:
+        MissingDependency: Pydantic is not installed.
+        ConstraintError: It is not a type that pydantic knows.
+    """
+    pydantic = pydantic_module()
     try:
-        return cast("Any", pydantic.TypeAdapter)(_without_old_typed_dicts(described))
+        return pydantic.TypeAdapter(_without_old_typed_dicts(described))
     except Exception as error:  # Whatever the type's own code and pydantic's raise.
         raise _refusal(described, error) from error
 

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self
 
 from explorer.arguments import instance
 from explorer.automata.algebra import Combination
-from explorer.automata.registry import register
+from explorer.automata.registry import register, register_reader
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.tree.nodes import Node, Source, Written
+from explorer.automata.types.declared import declared
 from explorer.automata.types.schema import adapter_of, name_of, schema_of, value_of
 from explorer.errors import DamagedFile
 
@@ -26,6 +27,7 @@ class JsonType(Combination):
     Args:
         part: Its JSON Schema.
         name: Of the type.
+        declaration: The class statements that it was declared with; empty for a type of a module.
         described: The type itself; ``None`` where it is not known.
     """
 
@@ -33,15 +35,17 @@ class JsonType(Combination):
 
     part: Source
     name: str
+    declaration: str = ""
     described: object = field(default=None, compare=False, repr=False)
     adapter: Any = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, described: object, **options: Any) -> Self:
+    def of(cls, described: object, *, declaration: str = "", **options: Any) -> Self:
         """The source of a type.
 
         Args:
             described: The type.
+            declaration: What it was declared with.
             options: As `JsonSchema` has them.
 
         Raises:
@@ -50,7 +54,17 @@ class JsonType(Combination):
         """
         adapter = adapter_of(described)
         schema = JsonSchema.of(schema_of(described, adapter), **options)
-        return cls(schema, name_of(described), described, adapter)
+        return cls(schema, name_of(described), declaration, described, adapter)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The type that a text declares; see `explorer.automata.types.declared`."""
+        return cls.of(declared(text), declaration=text)
+
+    @property
+    def text(self) -> str:
+        """The declaration; the short form where there is none."""
+        return self.declaration or str(self)
 
     @property
     def children(self) -> tuple[Source, ...]:
@@ -72,15 +86,22 @@ class JsonType(Combination):
         return value_of(self.described, self.adapter, text)
 
     def fields(self) -> dict[str, object]:
-        """The name of the type."""
-        return {"name": self.name}
+        """The name of the type, and its declaration."""
+        found: dict[str, object] = {"name": self.name}
+        return found | ({"declaration": self.declaration} if self.declaration else {})
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The schema that was saved, under the name of the type."""
         if len(children) != 1:
             raise DamagedFile(f"A saved type has {len(children)} schemas, not one.")
-        return cls(children[0], instance("name", fields["name"], str, "a str", error=DamagedFile))
+        name = instance("name", fields["name"], str, "a str", error=DamagedFile)
+        text = fields.get("declaration", "")
+        text = instance("declaration", text, str, "a str", error=DamagedFile)
+        if not text:
+            return cls(children[0], name)
+        described = declared(text)  # Read, not run: it can be trusted with any file.
+        return cls(children[0], name, text, described, adapter_of(described))
 
     def __getstate__(self) -> dict[str, object]:
         """Without the type: a process that compiles for this one need not have it."""
@@ -89,3 +110,6 @@ class JsonType(Combination):
 
     def __str__(self) -> str:
         return f"from_type({self.name})"
+
+
+register_reader("Python type", JsonType.read)
