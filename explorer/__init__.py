@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from explorer.budget import Budget
     from explorer.decoding.batches.generate import generate
     from explorer.decoding.batches.processor import ConstraintLogitsProcessor
+    from explorer.decoding.batches.select import select
     from explorer.decoding.models.load import load_model
     from explorer.decoding.sampling.sampler import Sampler
     from explorer.decoding.trace.trace import Trace
@@ -62,6 +63,7 @@ __all__ = [
     "many",
     "profile",
     "regex",
+    "select",
     "template",
 ]
 
@@ -97,6 +99,7 @@ _WITH_TORCH = {
     "Trace": "explorer.decoding.trace.trace",
     "generate": "explorer.decoding.batches.generate",
     "load_model": "explorer.decoding.models.load",
+    "select": "explorer.decoding.batches.select",
 }
 
 

@@ -74,6 +74,7 @@ USABLE: dict[str, Callable[[], Any]] = {
     "pattern": lambda: "fo+",
     "part": lambda: things()["constraint"],
     "described": lambda: bool,
+    "choices": lambda: ["food", "foo"],
     "schema": lambda: {"enum": ["foo"]},
     "text": lambda: "food",
     "texts": lambda: ["food", "foo"],

@@ -18,8 +18,9 @@ from explorer.automata.registry import name_of
 from explorer.budget import Budget
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.stepping.healing import without_healing
 from explorer.tokens.machine import TokenMachine
-from widgets import kinds
+from widgets import examples, kinds
 from widgets.compiling.worker import CallOff, CompileWorker, shared_worker
 from widgets.cursor import Aside, Cursor
 from widgets.figures.machines.character_fsa import character_view
@@ -138,8 +139,8 @@ class Editing:
         if isinstance(self._cursor.session.lm, ToyModel) and aside is not None and not typed:
             before = aside.session.prompt
             typed = self._prompt or (before if isinstance(before, str) else "")
-        own = typed and typed not in {one.prompt for one in kinds.PRESETS}
-        return typed if own else kinds.prompt_of(preset)
+        own = typed and typed not in {one.prompt for one in examples.OFFERED}
+        return typed if own else examples.prompt_of(preset)
 
     def _change(self, dfa: TokenMachine | None, prompt: str) -> None:
         session = self._cursor.session
@@ -188,7 +189,8 @@ def written_constraint(constraint: Constraint | None) -> tuple[str, str]:
     """
     if constraint is None:
         return "regex", ""
-    return name_of(constraint.source), constraint.source.text
+    source = without_healing(constraint).source  # The session puts the prompt's end before it.
+    return name_of(source), source.text
 
 
 __all__ = ["COMPILE", "Editing", "written_constraint"]

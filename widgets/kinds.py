@@ -127,12 +127,3 @@ PRESETS: Final = (
         "Write a JSON record of a person on one line.\n",
     ),
 )
-
-
-def prompt_of(name: str) -> str:
-    """The prompt of a preset; empty if there is no such preset.
-
-    Args:
-        name: As in the list.
-    """
-    return next((preset.prompt for preset in PRESETS if preset.name == name), "")

@@ -77,7 +77,7 @@ class PageData:
         self._inner: dict[
             tuple[tuple[int, ...], tuple[int, ...]], tuple[MachineFigure, Layout]
         ] = {}
-        self._prompt: tuple[tuple[int, ...], Packet] | None = None
+        self._prompt: tuple[tuple[tuple[int, ...], str], Packet] | None = None
         self._boxes: dict[int, tuple[Step, Packet]] = {}
         self._past: tuple[Trace | None, dict[str, list[object]]] = (None, {})
         self._groups: tuple[tuple[object, ...], Grouped] | None = None
@@ -254,9 +254,9 @@ class PageData:
     def _strip(self, trace: Trace) -> Packet:
         """`strip_packet`, of which only the new part is worked out."""
         empty = trace.part(0, 0)
-        if self._prompt is None or self._prompt[0] != trace.prompt_ids:
-            prompt = strip_packet(empty, self.vocabulary)
-            self._prompt = (trace.prompt_ids, prompt)
+        key = trace.prompt_ids, trace.healed
+        if self._prompt is None or self._prompt[0] != key:
+            self._prompt = (key, strip_packet(empty, self.vocabulary))
         return {
             **self._prompt[1],
             "tokens": self._tokens(trace),

@@ -20,7 +20,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from explorer.analysis.session import Session
-from widgets import kinds
+from widgets import examples, kinds
 from widgets.cursor import Cursor
 from widgets.editing import Editing
 from widgets.page import PageData, machine_of
@@ -143,7 +143,7 @@ class Place:
             "kind": kind,
             "text": text,
             "kinds": list(kinds.kinds(kind)),
-            "presets": [preset.to_dict() for preset in kinds.PRESETS],
+            "presets": [preset.to_dict() for preset in examples.OFFERED],
             "report": page.report(),
             "pattern": page.pattern(),
         }

@@ -68,6 +68,9 @@ def add_parser(commands: Commands) -> None:
         action="store_true",
         help="cut the text off at N tokens instead of ending it in time; --lazy always does",
     )
+    command.add_argument(
+        "--heal", action="store_true", help="the text may begin inside the prompt's last token"
+    )
     add_lazy(command)
     command.add_argument("--device", default="auto", help='"auto", "cpu", "cuda:0", ...')
     command.add_argument("--dtype", default="auto", help='"auto", "float32", "bfloat16", "float16"')
@@ -110,11 +113,14 @@ def run(arguments: argparse.Namespace) -> int:
         max_tokens=arguments.max_tokens,
         # Only a table knows how many tokens each text still takes.
         masking_budget=not (arguments.no_masking_budget or arguments.lazy),
+        heal=arguments.heal,
     )
     # The steps go where they do not mix with a document.
     to_stdout = arguments.json == "-"
     screen = sys.stderr if to_stdout else sys.stdout
     print(f"{model!r}\n{constraint if constraint is not None else 'no constraint'}", file=screen)
+    if session.healed:
+        print(f"heal   {session.healed!r} of the prompt is written again", file=screen)
     print(HEADER, file=screen, flush=True)
 
     tokens = MentionedTokens.of(model.vocabulary)

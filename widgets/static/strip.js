@@ -54,10 +54,11 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     nodes.forEach((node, i) => el.childNodes[i] !== node && el.insertBefore(node, el.childNodes[i] || null));
     while (el.childNodes.length > nodes.length) el.lastChild.remove();
   };
-  const leading = (prompt) => {
+  const leading = (prompt, healed) => {
     const nodes = [];
     if (prompt.length > 12) nodes.push(h("span.dim", { title: "earlier prompt tokens" }, `… ${prompt.length - 12} more `));
     for (const token of prompt.slice(-12)) nodes.push(h("span.lmx-tok.prompt", { role: "listitem", title: "prompt" }, readable(token.text)));
+    if (healed) nodes.push(h("span.lmx-tok.prompt.healed", { role: "listitem", title: "taken back from the prompt: the output begins with this text" }, readable(healed), h("sup", {}, "↶")));
     if (prompt.length) nodes.push(h("span.lmx-edge", { title: "the output begins", "aria-hidden": "true" }));
     return nodes;
   };
@@ -101,7 +102,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   const update = () => {
     const strip = ui.line.strip || { prompt: [], tokens: [] };
     const k = ui.position ? ui.position.k : 0;
-    if (head.prompt !== strip.prompt) head = { prompt: strip.prompt, nodes: leading(strip.prompt || []) };
+    if (head.prompt !== strip.prompt || head.healed !== strip.healed) head = { prompt: strip.prompt, healed: strip.healed, nodes: leading(strip.prompt || [], strip.healed) };
     boxes.length = Math.min(boxes.length, strip.tokens.length);
     strip.tokens.forEach((token, i) => {
       if (!boxes[i] || !same(boxes[i], token, i)) boxes[i] = box(token, i);

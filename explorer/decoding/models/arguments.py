@@ -162,9 +162,21 @@ def reading_of(lm: LanguageModel, ids: Sequence[int]) -> Reading:
     Raises:
         ExplorerError: The model raised, or gave something else.
     """
+    return checked_reading(lm, call_model(lm, "read", lambda: lm.read(ids)))
+
+
+def checked_reading(lm: LanguageModel, given: object) -> Reading:
+    """A reading of a model, checked as `reading_of` says.
+
+    Args:
+        lm: The model.
+        given: What it gave.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
     remedy = "Return Reading(logits) from `read`, with the next-token logits, float[W]."
     name = f"What the model {lm.name!r} reads"
-    given: object = call_model(lm, "read", lambda: lm.read(ids))
     reading = instance(name, given, Reading, "a Reading", remedy=remedy)
     values: object = reading.logits
     logits = instance(f"{name}, its logits,", values, Tensor, "a tensor", remedy=remedy)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from transformers.initialization import no_init_weights
 from transformers.utils import logging
 
 from explorer.decoding.models.checkpoint import weights_in
+from explorer.decoding.models.huggingface_batch import HuggingFaceBatch
 from explorer.decoding.models.key_values import KeyValues
 from explorer.decoding.models.misfits import Misfits
 from explorer.decoding.models.model import Prompt, Reading
@@ -168,6 +169,36 @@ class HuggingFaceModel:
             logits = output.logits[0, -1].to(torch.float32, copy=True)
         return Reading(logits, len(tokens) - start.length, start.note)
 
+    def read_run(self, tokens: Sequence[int], count: int) -> list[Reading]:
+        """The logits after the last prefixes in one forward pass; see `RunLanguageModel.read_run`.
+
+        Args:
+            tokens: At least ``count`` ids.
+            count: How many prefixes.
+
+        Raises:
+            ExplorerError: There are more ids than the model can read.
+        """
+        self._check_length([tokens])
+        some: dict[str, Any] = {"logits_to_keep": count} if self._last_only else {}
+        with self._lock, torch.no_grad():
+            if not self._takes_cache:
+                ids = self._tensor([tokens])
+                rows = self._forward(input_ids=ids, use_cache=False, **some).logits[0, -count:]
+                computed, note = len(tokens), ""
+            else:
+                start = self._key_values.start(tokens[: len(tokens) - count + 1])
+                rest = self._tensor([tokens[start.length :]])
+                output = self._forward(
+                    input_ids=rest, past_key_values=start.cache, use_cache=True, **some
+                )
+                self._key_values.keep(tokens, start.cache, start.floor)
+                rows = output.logits[0, -count:]
+                computed, note = len(tokens) - start.length, start.note
+            logits = [row.to(torch.float32, copy=True) for row in rows]
+        # The first pays for the pass; the others came with it.
+        return [Reading(row, 0 if k else computed, note) for k, row in enumerate(logits)]
+
     def batch(self, prompts: Sequence[Sequence[int]]) -> HuggingFaceBatch:
         """Read several prompts abreast; see `BatchedLanguageModel.batch`.
 
@@ -277,76 +308,6 @@ class HuggingFaceModel:
                 evidence={"messages": [dict(message) for message in messages]},
             ) from error
         return tuple(int(token) for token in ids)
-
-
-class HuggingFaceBatch:
-    """Several texts that grow by one token each; made by `HuggingFaceModel.batch`.
-
-    Args:
-        forward: The forward pass of the model.
-        prompts: Ids of each row.
-        cache: An empty dynamic cache; ``None`` for a model that takes none.
-        takes_positions: Whether the model is told the place of each id, which padding shifts.
-        last_only: How to ask for the last logits only.
-        check: Refuses a text of too many tokens.
-        device: Where the ids go.
-    """
-
-    def __init__(
-        self,
-        forward: Callable[..., Any],
-        prompts: Sequence[Sequence[int]],
-        cache: Cache | None,
-        *,
-        takes_positions: bool,
-        last_only: dict[str, Any],
-        check: Callable[[int], None],
-        device: torch.device,
-    ) -> None:
-        self._check = check
-        self._forward = forward
-        self._cache = cache
-        self._takes_positions = takes_positions
-        self._last_only = last_only
-        width = max(map(len, prompts))
-        padded = [[0] * (width - len(row)) + list(row) for row in prompts]
-        seen = [[0] * (width - len(row)) + [1] * len(row) for row in prompts]
-        self._ids = torch.tensor(padded, dtype=torch.int64, device=device)
-        self._seen = torch.tensor(seen, dtype=torch.int64, device=device)
-        self._positions = (self._seen.cumsum(-1) - 1).clamp(min=0)
-        self._logits = self._read(self._ids)
-
-    @property
-    def logits(self) -> Tensor:
-        """float32[B, W], the next-token logits of each row."""
-        return self._logits
-
-    def step(self, tokens: Tensor) -> Tensor:
-        """Read one more token in each row; see `Batch.step`. Does not wait for the device."""
-        self._check(self._seen.shape[1] + 1)
-        column = tokens.reshape(-1, 1)
-        self._seen = torch.cat([self._seen, torch.ones_like(column)], dim=-1)
-        self._positions = torch.cat([self._positions, self._positions[:, -1:] + 1], dim=-1)
-        if self._cache is None:
-            self._ids = torch.cat([self._ids, column], dim=-1)
-            column = self._ids
-        self._logits = self._read(column)
-        return self._logits
-
-    def _read(self, ids: Tensor) -> Tensor:
-        more: dict[str, Any] = dict(self._last_only)
-        if self._takes_positions:
-            more["position_ids"] = self._positions[:, -ids.shape[1] :]
-        if self._cache is not None:
-            more["past_key_values"] = self._cache
-        with torch.no_grad():
-            output = self._forward(
-                input_ids=ids,
-                attention_mask=self._seen,
-                use_cache=self._cache is not None,
-                **more,
-            )
-        return output.logits[:, -1].float()
 
 
 def end_ids(tokenizer: Any, model: Any) -> tuple[int, ...]:

@@ -95,6 +95,23 @@ class LanguageModel(Protocol):
         ...
 
 
+@runtime_checkable
+class RunLanguageModel(LanguageModel, Protocol):
+    """A language model that reads several tokens that are known beforehand in one forward pass."""
+
+    def read_run(self, tokens: Sequence[int], count: int) -> Sequence[Reading]:
+        """The next-token logits after each of the last prefixes of some ids.
+
+        Args:
+            tokens: The prompt's ids and all tokens since.
+            count: How many prefixes: all ids, all but the last, and so on; at least 1.
+
+        Returns:
+            A reading for each, the shortest prefix first.
+        """
+        ...
+
+
 class Batch(Protocol):
     """Several texts that a model reads abreast, one token each at a time."""
 

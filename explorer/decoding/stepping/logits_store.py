@@ -14,11 +14,13 @@ import hashlib
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import cast
 
 from torch import Tensor
 
-from explorer.decoding.models.arguments import reading_of
-from explorer.decoding.models.model import LanguageModel, Reading
+from explorer.decoding.models.arguments import call_model, checked_reading, reading_of
+from explorer.decoding.models.model import LanguageModel, Reading, RunLanguageModel
+from explorer.errors import ExplorerError
 
 
 class LogitsStore:
@@ -33,6 +35,7 @@ class LogitsStore:
         self._model = model
         self._max_bytes = max_bytes
         self._kept: OrderedDict[bytes, Tensor] = OrderedDict()
+        self._notes: dict[bytes, Reading] = {}  # Of what was read ahead, until it is asked for.
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -44,6 +47,49 @@ class LogitsStore:
         """How much is kept."""
         return self._bytes
 
+    def __contains__(self, tokens: object) -> bool:
+        """Whether the logits after some ids are kept."""
+        return isinstance(tokens, tuple) and _key(cast("tuple[int, ...]", tokens)) in self._kept
+
+    def read_ahead(self, tokens: Sequence[int], run: Sequence[int]) -> None:
+        """Read the logits after some ids, and after each of a run of further ids, in one pass.
+
+        Does nothing where the run is empty or the model reads no runs; `read` then reads one by
+        one.
+
+        Args:
+            tokens: The prompt's ids and all since.
+            run: The ids that come next whatever the model says.
+
+        Raises:
+            ExplorerError: The model gives something that is not a row of logits for each.
+        """
+        model = self._model
+        if not run or not isinstance(model, RunLanguageModel):
+            return
+        path = (*tokens, *run)
+        count = len(run) + 1
+        readings = call_model(model, "read_run", lambda: model.read_run(path, count))
+        if len(readings) != count:
+            raise ExplorerError(
+                f"The model {model.name!r} gives {len(readings)} readings for {count} prefixes.",
+                remedy="Return one Reading for each from `read_run`.",
+            )
+        for k, reading in enumerate(readings):
+            end = len(path) - len(run) + k
+            note = f"Read in one pass with a run of {len(run)} forced tokens."
+            checked = checked_reading(model, reading)
+            self._keep(_key(path[:end]), checked.logits)
+            self._notes[_key(path[:end])] = Reading(checked.logits, checked.computed, note)
+
+    def _keep(self, key: bytes, logits: Tensor) -> None:
+        self._bytes += _size(logits) - (_size(self._kept[key]) if key in self._kept else 0)
+        self._kept[key] = logits
+        while self._bytes > self._max_bytes and len(self._kept) > 1:
+            dropped, old = self._kept.popitem(last=False)
+            self._notes.pop(dropped, None)
+            self._bytes -= _size(old)
+
     def read(self, tokens: Sequence[int]) -> Reading:
         """The logits after some ids, from memory or from the model.
 
@@ -54,18 +100,18 @@ class LogitsStore:
             ExplorerError: The model gives something that is not a row of logits.
         """
         path = tuple(tokens)
-        key = hashlib.blake2b(array("q", path).tobytes(), digest_size=16).digest()
+        key = _key(path)
         kept = self._kept.get(key)
         if kept is not None:
             self._kept.move_to_end(key)
-            return Reading(kept)
+            return self._notes.pop(key, None) or Reading(kept)
         reading = reading_of(self._model, path)
-        logits = reading.logits
-        self._kept[key] = logits
-        self._bytes += _size(logits)
-        while self._bytes > self._max_bytes and len(self._kept) > 1:
-            self._bytes -= _size(self._kept.popitem(last=False)[1])
+        self._keep(key, reading.logits)
         return reading
+
+
+def _key(path: tuple[int, ...]) -> bytes:
+    return hashlib.blake2b(array("q", path).tobytes(), digest_size=16).digest()
 
 
 def _size(logits: Tensor) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
-from typing import Final
+from typing import Final, get_args
 
-from explorer.arguments import flag, whole_number
+from explorer.arguments import flag, whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
@@ -22,8 +22,9 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.healing import healed, healed_of, taken_back
 from explorer.decoding.stepping.rule import Rule
-from explorer.decoding.stepping.tree import Setting
+from explorer.decoding.stepping.tree import Forced, Setting
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
@@ -51,18 +52,25 @@ def asked(
     max_tokens: int | None,
     masking_budget: bool,
     top_k: int,
+    heal: bool,
+    forced: Forced,
 ) -> Setting:
     """The setting of a run with a model; the arguments are those of `Walk`.
 
     Args:
         lm: The model, checked.
-        constraint, prompt, sampler, budget, max_tokens, masking_budget, top_k: As the caller gave
-            them.
+        constraint, prompt, sampler, budget, max_tokens, masking_budget, top_k, heal, forced: As
+            the caller gave them.
 
     Raises:
         ExplorerError: As `Walk` has it.
     """
-    rule = Rule.of(constraint, lm.vocabulary, budget)
+    heal = flag("heal", heal)
+    if not isinstance(forced, str) or forced not in get_args(Forced):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong("forced", forced, 'a way to take forced tokens: "step" or "run"')
+    ids = prompt_ids(lm, prompt)
+    ids, end = taken_back(lm.vocabulary, ids) if heal else (ids, "")
+    rule = healed(constraint, end, lm.vocabulary, budget)
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
     top_k = whole_number("top_k", top_k, 1)
@@ -73,11 +81,14 @@ def asked(
         model=lm,
         rule=rule,
         prompt=kept_prompt(checked_prompt(prompt)),
-        prompt_ids=prompt_ids(lm, prompt),
+        prompt_ids=ids,
         sampler=checked_sampler(sampler),
         max_tokens=max_tokens,
         masking_budget=masking_budget,
         top_k=top_k,
+        heal=heal,
+        healed=end,
+        forced=forced,
     )
 
 
@@ -128,14 +139,17 @@ def edited(
     Raises:
         ExplorerError: As `Walk` has it.
     """
-    rule = old.rule
-    if not isinstance(constraint, Unchanged):
-        rule = Rule.of(constraint, rule.vocabulary, budget)
-        if old.masking_budget:
-            rule.check_budget(old.max_tokens)
-    if not isinstance(sampler, Unchanged):
-        old = replace(old, sampler=checked_sampler(sampler))
+    rule, vocabulary, end = old.rule, old.rule.vocabulary, old.healed
     if not isinstance(prompt, Unchanged):
         ids = () if old.model is None else prompt_ids(old.model, prompt)
-        old = replace(old, prompt=kept_prompt(checked_prompt(prompt)), prompt_ids=ids)
+        ids, end = taken_back(vocabulary, ids) if old.heal else (ids, "")
+        old = replace(old, prompt=kept_prompt(checked_prompt(prompt)), prompt_ids=ids, healed=end)
+    if not isinstance(constraint, Unchanged):
+        rule = healed(constraint, end, vocabulary, budget)
+    elif end != healed_of(rule):
+        rule = healed(rule.machine, end, vocabulary, budget)
+    if rule is not old.rule and old.masking_budget:
+        rule.check_budget(old.max_tokens)
+    if not isinstance(sampler, Unchanged):
+        old = replace(old, sampler=checked_sampler(sampler))
     return replace(old, rule=rule)

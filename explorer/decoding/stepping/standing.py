@@ -76,6 +76,11 @@ class Standing:
         return self._tree.setting.prompt
 
     @property
+    def healed(self) -> str:
+        """The end of the prompt that the text writes again; see ``heal``."""
+        return self._tree.setting.healed
+
+    @property
     def sampler(self) -> Sampler:
         """How a token is chosen."""
         return self._tree.setting.sampler

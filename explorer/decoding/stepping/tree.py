@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 import torch
 
@@ -33,6 +33,13 @@ from explorer.tokens.states import DONE
 
 _MEASURED_KEPT: Final = 4
 
+Forced = Literal["step", "run"]
+"""How tokens that are the only ones allowed are read: one by one, or a whole run of them in one
+forward pass of the model."""
+
+LONGEST_FORCED_RUN: Final = 256
+"""How many forced tokens are read together at most."""
+
 
 @dataclass(frozen=True, eq=False)
 class Setting:
@@ -46,6 +53,9 @@ class Setting:
         max_tokens: The token budget, EOS included; ``None`` for none.
         masking_budget: Whether the budget takes part in the mask.
         top_k: How many candidates of each distribution to keep.
+        heal: Whether the prompt's last token is taken back.
+        healed: Its text, with which the output begins; empty if it stays.
+        forced: How tokens that are the only ones allowed are read.
     """
 
     model: LanguageModel | None
@@ -56,6 +66,9 @@ class Setting:
     max_tokens: int | None
     masking_budget: bool
     top_k: int
+    heal: bool = False
+    healed: str = ""
+    forced: Forced = "step"
 
     def remaining(self, index: int) -> int | None:
         """The tokens that the mask may still plan with, after ``index`` tokens."""
@@ -207,6 +220,29 @@ class StepTree:
             node.drawn[key] = (token, None if greedy else number)
         return node.drawn[key]
 
+    def forced_run(self, node: StepNode) -> tuple[int, ...]:
+        """The tokens from a place on that are the only ones allowed, one after the other.
+
+        The end of the text is not among them: nothing is read after it.
+
+        Args:
+            node: Where.
+        """
+        run: list[int] = []
+        state = node.state
+        ends = self.setting.rule.vocabulary.eos_ids
+        while state != DONE and len(run) < LONGEST_FORCED_RUN:
+            mask = self.setting.rule.mask(state, self.setting.remaining(node.index + len(run)))
+            allowed = mask.allowed.nonzero()[0]
+            if len(allowed) != 1 or int(allowed[0]) in ends:
+                break
+            following = self.setting.rule.step(state, int(allowed[0]))
+            if following is None:
+                break
+            run.append(int(allowed[0]))
+            state = following
+        return tuple(run)
+
     def choose(
         self,
         node: StepNode,
@@ -291,7 +327,10 @@ class StepTree:
         if self.logits is None:
             raise ExplorerError("This run has no model.", remedy="Make a Session with a model.")
         began = time.perf_counter()
-        reading = self.logits.read(self.ids(node))
+        ids = self.ids(node)
+        if self.setting.forced == "run" and ids not in self.logits:
+            self.logits.read_ahead(ids, self.forced_run(node))
+        reading = self.logits.read(ids)
         read = _milliseconds(began)
         began = time.perf_counter()
         measured = measure(reading.logits, mask.allowed, self.setting.sampler, self.setting.top_k)

@@ -45,7 +45,7 @@ from explorer.decoding.stepping.refusals import (
 from explorer.decoding.stepping.settings import UNCHANGED, Unchanged, asked, edited, given
 from explorer.decoding.stepping.standing import Standing
 from explorer.decoding.stepping.token_id import token_id
-from explorer.decoding.stepping.tree import StepNode, StepTree
+from explorer.decoding.stepping.tree import Forced, StepNode, StepTree
 from explorer.decoding.stepping.unread import Unread
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
@@ -77,6 +77,12 @@ class Walk(Standing):
         top_k: How many of the likeliest tokens of each distribution the trace keeps.
         logits_bytes: How much memory full logits may take (`logits`); beyond it they are read
             from the model again.
+        heal: Whether the output may begin inside the prompt's last token: that token is taken
+            back, and the text begins with what it writes (`healed`). EOS apart, ``max_tokens``
+            counts the tokens that write it again.
+        forced: ``"run"`` reads a run of tokens that are the only ones allowed in one forward pass
+            of a model that can (`RunLanguageModel`); the steps, their text and their
+            probabilities are those of ``"step"``, and the trace notes it.
 
     Raises:
         ConstraintError: The constraint is something else, such as a string.
@@ -121,6 +127,8 @@ class Walk(Standing):
         masking_budget: bool = True,
         top_k: int = 10,
         logits_bytes: int = 256_000_000,
+        heal: bool = False,
+        forced: Forced = "step",
     ) -> None:
         lm = checked_model(lm)
         seed = whole_number("seed", seed, 0, LAST_SEED)
@@ -135,6 +143,8 @@ class Walk(Standing):
             max_tokens=max_tokens,
             masking_budget=masking_budget,
             top_k=top_k,
+            heal=heal,
+            forced=forced,
         )
         self._begin(StepTree(setting, LogitsStore(lm, logits_bytes)), seed, stream, budget)
 
@@ -211,6 +221,21 @@ class Walk(Standing):
             else:
                 child = tree.choose(node, permitted(tree, node, token), "user")
             return self._advance(child)
+
+    def take_forced(self) -> tuple[Step, ...]:
+        """Take all tokens from here on that are the only ones allowed, in one go.
+
+        A model that can (`RunLanguageModel`) reads them in one forward pass.
+
+        Returns:
+            The steps; none where the model has a choice, or the text ends.
+        """
+        with self._lock:
+            tree, node = self._tree, self._node
+            run = tree.forced_run(node)
+            if tree.logits is not None:
+                tree.logits.read_ahead(tree.ids(node), run)
+            return tuple(self._advance(tree.choose(self._node, token, "sampler")) for token in run)
 
     def back(self, n: int = 1) -> None:
         """Go back. What is ahead stays, for `forward`.

@@ -198,6 +198,17 @@ class Trace:
         return tuple(step.token for step in self.steps)
 
     @property
+    def healed(self) -> str:
+        """The end of the prompt that the text begins with, as its last token was taken back."""
+        source = self.source or {}
+        return str(source.get("prefix", "")) if source.get("kind") == "healed" else ""
+
+    @property
+    def answer(self) -> str:
+        """The text without the end of the prompt that it begins with (`healed`)."""
+        return self.text[len(self.healed) :] if self.text.startswith(self.healed) else ""
+
+    @property
     def finished(self) -> bool:
         """Whether the text has ended, and so is a word of the constraint."""
         return self.positions[-1].finished

@@ -110,9 +110,11 @@ def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> dict[str
     else:
         given = trace.prompt if isinstance(trace.prompt, str) else ""
         prompt = [{"id": None, "text": readable(given.encode(errors="replace"))}] if given else []
-    return {
+    found: dict[str, object] = {
         "prompt": prompt,
         "prompt_left_out": len(trace.prompt_ids) - len(shown),
         "tokens": [strip_token(trace, j) for j in range(len(trace.steps))],
         "finished": trace.finished,
     }
+    # The text of the prompt's last token, where that was taken back (token healing).
+    return found | ({"healed": readable(trace.healed.encode())} if trace.healed else {})

@@ -1,0 +1,152 @@
+"""Choose among whole texts by their probability, beside what greedy decoding would take.
+
+Under a mask, greedy decoding compares first tokens: it takes the likely first token of a choice
+that is unlikely as a whole, and cannot go back. Here each choice is scored completely, and both are
+shown.
+
+A choice is tokenized together with the prompt, as a model was trained to read it. Where that joins
+the end of the prompt to the beginning of a choice, all choices are scored from the last token that
+they share, so that scores stay comparable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, cast
+
+import torch
+
+from explorer.arguments import flag
+from explorer.automata.aliases import Aliases
+from explorer.automata.choice import Choice
+from explorer.automata.constraint import Constraint
+from explorer.decoding.batches.selection import Scored, Selection
+from explorer.decoding.models.arguments import checked_model, prompt_ids
+from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.models.row_by_row import open_batch
+from explorer.decoding.stepping.walk import Walk
+from explorer.errors import ExplorerError
+from explorer.tokens.spelling import fewest_tokens
+from explorer.tokens.trie import trie_of
+
+_ROWS: Final = 64
+"""How many choices are read abreast."""
+
+
+def select(
+    lm: LanguageModel,
+    prompt: Prompt,
+    choices: Iterable[str] | Mapping[str, str | Sequence[str]],
+    *,
+    normalize: bool = False,
+) -> Selection:
+    """Score every choice completely, and hold greedy decoding beside it.
+
+    Args:
+        lm: The model; one that reads batches reads 64 choices at a time.
+        prompt: A text to go on with, or messages.
+        choices: Texts, or names with what is written for them, as `choice` has them.
+        normalize: Whether the mean log-probability per token decides, instead of the sum; sums
+            favour short choices.
+
+    Returns:
+        The choices with natural log-probabilities, the best first. It prints as a table; in a
+        notebook it shows both ways side by side.
+
+    Raises:
+        ConstraintError: There is no choice, or one is not a text.
+        ExplorerError: The tokens of the model cannot spell a choice.
+
+    Example:
+        >>> from explorer import load_model
+        >>> weather = select(load_model("tiny"), "Is it raining?\\n", ["Yes", "No", "Perhaps"])
+        >>> sorted(entry.choice for entry in weather.scored)
+        ['No', 'Perhaps', 'Yes']
+    """
+    lm = checked_model(lm)
+    normalize = flag("normalize", normalize)
+    if isinstance(choices, Mapping):
+        source: Aliases | Choice = Aliases.of(cast("object", choices))
+        named = [(name, text) for name, texts in source.entries for text in texts]
+    else:
+        source = Choice.of(choices)
+        named = [(text, text) for text in source.texts]
+    before = prompt_ids(lm, prompt)
+    rows = [_with_choice(lm, prompt, before, text) for _, text in named]
+    shared = min(_shared(before, row) for row in rows)
+    log_probs = _scores(lm, before[:shared], [row[shared:] for row in rows])
+    scored = [
+        _scored(lm, name, text, row[shared:], values)
+        for (name, text), row, values in zip(named, rows, log_probs, strict=True)
+    ]
+    scored.sort(key=lambda entry: entry.mean if normalize else entry.log_prob, reverse=True)
+    return Selection(tuple(scored), _greedy(lm, prompt, source), normalize)
+
+
+def _with_choice(
+    lm: LanguageModel, prompt: Prompt, before: tuple[int, ...], text: str
+) -> tuple[int, ...]:
+    """The ids of the prompt with a choice after it."""
+    if isinstance(prompt, str):
+        ids = prompt_ids(lm, prompt + text)
+        shared = _shared(before, ids)
+        rest, written = (b"".join(_pieces(lm, some[shared:])) for some in (before, ids))
+        if written == rest + text.encode():
+            return ids
+    spelled = fewest_tokens(trie_of(lm.vocabulary), text.encode())
+    if spelled is None:
+        raise ExplorerError(
+            f"The tokens of the model cannot spell the choice {text!r}.",
+            remedy="Use another model, or a choice without those characters.",
+            evidence={"choice": text},
+        )
+    return (*before, *spelled)
+
+
+def _pieces(lm: LanguageModel, ids: Sequence[int]) -> list[bytes]:
+    """What each id writes; nothing for an id that the vocabulary does not have."""
+    tokens = lm.vocabulary.tokens
+    return [(tokens[token] or b"") if token < len(tokens) else b"" for token in ids]
+
+
+def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+    pairs = zip(one, other, strict=False)
+    return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def _scores(
+    lm: LanguageModel, prefix: tuple[int, ...], rows: Sequence[tuple[int, ...]]
+) -> list[tuple[float, ...]]:
+    """The log-probability of each token of each row after a prefix; some rows at a time."""
+    found: list[tuple[float, ...]] = []
+    for begin in range(0, len(rows), _ROWS):
+        some = rows[begin : begin + _ROWS]
+        values: list[list[float]] = [[] for _ in some]
+        batch = open_batch(lm, [prefix] * len(some))
+        for place in range(max(map(len, some))):
+            log_probs = batch.logits.double().log_softmax(-1)
+            # A row that has ended reads its last token again; nothing asks what comes of it.
+            column = [row[min(place, len(row) - 1)] if row else 0 for row in some]
+            for k, row in enumerate(some):
+                if place < len(row):
+                    values[k].append(float(log_probs[k, row[place]]))
+            if place + 1 < max(map(len, some)):
+                batch.step(torch.tensor(column, device=batch.logits.device))
+        found += [tuple(value) for value in values]
+    return found
+
+
+def _scored(
+    lm: LanguageModel, name: str, text: str, ids: Sequence[int], log_probs: tuple[float, ...]
+) -> Scored:
+    pieces = tuple(each.decode(errors="replace") for each in _pieces(lm, ids))
+    return Scored(name, text, tuple(ids), pieces, log_probs)
+
+
+def _greedy(lm: LanguageModel, prompt: Prompt, source: Aliases | Choice) -> Scored:
+    """What decoding token by token writes under a mask that allows the choices."""
+    trace = Walk(lm, Constraint(source), prompt).run()
+    steps = [step for step in trace.steps if step.data]
+    values = tuple(step.log_prob_model or 0.0 for step in steps)
+    name = str(source.parse(trace.text))
+    return _scored(lm, name, trace.text, [step.token for step in steps], values)

@@ -1,0 +1,148 @@
+"""Whole choices beside greedy decoding, against the model's own numbers; a model that is zlib."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import Any
+
+import pytest
+import torch
+
+import explorer
+from explorer.decoding.models.compression import CompressionModel
+from explorer.decoding.models.model import LanguageModel, Reading
+from explorer.errors import ConstraintError, ExplorerError
+from tests.decoding.models import hash_model
+from widgets.toy import ToyModel
+
+# The first token of "ab" is likely, but nothing likely follows it.
+TRAP = ToyModel(
+    {"a": 0.6, "b": 0.4, "<": 0.1}, end=0.05,
+    after={"a": {"a": 8, "b": 1, "": 1}, "b": {"b": 8, "a": 1, "": 1}},
+)  # fmt: skip
+
+
+def test_the_trap_of_a_likely_first_token() -> None:
+    found = explorer.select(TRAP, "", ["ab", "bb"])
+    assert (found.best, found.greedy.choice, found.trapped) == ("bb", "ab", True)
+    total = 1.15
+    expected = {"bb": math.log(0.4 / total * 0.8), "ab": math.log(0.6 / total * 0.1)}
+    for entry in found.scored:
+        assert entry.log_prob == pytest.approx(expected[entry.choice])
+        assert entry.mean == pytest.approx(entry.log_prob / 2)
+    assert found.probability("bb") == pytest.approx(0.32 / (0.32 + 0.06))
+    assert "Greedy decoding takes 'ab'" in repr(found)
+    with pytest.raises(AttributeError):
+        found.greedy = found.scored[0]  # type: ignore[misc]
+
+
+def test_the_html_holds_both_ways_and_no_markup_of_a_choice() -> None:
+    html = explorer.select(TRAP, "", ["ab", "bb", "<a"])._repr_html_()
+    assert "takes <b>ab</b>" in html and "say <b>bb</b>" in html
+    assert "&lt;a" in html and "<a" not in html
+    assert html.index(">bb<") < html.index("<td>ab<")
+
+
+def test_the_mean_favours_no_short_choice() -> None:
+    lengths = ToyModel({"a": 0.6, "b": 0.4}, after={"b": {"b": 1.0}})
+    by_sum = explorer.select(lengths, "", ["a", "bbbb"])
+    by_mean = explorer.select(lengths, "", ["a", "bbbb"], normalize=True)
+    assert (by_sum.best, by_mean.best) == ("a", "bbbb")
+    assert by_mean.score(by_mean.scored[0]) == by_mean.scored[0].mean
+
+
+def log_prob_by_hand(lm: LanguageModel, ids: tuple[int, ...], known: int) -> float:
+    total = 0.0
+    for end in range(known, len(ids)):
+        logits = lm.read(ids[:end]).logits.double()
+        total += float(logits.log_softmax(-1)[ids[end]])
+    return total
+
+
+@pytest.mark.parametrize("choices", [["Yes", "No", "Maybe so", "Yes, it is", "Nothing"], ["No"]])
+def test_scores_are_the_models_own(choices: list[str]) -> None:
+    lm = explorer.load_model("tiny")
+    prompt = "Is it raining?\n"
+    found = explorer.select(lm, prompt, choices)
+    before = lm.encode_prompt(prompt)
+    for entry in found.scored:
+        ids = lm.encode_prompt(prompt + entry.choice)
+        assert ids == (*before, *entry.tokens)
+        assert entry.log_prob == pytest.approx(log_prob_by_hand(lm, ids, len(before)), abs=1e-3)
+    scores = [entry.log_prob for entry in found.scored]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_choice_that_joins_the_end_of_the_prompt() -> None:
+    lm = explorer.load_model("tiny")
+    prompt = "The wea"
+    found = explorer.select(lm, prompt, ["ther", "k", " "])
+    shared = {entry.choice: entry.tokens for entry in found.scored}
+    for choice, tokens in shared.items():
+        ids = lm.encode_prompt(prompt + choice)
+        assert ids[len(ids) - len(tokens) :] == tokens
+    begins = {len(lm.encode_prompt(prompt + c)) - len(t) for c, t in shared.items()}
+    assert len(begins) == 1  # All are scored from the same place on.
+
+
+def test_more_choices_than_are_read_abreast() -> None:
+    choices = [f"{a}{b}" for a in "fod" for b in ("f", "oo", "d", "foo")] * 9
+    lm = hash_model()
+    found = explorer.select(lm, "", [text + "d" * (k // 12) for k, text in enumerate(choices)])
+    assert len(found.scored) == len(choices)
+
+
+def test_aliases_and_messages() -> None:
+    found = explorer.select(TRAP, "", {"both": ["ab", "bb"], "one": "a"})
+    assert found.best in ("both", "one") and {e.choice for e in found.scored} == {"both", "one"}
+    assert found.probability("both") + found.probability("one") == pytest.approx(1)
+
+
+@pytest.mark.parametrize("wrong", [None, [], "ab", [3], {"a": 3}])
+def test_wrong_choices_are_told(wrong: Any) -> None:
+    with pytest.raises(ConstraintError):
+        explorer.select(TRAP, "", wrong)
+    with pytest.raises(ExplorerError, match="cannot spell the choice"):
+        explorer.select(TRAP, "", ["a", "z"])
+
+
+LETTERS = explorer.Vocabulary.from_bytes(
+    [bytes([k]) for k in range(32, 127)] + [b"whale", b"Ishmael"], eos_ids=[97]
+)
+
+
+def test_a_compressor_is_a_language_model() -> None:
+    lm = CompressionModel(LETTERS)
+    assert isinstance(lm, LanguageModel)
+    prompt = "Call me Ishmael. " * 3 + "Call me "
+    logits = lm.read(lm.encode_prompt(prompt)).logits
+    length = len(zlib.compress(prompt.encode(), 9))
+    for token in (40, 95, 96):
+        data = LETTERS.tokens[token] or b""
+        bits = 8 * (len(zlib.compress(prompt.encode() + data, 9)) - length)
+        assert float(logits[token]) == pytest.approx(-bits * math.log(2), abs=1e-4)
+    names = explorer.choice(["Ahab", "Queequeg", "Ishmael"])
+    assert explorer.Session(lm, names, prompt).run().text == "Ishmael"
+    assert explorer.select(lm, prompt, ["Ahab", "Queequeg", "Ishmael"]).best == "Ishmael"
+    with pytest.raises(ExplorerError, match="cannot spell the prompt"):
+        lm.encode_prompt("é")
+
+
+def test_a_model_that_reads_runs_gives_as_many_readings() -> None:
+    class Short:
+        name = "short"
+        vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
+
+        def encode_prompt(self, prompt: Any) -> tuple[int, ...]:
+            return (0,)
+
+        def read(self, tokens: Any) -> Reading:
+            return Reading(torch.zeros(2))
+
+        def read_run(self, tokens: Any, count: int) -> list[Reading]:
+            return [Reading(torch.zeros(2))]
+
+    session = explorer.Session(Short(), explorer.literal("aaa"), forced="run")
+    with pytest.raises(ExplorerError, match="1 readings for 4 prefixes"):
+        session.run()
