@@ -18,9 +18,9 @@ from explorer import errors
 if TYPE_CHECKING:
     from explorer.analysis.explaining.explanation import explain, explain_text
     from explorer.analysis.session import Session
-    from explorer.automata.constraint import Constraint, choice, json_schema, literal, regex
+    from explorer.automata.constraint import Constraint, choice, literal, regex
     from explorer.automata.detokenizing import detokenizing_fst
-    from explorer.automata.schema.functions import json, profile
+    from explorer.automata.schema.functions import json, json_schema, profile
     from explorer.automata.template.functions import gen, many, template
     from explorer.automata.types.functions import from_type
     from explorer.budget import Budget
@@ -84,7 +84,7 @@ _LATER = {
     "from_type": "explorer.automata.types.functions",
     "gen": "explorer.automata.template.functions",
     "json": "explorer.automata.schema.functions",
-    "json_schema": "explorer.automata.constraint",
+    "json_schema": "explorer.automata.schema.functions",
     "literal": "explorer.automata.constraint",
     "many": "explorer.automata.template.functions",
     "profile": "explorer.automata.schema.functions",

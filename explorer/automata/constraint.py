@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 from explorer.arguments import whole_number, whole_text, wrong
@@ -29,9 +28,6 @@ from explorer.automata.discovered.discover import discover, small_or_discovered
 from explorer.automata.imported import Imported
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.automata.regex.source import Regex
-from explorer.automata.schema.making import Order
-from explorer.automata.schema.source import JsonSchema
-from explorer.automata.schema.spelling import Whitespace
 from explorer.automata.serial import MAX_DEPTH
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Source
@@ -493,54 +489,3 @@ def literal(text: str) -> Constraint:
         False
     """
     return Constraint(Choice.of([text]))
-
-
-def json_schema(
-    schema: Mapping[str, object] | bool | str,
-    *,
-    whitespace: Whitespace = "compact",
-    property_order: Order = "schema",
-    strict: bool = True,
-    formats: bool = True,
-    max_depth: int = 5,
-    free_depth: int = 3,
-    folder: str | PathLike[str] | None = None,
-) -> Constraint:
-    """The JSON texts of the values that a JSON Schema allows.
-
-    Drafts 4, 6, 7, 2019-09 and 2020-12, taken from ``$schema``; the last is the default. Numbers
-    are written plain (``-12.50``) or small (``1.5e-07``); names and constrained strings in the
-    spelling of `json.dumps`, free strings with any escapes.
-
-    Args:
-        schema: The schema as Python data or as JSON text.
-        whitespace: ``"compact"`` for none, ``"pretty"`` for ``json.dumps(indent=2)``,
-            ``"flexible"`` for any between tokens.
-        property_order: ``"schema"`` writes the members of an object in the order of its
-            ``properties``, others after them; ``"any"`` in every order.
-        strict: Whether a keyword that no automaton can follow exactly raises. Otherwise it is
-            ignored, and ``report.warnings`` of what is compiled names it.
-        formats: Whether ``format`` constrains, or is a remark as the drafts have it.
-        max_depth: How many references of a recursive schema are followed inside each other.
-        free_depth: How deep arrays and objects nest in a value that the schema does not describe.
-        folder: Schemas that references may name, by their path in it or their ``$id``. Nothing is
-            fetched.
-
-    Raises:
-        ConstraintError: The schema is not JSON.
-        UnsupportedSchema: When the machine is built: a keyword cannot be followed exactly.
-
-    Example:
-        >>> age = {"type": "integer", "minimum": 0}
-        >>> person = {"properties": {"age": age}, "required": ["age"], "type": "object"}
-        >>> c = json_schema(person)
-        >>> c.accepts('{"age":7}'), c.accepts('{"age":-7}')
-        (True, False)
-    """
-    return Constraint(
-        JsonSchema.of(
-            schema, folder,
-            whitespace=whitespace, property_order=property_order, strict=strict, formats=formats,
-            max_depth=max_depth, free_depth=free_depth,
-        )
-    )  # fmt: skip

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from explorer.arguments import file_path
-from explorer.automata.constraint import Constraint, choice, json_schema, regex
+from explorer.automata.constraint import Constraint, choice, regex
 from explorer.automata.registry import offered, read
+from explorer.automata.schema.functions import json_schema
 from explorer.automata.template.expression import read_expression
 from explorer.automata.template.functions import template
 from explorer.automata.types.functions import from_type

@@ -117,10 +117,10 @@ def no_table(after_free: int = FREE) -> tuple[Int32, Int32]:
         `target_rows` and `needed_rows`.
     """
 
-    class Nothing:
+    class NoStates:
         table = np.empty((0, NUM_FIXED_CLASSES), np.int32)
         distance = np.empty(0, np.int32)
 
-    targets = target_rows(Nothing())
+    targets = target_rows(NoStates())
     targets[FREE + FIRST_STATE, EOS_CLASS] = after_free
-    return targets, needed_rows(Nothing())
+    return targets, needed_rows(NoStates())

@@ -54,7 +54,7 @@ class Trie:
 
 
 @jit
-def lay_out(
+def trie_arrays(
     data: UInt8, start: NDArray[np.int64]
 ) -> tuple[UInt8, Int32, Int32, Int32, NDArray[np.int64]]:
     """Nodes of sorted strings, and the first string of each distinct word."""
@@ -118,7 +118,7 @@ def build_trie(vocabulary: Vocabulary) -> Trie:
     data = np.frombuffer(b"".join([item[0] for item in text]), np.uint8)
     start = np.zeros(len(text) + 1, np.int64)
     np.cumsum([len(item[0]) for item in text], out=start[1:])
-    byte, depth, skip, word, word_start = lay_out(data, start)
+    byte, depth, skip, word, word_start = trie_arrays(data, start)
     ids = np.array([item[1] for item in text], np.int32)
     further = np.ones(len(ids), np.bool_)
     further[word_start[:-1]] = False

@@ -18,7 +18,7 @@ from explorer.alphabet import FIRST_DIGIT, TOKEN_END, id_digits
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.memo import memo
-from explorer.tokens.trie import Trie, UInt8, lay_out, trie_of
+from explorer.tokens.trie import Trie, UInt8, trie_arrays, trie_of
 from explorer.vocabulary import Vocabulary
 
 
@@ -112,7 +112,7 @@ def _trie_with_ends(vocabulary: Vocabulary) -> Trie:
         digits = [[*(d - FIRST_DIGIT for d in id_digits(token)), 16] for token in ids]
         data = np.array(digits, np.uint8)
         start = np.arange(len(ids) + 1, dtype=np.int64) * data.shape[1]
-        more_byte, more_depth, more_skip, more_word, _ = lay_out(data.reshape(-1), start)
+        more_byte, more_depth, more_skip, more_word, _ = trie_arrays(data.reshape(-1), start)
         more = more_byte.astype(np.int16) + FIRST_DIGIT
         more[more_byte == 16] = TOKEN_END
         more_word[more_word >= 0] += len(first_id)

@@ -20,7 +20,8 @@ from explorer.automata.regex import compile_pattern, parse
 from explorer.automata.subset import QUANTUM, determinize
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.lookaround import Resolver, each_once
-from explorer.automata.tree.nodes import Assertion, Concat, walk
+from explorer.automata.tree.nodes import Assertion, Concat
+from explorer.automata.tree.walking import walk
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError
 

@@ -22,7 +22,7 @@ from explorer.analysis.explaining.answer import Answered
 from explorer.analysis.explaining.limits import OverBudget, budget_sentence, sampler_sentence
 from explorer.analysis.explaining.text import TextExplanation, explain_text
 from explorer.analysis.places.part import SourcePart
-from explorer.analysis.places.spans import parts_of, parts_over_tokens
+from explorer.analysis.places.spans import deciding_parts, deciding_parts_over_tokens
 from explorer.analysis.places.widening import Widening, widen
 from explorer.analysis.verdict.asked import (
     as_bytes,
@@ -459,8 +459,8 @@ def live_parts(background: Background, verdict: Verdict) -> tuple[SourcePart, ..
     if constraint is None:
         return ()
     if constraint.over_tokens:
-        return parts_over_tokens(constraint.source, constraint.dfa, verdict)
-    return parts_of(constraint.source, background.byte_machine, verdict)
+        return deciding_parts_over_tokens(constraint.source, constraint.machine, verdict)
+    return deciding_parts(constraint.source, background.byte_machine, verdict)
 
 
 def _prefix(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.analysis.explaining.answer import Answered
-from explorer.analysis.places.spans import parts_of
+from explorer.analysis.places.spans import deciding_parts
 from explorer.analysis.verdict.asked import as_bytes
 from explorer.analysis.verdict.verdict import judge_text
 from explorer.analysis.wording.words import Names
@@ -65,5 +65,5 @@ def explain_text(constraint: Constraint, text: str | bytes) -> TextExplanation:
     )
     data = as_bytes(text)
     verdict = judge_text(constraint.machine, data)
-    found = parts_of(constraint.source, constraint.machine, verdict)
+    found = deciding_parts(constraint.source, constraint.machine, verdict)
     return TextExplanation(verdict, found, constraint)

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.automata.tree.nodes import (
-    Assertion,
-    Branch,
-    Concat,
-    Empty,
-    Group,
-    Node,
-    Repeat,
-    children,
-)
+from explorer.automata.tree.nodes import Assertion, Branch, Concat, Empty, Group, Node, Repeat
+from explorer.automata.tree.walking import children
 
 
 def outer_assertions(root: Node) -> list[Assertion]:

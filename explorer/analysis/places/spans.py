@@ -50,9 +50,8 @@ from explorer.automata.tree.nodes import (
     Subtract,
     Whole,
     Written,
-    children,
-    inside,
 )
+from explorer.automata.tree.walking import children, inside
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
 from explorer.budget import Meter
@@ -131,7 +130,9 @@ def parts(
     return tuple(known.find(known.source.tree, _At(known.source), question, machine))
 
 
-def parts_of(source: Source, machine: ByteMachine, verdict: Verdict) -> tuple[SourcePart, ...]:
+def deciding_parts(
+    source: Source, machine: ByteMachine, verdict: Verdict
+) -> tuple[SourcePart, ...]:
     """Find the parts of a source that decide a verdict; empty where the constraint does not decide.
 
     Args:
@@ -152,8 +153,10 @@ def parts_of(source: Source, machine: ByteMachine, verdict: Verdict) -> tuple[So
     return parts(source, machine, verdict.read, byte, verdict.char_begin)
 
 
-def parts_over_tokens(source: Source, texts: Dfa, verdict: Verdict) -> tuple[SourcePart, ...]:
-    """`parts_of` where the ends of tokens count: the places of the text at which it goes on.
+def deciding_parts_over_tokens(
+    source: Source, texts: ByteMachine, verdict: Verdict
+) -> tuple[SourcePart, ...]:
+    """`deciding_parts` where the ends of tokens count: the places of the text at which it goes on.
 
     A text does not say how it is cut into tokens, so the places are those of any cut, as far as
     they read what the machine expects.

@@ -133,7 +133,7 @@ class Background:
         machine, constraint = self.byte_machine, self.machine.constraint
         if constraint is None or not constraint.over_tokens:
             return int(run(machine, machine.start, text)[-1])
-        texts = constraint.dfa
+        texts = constraint.machine
         return NO_ARC if run(texts, texts.start, text)[-1] == NO_ARC else wanted
 
     def writable(self, byte_state: int, data: bytes) -> bytes | None:

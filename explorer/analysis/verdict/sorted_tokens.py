@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from explorer.automata.machine import Bool, Int32
 
 
-def shared(one: bytes, other: bytes) -> int:
+def common_length(one: bytes, other: bytes) -> int:
     """How many bytes two texts have in common at their begin.
 
     Example:
-        >>> shared(b"food", b"for")
+        >>> common_length(b"food", b"for")
         2
     """
     size = min(len(one), len(other))
@@ -64,7 +64,7 @@ class SortedTokens:
         low = high = bisect_left(self._data, data)
         while low > 0 or high < len(self._data):
             beside = self._data[max(low - 1, 0) : low] + self._data[high : high + 1]
-            length = max(shared(data, other) for other in beside)
+            length = max(common_length(data, other) for other in beside)
             yield length
             low, high = self._begin_with(data[:length])
 

@@ -49,8 +49,8 @@ from explorer.automata.tree.nodes import (
     Literal,
     Node,
     Repeat,
-    walk,
 )
+from explorer.automata.tree.walking import walk
 from explorer.budget import Meter
 from explorer.errors import ConstraintError
 

@@ -35,7 +35,7 @@ class Tree:
 
         Example:
             >>> from explorer.automata.regex import parse
-            >>> from explorer.automata.tree.nodes import walk
+            >>> from explorer.automata.tree.walking import walk
             >>> tree = parse("(?i)ab+")
             >>> [tree.source(node) for node in walk(tree.root)]
             ['(?i)ab+', 'a', 'b+', 'b']

@@ -97,7 +97,7 @@ def text_of(text: object) -> Source:
     return Choice.of([cast("str", text)])
 
 
-def schema_of(schema: object, **options: Any) -> Source:
+def source_of_schema(schema: object, **options: Any) -> Source:
     """A JSON Schema.
 
     Args:
@@ -110,7 +110,7 @@ def schema_of(schema: object, **options: Any) -> Source:
 constructor("regex", pattern_of)
 constructor("choice", choices)
 constructor("literal", text_of)
-constructor("json_schema", schema_of)
+constructor("json_schema", source_of_schema)
 
 
 def read_expression(text: str) -> Source:
@@ -150,7 +150,7 @@ def read_expression(text: str) -> Source:
             evidence={"offset": offset},
         ) from error
     try:
-        return _Reader(text, wrapped).source(tree)
+        return _ExpressionReader(text, wrapped).source(tree)
     except RecursionError as error:
         raise ConstraintError(
             "The expression nests too deep.", remedy="Use fewer parts."
@@ -167,7 +167,7 @@ def _offset(text: str, line: int, column: int) -> int:
     return sum(map(len, lines[: line - 1])) + column
 
 
-class _Reader:
+class _ExpressionReader:
     """Reads the nodes of one expression.
 
     Args:

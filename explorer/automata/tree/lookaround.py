@@ -59,10 +59,9 @@ from explorer.automata.tree.nodes import (
     Literal,
     Node,
     Repeat,
-    children,
-    walk,
 )
 from explorer.automata.tree.utf8 import EXIT, utf8_fragment
+from explorer.automata.tree.walking import children, walk
 from explorer.budget import Meter
 
 STAGE: Final = "Writing out the lookarounds in bytes"

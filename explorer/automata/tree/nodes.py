@@ -20,7 +20,7 @@ open (`explorer.automata.registry`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
@@ -468,36 +468,3 @@ class Source(ABC):
             n for n in vars(self) if isinstance(getattr(type(self), n, None), cached_property)
         }
         return {name: value for name, value in vars(self).items() if name not in derived}
-
-
-def children(node: Node) -> tuple[Node, ...]:
-    """The nodes directly below one."""
-    match node:
-        case Concat():
-            return node.items
-        case Branch():
-            return node.options
-        case Repeat() | Group() | Whole() | Written() | Negate():
-            return (node.body,)
-        case Intersect() | Subtract():
-            return (node.left, node.right)
-        case Assertion():
-            return () if node.body is None else (node.body,)
-        case _:
-            return ()
-
-
-def inside(node: Node) -> Node:
-    """The node below groups and `Written` nodes, which change nothing of the language."""
-    while isinstance(node, Group | Written):
-        node = node.body
-    return node
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """A node and all below it, in the order of the pattern."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(children(node)))

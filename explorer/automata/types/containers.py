@@ -17,14 +17,14 @@ from explorer.automata.types.shapes import (
     Shape,
     called,
     either,
-    joined,
+    exact_text,
+    in_sequence,
     refused,
-    text,
 )
 
 
 @dataclass(frozen=True)
-class Nothing:
+class NoText:
     """No text at all: where a recursive type would go deeper than it may."""
 
     def source(self) -> None:
@@ -66,7 +66,7 @@ _EMPTY: Final = {"list": "[]", "set": "set()", "frozenset": "frozenset()", "tupl
 
 
 @dataclass(frozen=True)
-class Several:
+class Items:
     """A list, a set, or a tuple of any length.
 
     Args:
@@ -90,23 +90,23 @@ class Several:
         item = self.item.source()
         options: list[Source] = []
         if self.least == 0:
-            options.append(text(_EMPTY[self.kind]))
+            options.append(exact_text(_EMPTY[self.kind]))
         if item is not None and self.most != 0:
             if self.kind == "tuple":
                 options += self._tuples(item)
             else:
                 before, after = _BRACKETS[self.kind]
                 items = Many.of(item, max(self.least, 1), self.most, ", ")
-                options.append(joined(text(before), items, text(after)))
+                options.append(in_sequence(exact_text(before), items, exact_text(after)))
         return either(options) if options else None
 
     def _tuples(self, item: Source) -> list[Source]:
         found: list[Source] = []
         if self.least <= 1:
-            found.append(joined(text("("), item, text(",)")))
+            found.append(in_sequence(exact_text("("), item, exact_text(",)")))
         if self.most is None or self.most > 1:
             items = Many.of(item, max(self.least, 2), self.most, ", ")
-            found.append(joined(text("("), items, text(")")))
+            found.append(in_sequence(exact_text("("), items, exact_text(")")))
         return found
 
     def value(self, node: ast.expr) -> object:
@@ -140,13 +140,13 @@ class Fixed:
         """Items between parentheses; a single one has a comma after it."""
         sources = [each.source() for each in self.items]
         if not sources:
-            return text("()")
-        parts: list[Source] = [text("(")]
+            return exact_text("()")
+        parts: list[Source] = [exact_text("(")]
         for k, source in enumerate(sources):
             if source is None:
                 return None
-            parts += [text(", "), source] if k else [source]
-        return joined(*parts, text(",)" if len(sources) == 1 else ")"))
+            parts += [exact_text(", "), source] if k else [source]
+        return in_sequence(*parts, exact_text(",)" if len(sources) == 1 else ")"))
 
     def value(self, node: ast.expr) -> object:
         """The items."""
@@ -170,9 +170,9 @@ class Pairs:
         """Pairs between braces."""
         key, item = self.key.source(), self.item.source()
         if key is None or item is None:
-            return text("{}")
-        pairs = Many.of(joined(key, text(": "), item), 0, None, ", ")
-        return joined(text("{"), pairs, text("}"))
+            return exact_text("{}")
+        pairs = Many.of(in_sequence(key, exact_text(": "), item), 0, None, ", ")
+        return in_sequence(exact_text("{"), pairs, exact_text("}"))
 
     def value(self, node: ast.expr) -> object:
         """The dict; of equal keys the last one counts, as in Python."""
@@ -228,14 +228,18 @@ class Record:
             elif part.required:
                 return None
         body = _from_first(made)
-        return text(before + after) if body is None else joined(text(before), body, text(after))
+        return (
+            exact_text(before + after)
+            if body is None
+            else in_sequence(exact_text(before), body, exact_text(after))
+        )
 
     def _named(self, name: str, source: Source) -> Source:
         if self.name:
             return Template.of((f"{name}=", ""), (name,), {name: source})
         label = name if name.isidentifier() else "value"
         keys = Choice.of([f"{name!r}: ", f'"{name}": '])
-        return joined(keys, Template.of(("", ""), (label,), {label: source}))
+        return in_sequence(keys, Template.of(("", ""), (label,), {label: source}))
 
     def value(self, node: ast.expr) -> object:
         """What the constructor makes of the parts."""
@@ -265,10 +269,10 @@ def _from_first(parts: Sequence[tuple[Source, bool]]) -> Source | None:
     (first, required), rest = parts[0], parts[1:]
     after: list[Source] = []
     for part, needed in rest:
-        more = joined(text(", "), part)
+        more = in_sequence(exact_text(", "), part)
         after.append(more if needed else Repetition(more, 0, False))
-    with_first = joined(first, *after)
+    with_first = in_sequence(first, *after)
     if required:
         return with_first
     without = _from_first(rest)
-    return either([with_first, text("") if without is None else without])
+    return either([with_first, exact_text("") if without is None else without])

@@ -1,6 +1,6 @@
 """From Python types to shapes: what `typing` can tell, without pydantic.
 
-A recursive type is followed to a stated depth; beyond it a part has no text (`Nothing`), so an
+A recursive type is followed to a stated depth; beyond it a part has no text (`NoText`), so an
 optional one is left out and a list is empty.
 """
 
@@ -15,11 +15,11 @@ from typing import Annotated, Any, Final, Literal, NotRequired, Required, cast, 
 from explorer.automata.types.containers import (
     Either,
     Fixed,
-    Nothing,
+    Items,
+    NoText,
     Pairs,
     Part,
     Record,
-    Several,
 )
 from explorer.automata.types.scalars import constants, scalar
 from explorer.automata.types.schema import name_of
@@ -67,10 +67,10 @@ class Reader:
             return found
         if described in _SEQUENCES or origin in _SEQUENCES:
             kind = _SEQUENCES[origin or described]
-            return Several(kind, self._item(arguments, described), *_length(limits))
+            return Items(kind, self._item(arguments, described), *_length(limits))
         if described is tuple or origin is tuple:
             if len(arguments) == 2 and arguments[1] is Ellipsis:
-                return Several("tuple", self.shape(arguments[0]), *_length(limits))
+                return Items("tuple", self.shape(arguments[0]), *_length(limits))
             return Fixed(tuple(self.shape(each) for each in arguments if each != ()))
         if described is dict or origin is dict:
             if len(arguments) != 2 or limits:
@@ -96,7 +96,7 @@ class Reader:
 
     def _class(self, described: type) -> Shape:
         if self._inside.get(described, 0) > self._max_depth:
-            return Nothing()
+            return NoText()
         self._inside[described] = self._inside.get(described, 0) + 1
         try:
             return self._record(described)

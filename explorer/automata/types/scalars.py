@@ -16,7 +16,7 @@ from explorer.automata.choice import Choice
 from explorer.automata.regex.source import Regex
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.tree.nodes import Source
-from explorer.automata.types.shapes import OtherShape, called, literal, refused
+from explorer.automata.types.shapes import OtherShape, called, literal_value, refused
 
 Limits = Mapping[str, Any]
 """Constraints of a field by the names that ``annotated_types`` and pydantic give them."""
@@ -75,7 +75,7 @@ class Scalar:
 
     def value(self, node: ast.expr) -> object:
         """The literal."""
-        return literal(node, self.kind)
+        return literal_value(node, self.kind)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Text:
 
     def value(self, node: ast.expr) -> object:
         """The string."""
-        return literal(node, str)
+        return literal_value(node, str)
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ class Standard:
         """The value."""
         call = called(node, *self.names)
         named = {
-            str(each.arg): datetime.UTC if each.arg == "tzinfo" else literal(each.value, int)
+            str(each.arg): datetime.UTC if each.arg == "tzinfo" else literal_value(each.value, int)
             for each in call.keywords
         }
         try:
-            return self.make(*(literal(each, int, str) for each in call.args), **named)
+            return self.make(*(literal_value(each, int, str) for each in call.args), **named)
         except (ValueError, TypeError, OverflowError, InvalidOperation) as error:
             raise OtherShape from error
 

@@ -49,7 +49,7 @@ class OtherShape(Exception):
     """A text is not of a shape; another alternative of a union may be meant."""
 
 
-def text(written: str) -> Source:
+def exact_text(written: str) -> Source:
     """Exactly one text.
 
     Args:
@@ -58,7 +58,7 @@ def text(written: str) -> Source:
     return Choice.of([written])
 
 
-def joined(*parts: Source) -> Source:
+def in_sequence(*parts: Source) -> Source:
     """Parts one after the other.
 
     Args:
@@ -82,7 +82,7 @@ def either(options: Sequence[Source]) -> Source:
     return flat[0] if len(flat) == 1 else Union(tuple(dict.fromkeys(flat)))
 
 
-def literal(node: ast.expr, *kinds: type) -> object:
+def literal_value(node: ast.expr, *kinds: type) -> object:
     """The value of a literal of one of some types, exactly.
 
     Args:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from explorer.automata.operations import equivalent, minimal_dfa
 from explorer.automata.regex import compile_pattern, parse
 from explorer.automata.tree.layout import lay_out
-from explorer.automata.tree.nodes import Class, Dot, Literal, Repeat, walk
+from explorer.automata.tree.nodes import Class, Dot, Literal, Repeat
 from explorer.automata.tree.repeats import flattened
 from explorer.automata.tree.utf8 import utf8_fragment
+from explorer.automata.tree.walking import walk
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 

@@ -23,8 +23,8 @@ from explorer.automata.tree.nodes import (
     Group,
     Literal,
     Repeat,
-    walk,
 )
+from explorer.automata.tree.walking import walk
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ConstraintError, RegexError
 from tests.automata.regex import cases
