@@ -58,6 +58,7 @@ format: $(STAMP) ## Format and sort what `check` would complain about.
 bench: $(STAMP) ## Measure beside the peers; rewrites docs/benchmarks and the README's table.
 	$(BIN)/python -m tests.bench.peers
 	$(BIN)/python -m tests.bench.constructions
+	$(BIN)/python -m tests.bench.schemas
 	$(BIN)/python -m tests.bench.device --json docs/benchmarks/device.json
 
 bench-ui: $(STAMP) ## Measure the explorer in a browser; rewrites docs/benchmarks/ui.*.

@@ -1,4 +1,4 @@
-"""The command line: demo, compile, trace, why, lab and doctor.
+"""The command line: demo, compile, profile, trace, why, lab and doctor.
 
 A thin layer over the façade: it parses words, calls the engine and prints what the engine says.
 Results go to standard output, errors to standard error, and the exit status is 0, or 2 for input

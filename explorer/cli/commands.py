@@ -15,6 +15,7 @@ from explorer.cli.compile import add_parser as add_compile
 from explorer.cli.demo import add_parser as add_demo
 from explorer.cli.doctor import add_parser as add_doctor
 from explorer.cli.lab import add_parser as add_lab
+from explorer.cli.profile import add_parser as add_profile
 from explorer.cli.statuses import INTERRUPTED, UNREAD
 from explorer.cli.trace import add_parser as add_trace
 from explorer.cli.why import add_parser as add_why
@@ -35,7 +36,7 @@ def parser(
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {explorer.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (add_demo, add_compile, add_trace, add_why, add_lab, add_doctor):
+    for add in (add_demo, add_compile, add_profile, add_trace, add_why, add_lab, add_doctor):
         add(commands)
     return top
 

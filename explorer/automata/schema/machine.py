@@ -1,4 +1,4 @@
-"""The machine of a whole JSON Schema."""
+"""From a whole JSON Schema to its machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compile_schema(
         strict: Whether a keyword that cannot be followed exactly raises.
         formats: Whether ``format`` constrains.
         max_depth: How many references of a recursive schema are followed inside each other.
-        free_depth: How deep arrays and objects nest in a value that no schema describes.
+        free_depth: How deep arrays and objects nest in a value that nothing describes.
         remotes: Schemas that references may name, by their address.
         marks: Whether strings with long bounds are marks (`explorer.automata.schema.counting`).
 
@@ -48,13 +48,20 @@ def compile_schema(
         BudgetExceeded: A limit was reached.
     """
     check_tree(schema)
-    root = root_of(shared(schema), remotes or {})
     compiler = Compiler(
         property_order, assert_formats=formats, strict=strict, meter=meter, marks=marks
     )
     depth = Depth(max_depth, free_depth, free_depth, free_depth)
-    place = compiler.place([root])
-    machine = compiler.text(compiler.values((root,), place, depth))
+    try:
+        root = root_of(shared(schema), remotes or {})
+        place = compiler.place([root])
+        machine = compiler.text(compiler.values((root,), place, depth))
+    except RecursionError as error:
+        raise UnsupportedSchema(
+            "Subschemas are nested too deep, or references lead through too many of them.",
+            pointer="", keyword="",
+            remedy="Nest at most about a hundred of them inside each other.",
+        ) from error  # fmt: skip
     machine = settled(machine, meter)
     if whitespace == "flexible":
         return flexible(machine, meter), compiler.ignored

@@ -88,6 +88,7 @@ def _content(here: dict[str, Any], copy: dict[str, Any], made: dict[int, Schema]
     content: list[object] = []
     for keyword in sorted(copy):
         value: object = copy[keyword]
+        itself = id(copy[keyword])
         entries: list[tuple[object, object]] = []
         if isinstance(value, dict):
             entries = list(cast("dict[object, object]", value).items())
@@ -95,7 +96,7 @@ def _content(here: dict[str, Any], copy: dict[str, Any], made: dict[int, Schema]
             entries = list(enumerate(cast("list[object]", value)))
         try:
             if (keyword,) in paths:
-                content.append((keyword, id(value)))
+                content.append((keyword, itself))
             elif any((keyword, name) in paths for name, _ in entries):
                 inside = [
                     (name, id(part) if (keyword, name) in paths else json.dumps(part))

@@ -60,7 +60,7 @@ class JsonSchema(Source):
         strict: Whether a keyword that cannot be followed exactly is an error.
         formats: Whether ``format`` constrains.
         max_depth: How many references of a recursive schema are followed inside each other.
-        free_depth: How deep arrays and objects nest in a value that no schema describes.
+        free_depth: How deep arrays and objects nest in a value that nothing describes.
         remotes: Addresses and JSON texts of schemas that references may name.
     """
 
@@ -174,7 +174,7 @@ class JsonSchema(Source):
         return []
 
     def ignored(self) -> list[UnsupportedSchema]:
-        """The keywords that ``strict=False`` leaves out, each with its place and reason."""
+        """What ``strict=False`` leaves out, each with its place and reason."""
         if self.strict:
             return []
         if not self._noted:  # The machine came from elsewhere.
@@ -256,7 +256,7 @@ class JsonSchema(Source):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Read a schema from its text."""
+        """The schema that a text is."""
         parsed(text)
         return cls(text)
 
@@ -271,6 +271,10 @@ class JsonSchema(Source):
             try:
                 given = schema if isinstance(schema, bool) else dict(cast("_Mapped", schema))
                 text = json.dumps(given, indent=2, ensure_ascii=False, allow_nan=False)
+            except RecursionError as error:
+                raise ConstraintError(
+                    "The schema nests too deep to be read.", remedy="Nest fewer subschemas."
+                ) from error
             except Exception as error:  # A mapping of somebody's own may raise anything.
                 reason = str(error) or type(error).__name__
                 raise ConstraintError(
@@ -349,7 +353,7 @@ def parsed(text: str) -> Schema:
         ) from error
     except RecursionError as error:
         raise ConstraintError(
-            "The schema nests too deep to be read.", remedy="Move deep parts under $defs."
+            "The schema nests too deep to be read.", remedy="Nest fewer subschemas."
         ) from error
     if not isinstance(value, bool | dict):
         raise ConstraintError(

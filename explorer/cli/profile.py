@@ -1,0 +1,52 @@
+"""``explorer profile``: how large each part of a JSON Schema is as a machine."""
+
+from __future__ import annotations
+
+import argparse
+
+from explorer.arguments import file_path
+from explorer.automata.schema.functions import profile
+from explorer.budget import Budget
+from explorer.cli.answers import print_json
+from explorer.cli.compile import positive
+from explorer.cli.options import Commands, add_command, add_json
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command and its options.
+
+    Args:
+        commands: The commands there are.
+    """
+    command = add_command(
+        commands,
+        "profile",
+        run,
+        "tell states, arcs and milliseconds of each part of a JSON Schema",
+    )
+    command.add_argument("schema", metavar="FILE", help="the schema")
+    command.add_argument(
+        "--any-order", action="store_true", help="members may be written in any order"
+    )
+    command.add_argument(
+        "--seconds", type=positive, default=10.0, help="the most for each part (default 10)"
+    )
+    add_json(command)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the command.
+
+    Args:
+        arguments: The parsed options.
+
+    Raises:
+        ExplorerError: The file is not a schema.
+    """
+    text = file_path("schema", arguments.schema).read_text(encoding="utf-8")
+    order = "any" if arguments.any_order else "schema"
+    sizes = profile(text, Budget(seconds=arguments.seconds), property_order=order, strict=False)
+    if arguments.json:
+        print_json(sizes.to_dict())
+    else:
+        print(sizes)

@@ -1,0 +1,185 @@
+"""JSON Schemas beside outlines-core, xgrammar and llguidance: from the dict to the first mask.
+
+One process, one thread per engine, Tekken's 131,072 tokens, compact JSON. Three tables: the game
+character of Koo et al. (appendix C.4.5), with its closed form; a sample of the real schemas that
+the tests judge; and growth on 10, 100 and 300 string properties, in the order of the schema and in
+any order. An engine that does not compile a schema, or not within `MOST_SECONDS`, has no time for
+it; how many it compiled stands beside.
+
+``python -m tests.bench.schemas`` writes ``docs/benchmarks/schemas.json``; ``--quick`` prints only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, cast
+
+import llguidance
+import outlines_core
+import outlines_core.json_schema
+import xgrammar
+
+import explorer
+from explorer import Budget, Vocabulary
+from explorer.errors import ExplorerError
+from tests.automata.schema.corpora import real
+from tests.bench.constraints import SCHEMA
+from tests.bench.engines import make
+from tests.bench.measure import interleaved
+from tests.bench.vocabularies import plain, tekken_131k
+
+RESULTS: Final = Path(__file__).parents[2] / "docs" / "benchmarks" / "schemas.json"
+MOST_SECONDS: Final = 5.0
+EVERY: Final = 8
+"""Every so many of the 550 real schemas are measured."""
+PROPERTIES: Final = (10, 100, 300)
+ANY_ORDER: Final = (4, 8, 12)
+
+CLOSED: Final[dict[str, Any]] = {**SCHEMA, "additionalProperties": False}
+"""The game character with the members that it names and no others, as the paper means it."""
+
+First = Callable[[Any], object]
+
+
+def first_masks(vocabulary: Vocabulary) -> dict[str, First]:
+    """For each engine: from a schema as Python data to the first mask; raises what it raises."""
+    tokens = plain(vocabulary)
+    lazy: Any = make("llguidance", tokens)
+    stored: Any = make("xgrammar", tokens)
+    table: Any = make("outlines-core", tokens)
+
+    def ours(schema: Any, order: Any = "schema") -> object:
+        constraint = explorer.json_schema(schema, property_order=order, strict=False)
+        machine = explorer.compile(constraint, vocabulary, Budget(seconds=MOST_SECONDS), lazy=True)
+        return machine.mask(machine.start)
+
+    def llguidance_(schema: Any) -> object:
+        options = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
+        grammar = llguidance.LLMatcher.grammar_from_json_schema(
+            {**schema, "x-guidance": options} if isinstance(schema, dict) else schema
+        )
+        matcher = llguidance.LLMatcher(lazy.tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return matcher.compute_bitmask()
+
+    def xgrammar_(schema: Any) -> object:
+        compiled = stored.compiler.compile_json_schema(
+            json.dumps(schema), any_whitespace=False, separators=(",", ":"), strict_mode=False
+        )
+        matcher = xgrammar.GrammarMatcher(compiled)
+        bitmask = xgrammar.allocate_token_bitmask(1, len(vocabulary))
+        return matcher.fill_next_token_bitmask(bitmask)
+
+    def outlines_core_(schema: Any) -> object:
+        pattern = outlines_core.json_schema.build_regex_from_schema(json.dumps(schema), "")
+        index = table.compile(pattern)
+        return index.get_allowed_tokens(index.get_initial_state())
+
+    return {
+        "explorer, lazy": ours, "llguidance": llguidance_, "xgrammar": xgrammar_,
+        "outlines-core": outlines_core_,
+    }  # fmt: skip
+
+
+def character(vocabulary: Vocabulary, engines: dict[str, First], repeats: int) -> dict[str, Any]:
+    """The game character: first mask in every engine, and our closed form."""
+
+    def closed() -> object:
+        return explorer.compile(explorer.json_schema(CLOSED), vocabulary, lazy=False)
+
+    tasks: dict[str, Callable[[], object]] = {
+        name: partial(first, CLOSED) for name, first in engines.items()
+    }
+    return interleaved({**tasks, "explorer, closed form": closed}, repeats=repeats)
+
+
+def over_real_schemas(engines: dict[str, First], every: int) -> dict[str, Any]:
+    """Median and 95th percentile over a sample of the real schemas; one run each, after one."""
+    sample = list(real())[::every]
+    rows: dict[str, Any] = {}
+    times: dict[str, list[float]] = {name: [] for name in engines}
+    for group in sample:
+        for name, first in engines.items():
+            if name == "outlines-core":  # Its tables take seconds each; the character has its row.
+                continue
+            begin = time.perf_counter()
+            try:
+                first(group.schema)
+            except (ExplorerError, ValueError, RuntimeError, TypeError):
+                continue
+            times[name].append(1e3 * (time.perf_counter() - begin))
+    for name, taken in times.items():
+        if taken:
+            rows[name] = {
+                "compiled": len(taken), "schemas": len(sample),
+                "median": statistics.median(taken),
+                "p95": statistics.quantiles(taken, n=20)[-1] if len(taken) > 1 else taken[0],
+            }  # fmt: skip
+    return rows
+
+
+def growth(engines: dict[str, First]) -> list[dict[str, Any]]:
+    """More and more string properties."""
+    rows: list[dict[str, Any]] = []
+    for count in PROPERTIES:
+        times = {name: once(first, strings(count)) for name, first in engines.items()
+                 if name != "outlines-core"}  # fmt: skip
+        rows.append({"properties": count, "order": "schema", **times})
+    ours = partial(cast("Any", engines["explorer, lazy"]), order="any")
+    for count in ANY_ORDER:
+        rows.append(
+            {"properties": count, "order": "any", "explorer, lazy": once(ours, strings(count))}
+        )
+    return rows
+
+
+def strings(count: int) -> dict[str, Any]:
+    """An object of so many required strings."""
+    names = [f"property_{k}" for k in range(count)]
+    return {
+        "type": "object", "properties": {name: {"type": "string"} for name in names},
+        "required": names, "additionalProperties": False,
+    }  # fmt: skip
+
+
+def once(first: First, schema: Any) -> float | str:
+    """Milliseconds of the second run, or why there is none."""
+    try:
+        first(schema)
+        begin = time.perf_counter()
+        first(schema)
+    except (ExplorerError, ValueError, RuntimeError) as error:
+        return type(error).__name__
+    return 1e3 * (time.perf_counter() - begin)
+
+
+def main() -> None:
+    """Measure, print, and write unless ``--quick``."""
+    words = argparse.ArgumentParser()
+    words.add_argument("--quick", action="store_true")
+    quick: bool = words.parse_args().quick
+    vocabulary = tekken_131k()
+    engines = first_masks(vocabulary)
+    explorer.compile(explorer.json_schema(CLOSED), vocabulary)  # Machine code and the trie.
+    found = {
+        "load": os.getloadavg()[0],
+        "character": character(vocabulary, engines, 3 if quick else 11),
+        "growth": growth(engines),
+        "real": over_real_schemas(engines, 5 * EVERY if quick else EVERY),
+    }
+    text = json.dumps(found, indent=1) + "\n"
+    print(text)
+    if not quick:
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
