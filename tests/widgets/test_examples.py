@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import explorer
+from tests.widgets.page import Page
 from widgets import examples, kinds
+from widgets.cursor import Cursor
 from widgets.editing import written_constraint
+from widgets.views.explorer import Explorer
 
 
 @pytest.mark.parametrize("example", examples.EXAMPLES, ids=lambda one: one.name)
@@ -42,3 +47,17 @@ def test_the_pydantic_character_is_the_schema_in_the_list() -> None:
     assert explorer.from_type(Character).equivalent(
         kinds.constraint_of_kind(listed.kind, listed.text)
     )
+
+
+def test_the_editor_takes_types_and_templates() -> None:
+    lm = explorer.load_model("tiny")
+    page = Page(Explorer(cursor=Cursor(explorer.Session(lm, explorer.regex("a"), "x"))))
+    for name in ("Harry Potter (pydantic)", "Harry Potter (template)"):
+        one = next(one for one in examples.EXAMPLES if one.name == name)
+        assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
+        editor: Any = page.made.editor
+        assert (editor["kind"], editor["text"]) == (one.kind, one.text)
+        assert page.made.session.prompt == one.prompt
+    answer = page.answer(page.edit('template("a {x", x=regex("b"))', kind="template"))
+    assert not answer["ok"] and answer["error"]["message"].splitlines()[2].index("^") == 12
+    page.made.close()
