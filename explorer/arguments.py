@@ -2,20 +2,22 @@
 
 A value of another type would otherwise fail steps later and in somebody else's words. Each check
 names the argument, shows what was given, and says what to give instead. What is exact is converted:
-numpy's integers are whole numbers; 2.5 and True are none.
+numpy's integers are whole numbers; 2.5 and True are not. A value of a class of somebody's own that
+derives from ``str``, ``int`` or ``float`` becomes the plain value, so that nothing which that class
+overrides, such as its comparison or its hash, can raise inside.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from operator import index
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from explorer.errors import ExplorerError
 
@@ -23,6 +25,32 @@ T = TypeVar("T")
 
 _SHOWN = 60
 _LARGEST = 10**1000  # Python writes no number of 5,000 digits, and no message could show it.
+
+
+_PLAIN: Final[tuple[tuple[type, Callable[[Any], object]], ...]] = (
+    (str, str.__str__), (int, int.__pos__), (float, float.__pos__),
+)  # fmt: skip
+"""The types of plain values, and what makes one of a subclass without calling its methods."""
+
+
+def plain(value: T) -> T:
+    """A text or a number without its subclass; any other value as it is.
+
+    Args:
+        value: Anything.
+
+    Example:
+        >>> import numpy as np
+        >>> type(plain(np.float64(1)))
+        <class 'float'>
+    """
+    kind = type(value)
+    if kind is bool:
+        return value
+    for base, made in _PLAIN:
+        if kind is not base and issubclass(kind, base):
+            return cast("T", made(cast("Any", value)))
+    return value
 
 
 def wrong(
@@ -77,7 +105,7 @@ def instance(
     remedy: str = "",
     error: type[ExplorerError] = ExplorerError,
 ) -> T:
-    """The value, if it is of a type.
+    """The value, if it is of a type; a text or a number without its subclass.
 
     Args:
         name, value, wanted, remedy, error: As in `wrong`.
@@ -88,7 +116,7 @@ def instance(
     """
     if not isinstance(value, kind):
         raise wrong(name, value, wanted, remedy=remedy, error=error)
-    return value
+    return plain(value)
 
 
 def whole_number(
@@ -103,10 +131,10 @@ def whole_number(
 
     Args:
         name, value, error: As in `wrong`.
-        low, high: The bounds, both included; ``None`` for none.
+        low, high: The bounds, both included; ``None`` for no bound.
 
     Raises:
-        ExplorerError: It is none, or out of bounds.
+        ExplorerError: It is not a whole number, or out of bounds.
 
     Example:
         >>> import numpy as np
@@ -114,7 +142,7 @@ def whole_number(
         3
     """
     try:
-        number = None if isinstance(value, bool) else int(index(cast("int", value)))
+        number = None if isinstance(value, bool) else plain(index(cast("int", plain(value))))
     except Exception:  # Not only TypeError: an `__index__` of somebody's own may raise anything.
         number = None
     if (
@@ -156,11 +184,11 @@ def real_number(
     number = math.nan
     with suppress(Exception):  # A number of somebody's own may raise anything.
         # An array or a tensor of one number stands for it.
-        plain: object = value
-        if not isinstance(value, Real | Decimal):
-            plain = cast("_Holder", value).item()
-        if not isinstance(plain, bool) and isinstance(plain, Real | Decimal):
-            number = float(plain)
+        held: object = plain(value)
+        if not isinstance(held, Real | Decimal):
+            held = cast("_Holder", value).item()
+        if not isinstance(held, bool) and isinstance(held, Real | Decimal):
+            number = plain(float(held))
     if math.isnan(number):
         raise wrong(name, value, wanted, remedy=remedy, error=error)
     return number
@@ -195,20 +223,42 @@ def whole_text(name: str, value: object, *, remedy: str = "") -> str:
     Example:
         >>> whole_text("prompt", "\\ud800")
         Traceback (most recent call last):
-        explorer.errors.ExplorerError: prompt is '\\ud800' (str), not a text of whole ...
+        explorer.errors.ExplorerError: prompt has half of a surrogate pair at character 0, ...
     """
     text = instance(name, value, str, "a text", remedy=remedy)
+    check_whole_characters(name, text, remedy=remedy)
+    return text
+
+
+def check_whole_characters(
+    name: str, text: str, *, remedy: str = "", error: type[ExplorerError] = ExplorerError
+) -> None:
+    """Refuse a text that holds half of a surrogate pair and so has no UTF-8 form.
+
+    Args:
+        name: What the text is, as the subject of a sentence.
+        text: The text.
+        remedy: What to do; default to write the whole character.
+        error: The kind of error.
+
+    Raises:
+        ExplorerError: The text holds such a half.
+    """
     try:
         text.encode()
-    except UnicodeEncodeError:
-        raise wrong(name, value, "a text of whole characters", remedy=remedy) from None
-    return text
+    except UnicodeEncodeError as cause:
+        raise error(
+            f"{name} has half of a surrogate pair at character {cause.start}, which UTF-8 cannot "
+            "hold.",
+            remedy=remedy or "Remove it, or write the whole character there.",
+            evidence={"text": text, "offset": cause.start},
+        ) from None
 
 
 def listed(
     name: str, value: object, wanted: str, *, error: type[ExplorerError] = ExplorerError
 ) -> list[object]:
-    """The entries of a list, a tuple or an array. A text or bytes are no list of their parts.
+    """The entries of a list, a tuple or an array. A text or bytes are not a list of their parts.
 
     Args:
         name, value, wanted, error: As in `wrong`.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from explorer.arguments import shown, wrong
+from explorer.arguments import plain, shown, wrong
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.jit import seconds_making_code
 
@@ -41,12 +41,13 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name in ("states", "arcs", "bytes", "seconds"):
-            limit: object = getattr(self, name)
+            limit: object = plain(getattr(self, name))
             if not isinstance(limit, int | float) or isinstance(limit, bool) or not limit > 0:
                 raise ExplorerError(
                     f"Budget({name}={shown(limit)}) allows nothing.",
                     remedy="Give a positive number.",
                 )
+            object.__setattr__(self, name, limit)
 
 
 class Meter:

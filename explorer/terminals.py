@@ -44,7 +44,7 @@ def escape(text: str) -> str:
         text: Any text.
 
     Raises:
-        ConstraintError: It is not a text, or holds a lone surrogate.
+        ConstraintError: It is not a text, or holds half of a surrogate pair.
 
     Example:
         >>> from explorer import regex
@@ -90,7 +90,7 @@ def substring_of(text: str) -> Constraint:
         text: At least one character.
 
     Raises:
-        ConstraintError: It is not a text, or holds a lone surrogate.
+        ConstraintError: It is not a text, or holds half of a surrogate pair.
         RegexError: It is empty.
 
     Example:
@@ -193,7 +193,7 @@ def text_until(stop: str) -> Constraint:
         stop: At least one character. It may be spread over tokens.
 
     Raises:
-        ConstraintError: It is not a text, or holds a lone surrogate.
+        ConstraintError: It is not a text, or holds half of a surrogate pair.
         RegexError: It is empty.
 
     Example:

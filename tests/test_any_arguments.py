@@ -33,6 +33,20 @@ class NoRepr:
         raise ZeroDivisionError("no repr")
 
 
+def refuse(*_: object) -> Any:
+    raise ZeroDivisionError("a method of somebody's own")
+
+
+def touchy(base: type) -> type:
+    """A class of plain values whose methods all raise: comparison, hash, conversion, text."""
+    names = "eq ne lt le gt ge hash index int float str repr bool add sub len iter contains"
+    own = {f"__{name}__": refuse for name in names.split() if hasattr(base, f"__{name}__")}
+    return type(f"Touchy{base.__name__.title()}", (base,), own | {"encode": refuse})
+
+
+TouchyInt, TouchyFloat, TouchyStr = touchy(int), touchy(float), touchy(str)
+
+
 @cache
 def things() -> dict[str, Any]:
     """Something usable of each kind."""
@@ -131,6 +145,8 @@ def wrong() -> list[Any]:
         object(), NoRepr(), [NoRepr()], int, len, Path("no"), iter([1, 2]), (x for x in "ab"),
         range(3), slice(1), np.array(3), np.array("x"), np.array([1.5]), np.zeros((2, 2)),
         np.array([None]), np.zeros(0), torch.tensor(3), torch.zeros(0), torch.zeros(2, 2),
+        TouchyInt(1), TouchyFloat(0.5), TouchyStr("foo"), [TouchyInt(1)], [TouchyStr("foo")],
+        {TouchyStr.__name__: TouchyStr("foo")},
         torch.zeros(1, dtype=torch.int64), torch.tensor([99]), Reading(torch.zeros(2)),
         *(things()[name] for name in ("vocabulary", "constraint", "dfa", "sampler", "trace")),
     ]  # fmt: skip
@@ -255,6 +271,25 @@ def test_any_value_anywhere_is_our_error_or_a_success(
     monkeypatch.chdir(tmp_path)
     draw = random.Random(0)
     assert not faults(draw.sample(all_calls(), 1_200))
+
+
+def test_values_whose_methods_raise_are_plain_values() -> None:
+    """Of the values themselves, of those in lists, and where a method of theirs would be asked."""
+    dfa, constraint = things()["dfa"], things()["constraint"]
+    one, text = TouchyInt(1), TouchyStr("foo")
+    assert explorer.Budget(states=one, seconds=TouchyFloat(0.5)) == explorer.Budget(1, seconds=0.5)
+    assert explorer.literal(text).source == explorer.literal("foo").source
+    assert explorer.choice([text, "foo"]).source == explorer.literal("foo").source
+    assert explorer.choice({"a": text, "b": [TouchyStr("bar")]}).parse("bar") == "b"
+    assert explorer.regex(text).accepts("foo")
+    assert constraint.accepts(TouchyStr("food"))
+    assert dfa.is_final(one) == dfa.is_final(1)
+    assert dfa.step(TouchyInt(0), TouchyInt(2)) == dfa.step(0, 2)
+    assert (dfa.allowed(one) == dfa.allowed(1)).all()
+    assert dfa.walk([TouchyInt(0)]) == dfa.walk([0])
+    moved = session()
+    moved.jump(one)
+    assert moved.index == 1
 
 
 @pytest.mark.long

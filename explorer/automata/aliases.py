@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self, cast
 
-from explorer.arguments import listed, wrong
+from explorer.arguments import listed, plain, wrong
 from explorer.automata.choice import check_encodable
 from explorer.automata.registry import register
 from explorer.automata.schema.locating import spans_of
@@ -111,19 +111,23 @@ class Aliases(Source):
             )
         owner: dict[str, str] = {}
         entries: list[tuple[str, tuple[str, ...]]] = []
-        for name, value in cast("Mapping[object, object]", texts).items():
-            if not isinstance(name, str):
-                raise wrong("A name of the choice", name, "a str", error=ConstraintError)
+        for key, value in cast("Mapping[object, object]", texts).items():
+            if not isinstance(key, str):
+                raise wrong("A name of the choice", key, "a str", error=ConstraintError)
+            name = plain(key)
             given = (
                 [value]
                 if isinstance(value, str)
                 else listed(f"texts[{name!r}]", value, "a text or texts", error=ConstraintError)
             )
             check_encodable(name)
-            for text in given:
-                if not isinstance(text, str):
-                    raise wrong(f"texts[{name!r}]", text, "a text", error=ConstraintError)
+            own: list[str] = []
+            for each in given:
+                if not isinstance(each, str):
+                    raise wrong(f"texts[{name!r}]", each, "a text", error=ConstraintError)
+                text = plain(each)
                 check_encodable(text)
+                own.append(text)
                 if owner.setdefault(text, name) != name:
                     raise ConstraintError(
                         f"The text {text!r} stands for {owner[text]!r} and for {name!r}, so it "
@@ -131,8 +135,8 @@ class Aliases(Source):
                         remedy="Give each name texts of its own.",
                         evidence={"text": text},
                     )
-            if given:
-                entries.append((name, tuple(dict.fromkeys(cast("list[str]", given)))))
+            if own:
+                entries.append((name, tuple(dict.fromkeys(own))))
         if not entries:
             raise ConstraintError("A choice of nothing has no word.", remedy="Give one text.")
         return cls(tuple(entries))

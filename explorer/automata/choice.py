@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self, cast
 
-from explorer.arguments import listed, wrong
+from explorer.arguments import check_whole_characters, listed, plain, wrong
 from explorer.automata.registry import register
 from explorer.automata.tree.nodes import Node, Source, Texts
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
@@ -61,19 +61,22 @@ class Choice(Source):
         """
         if isinstance(texts, str):
             raise ConstraintError(
-                f"choice({texts!r}) would mean a choice of single characters.",
+                f"choice({plain(texts)!r}) would mean a choice of single characters.",
                 remedy="Give a list of texts, or use literal(...) for one text.",
             )
         given = listed("texts", texts, "a list of texts", error=ConstraintError)
         if not given:
             raise ConstraintError("A choice without texts has no word.", remedy="Give one text.")
-        for k, text in enumerate(given):
-            if not isinstance(text, str):
+        chosen: list[str] = []
+        for k, each in enumerate(given):
+            if not isinstance(each, str):
                 name = "text" if len(given) == 1 else f"texts[{k}]"
                 remedy = "Write it as a string."
-                raise wrong(name, text, "a text", remedy=remedy, error=ConstraintError)
+                raise wrong(name, each, "a text", remedy=remedy, error=ConstraintError)
+            text = plain(each)
             check_encodable(text)
-        return cls(tuple(dict.fromkeys(cast("list[str]", given))))
+            chosen.append(text)
+        return cls(tuple(dict.fromkeys(chosen)))
 
     def __str__(self) -> str:
         if len(self.texts) == 1:
@@ -87,14 +90,6 @@ def check_encodable(text: str) -> None:
     """Refuse a text that has no UTF-8 form.
 
     Raises:
-        ConstraintError: The text holds a lone surrogate.
+        ConstraintError: The text holds half of a surrogate pair.
     """
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ConstraintError(
-            f"The text {text!r} holds a lone surrogate at character {error.start}, which is not a "
-            f"character and has no UTF-8 form.",
-            remedy="Remove it, or write the character that the pair of surrogates stands for.",
-            evidence={"offset": error.start},
-        ) from None
+    check_whole_characters(f"The text {text!r}", text, error=ConstraintError)

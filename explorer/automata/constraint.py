@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
-from explorer.arguments import whole_number, whole_text, wrong
+from explorer.arguments import plain, whole_number, whole_text, wrong
 from explorer.automata import operations
 from explorer.automata.algebra import (
     Complement,
@@ -254,9 +254,9 @@ class Constraint:
             remedy = "Write the value as a string."
             raise wrong("text", text, "a text or its bytes", remedy=remedy, error=ConstraintError)
         try:
-            return accepts(self.machine, text.encode())
+            return accepts(self.machine, plain(text).encode())
         except UnicodeEncodeError:
-            return False  # A lone surrogate is in no language over UTF-8.
+            return False  # Half of a surrogate pair is not text.
 
     def parse(self, text: str) -> Any:
         """What a text of this language means: data for JSON, an instance for a type, ...
@@ -482,7 +482,7 @@ def literal(text: str) -> Constraint:
     """Exactly this text.
 
     Raises:
-        ConstraintError: It holds a lone surrogate.
+        ConstraintError: It holds half of a surrogate pair.
 
     Example:
         >>> literal("a.b").accepts("axb")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 import numpy as np
 
 from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, show_bytes, token_label
-from explorer.arguments import instance, listed, shown, whole_number
+from explorer.arguments import instance, listed, plain, shown, whole_number
 from explorer.automata.pynini_bridge import fst_from_arrays
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
@@ -165,6 +165,7 @@ def detokenizing_fst(
         given = listed("only", only, "a list of token ids", error=VocabularyError)
         numbers = {whole_number("an id of only", t, None, error=VocabularyError) for t in given}
         ids = sorted(numbers)
+    form = plain(form)
     if not isinstance(form, str) or form not in ("compact", "original"):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise VocabularyError(
             f"form={shown(form)} is not known.", remedy='Write form="compact" or form="original".'
@@ -184,6 +185,6 @@ def detokenizing_fst(
     accepting = np.zeros(states, np.bool_)
     accepting[0] = True
     fst = fst_from_arrays(states, 0, np.array(arcs, np.int32).reshape(-1, 4), accepting)
-    cast(Any, fst).set_input_symbols(token_symbols(vocabulary, only))
+    cast(Any, fst).set_input_symbols(token_symbols(vocabulary, None if only is None else ids))
     cast(Any, fst).set_output_symbols(byte_symbols())
     return fst

@@ -17,7 +17,7 @@ from typing import Literal, overload
 import numpy as np
 
 from explorer.alphabet import NUM_BYTES
-from explorer.arguments import flag, shown, wrong
+from explorer.arguments import flag, plain, shown, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine
 from explorer.automata.words import shortest_word
@@ -142,6 +142,7 @@ def compile(
     if not isinstance(vocabulary, Vocabulary):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = "Make one with Vocabulary.from_tokenizer(...) or Vocabulary.from_file(...)."
         raise wrong("vocabulary", vocabulary, "a Vocabulary", remedy=remedy, error=VocabularyError)
+    method = plain(method)
     if not isinstance(method, str) or method not in ("functions", "pynini"):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = 'Write method="functions" or method="pynini".'
         raise ExplorerError(f"method={shown(method)} is not known.", remedy=remedy)

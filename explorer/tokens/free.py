@@ -15,7 +15,7 @@ from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Bool
 from explorer.tokens.lost import Lost
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, FREE, check_state
+from explorer.tokens.states import DEAD, DONE, FREE, checked_state
 from explorer.tokens.words import UInt32, pack
 from explorer.vocabulary import Vocabulary
 
@@ -74,7 +74,7 @@ class Free:
         Raises:
             ExplorerError: There is no such state.
         """
-        check_state(state, 0)
+        state = checked_state(state, 0)
         token = whole_number("token", token, None)
         if not 0 <= token < len(self.vocabulary) or state == DEAD:
             return None
@@ -84,27 +84,27 @@ class Free:
 
     def mask(self, state: int) -> UInt32:
         """The mask as packed words; see `explorer.tokens.machine.TokenMachine`."""
-        check_state(state, 0)
+        state = checked_state(state, 0)
         return self._words[state]
 
     def allowed(self, state: int) -> Bool:
         """The mask, one entry per id: bool[len(vocabulary)], read-only."""
-        check_state(state, 0)
+        state = checked_state(state, 0)
         return self._rows[state]
 
     def is_final(self, state: int) -> bool:
         """Whether the text may end here: everywhere but in `DEAD`."""
-        check_state(state, 0)
+        state = checked_state(state, 0)
         return state != DEAD
 
     def distance_to_end(self, state: int) -> int | None:
         """One, the end of the text; ``None`` from `DEAD`."""
-        check_state(state, 0)
+        state = checked_state(state, 0)
         return None if state == DEAD else 1
 
     def byte_state(self, state: int) -> int:
         """`NO_ARC`: there is no machine over bytes."""
-        check_state(state, 0)
+        checked_state(state, 0)
         return NO_ARC
 
     @cached_property

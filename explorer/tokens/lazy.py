@@ -34,7 +34,7 @@ from explorer.tokens.arrays import arrays_from
 from explorer.tokens.finishing import Finishing, words_from
 from explorer.tokens.kept import Kept
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, FREE, check_state
+from explorer.tokens.states import DEAD, DONE, FREE, checked_state
 from explorer.tokens.trie import Trie, UInt8
 from explorer.tokens.words import UInt32, num_words, set_bits, unpack
 from explorer.tokens.written import after_token, trie_for, written
@@ -187,7 +187,7 @@ class LazyMachine:
 
     def byte_state(self, state: int) -> int:
         """The state of `byte_machine` that a state stands for; `NO_ARC` for a sentinel."""
-        check_state(state, len(self._byte_states))
+        state = checked_state(state, len(self._byte_states))
         if state < 0:
             return NO_ARC
         machine = self.byte_machine
@@ -227,7 +227,7 @@ class LazyMachine:
         Raises:
             ExplorerError: There is no such state.
         """
-        check_state(state, len(self._byte_states))
+        state = checked_state(state, len(self._byte_states))
         if state < 0:
             return state in (DONE, FREE)
         return self._walked.is_accepting(self._byte_states[state])
@@ -242,7 +242,7 @@ class LazyMachine:
             ExplorerError: There is no such state.
             BudgetExceeded: The search reached a limit.
         """
-        check_state(state, len(self._byte_states))
+        state = checked_state(state, len(self._byte_states))
         if state < 0:
             return None if state == DEAD else 1
         with self._lock:
@@ -264,7 +264,7 @@ class LazyMachine:
             BudgetExceeded: The search for whether the text can be finished afterwards took too
                 long.
         """
-        check_state(state, len(self._byte_states))
+        state = checked_state(state, len(self._byte_states))
         if type(token) is not int:
             token = whole_number("token", token, None)
         if not 0 <= token < len(self._vocabulary):
@@ -300,7 +300,7 @@ class LazyMachine:
             ExplorerError: There is no such state.
             BudgetExceeded: The search for the states that can be finished took too long.
         """
-        check_state(state, len(self._byte_states))
+        state = checked_state(state, len(self._byte_states))
         words = self._masks.get(state)
         if words is None:
             with self._lock:

@@ -29,8 +29,8 @@ EOS_CLASS: Final = 1
 NUM_FIXED_CLASSES: Final = 2
 
 
-def check_state(state: int, num_states: int) -> None:
-    """Refuse a state that a machine does not have.
+def checked_state(state: int, num_states: int) -> int:
+    """A state as a plain int; one that the machine does not have is refused.
 
     Args:
         state: A state or a sentinel.
@@ -40,9 +40,9 @@ def check_state(state: int, num_states: int) -> None:
         ExplorerError: It is not a whole number, or there is no such state.
     """
     if type(state) is not int:  # The plain case comes first: this is asked at every step.
-        whole_number("state", state, None)
+        state = whole_number("state", state, None)
     if 0 <= state < num_states or state in (DEAD, DONE, FREE):
-        return
+        return state
     known = f"states 0 to {num_states - 1}, " if num_states else ""
     raise ExplorerError(
         f"There is no state {shown(state)}: the machine has {known}"

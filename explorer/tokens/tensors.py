@@ -7,7 +7,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from explorer.arguments import wrong
+from explorer.arguments import plain, wrong
 from explorer.errors import ExplorerError
 
 _WHOLE: Final = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -75,6 +75,7 @@ def checked_device(device: object, *, or_auto: bool = False) -> torch.device:
     remedy = f'Give {auto}"cpu", or a device of this machine such as "cuda:0".'
     if not isinstance(device, str | torch.device):
         raise wrong("device", device, "the name of a device", remedy=remedy)
+    device = plain(device)
     try:
         found = torch.device(device)
         torch.empty(0, device=found)

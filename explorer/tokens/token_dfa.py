@@ -27,7 +27,7 @@ from explorer.tokens.class_words import ClassWords, class_words
 from explorer.tokens.kept import Kept
 from explorer.tokens.lost import Lost
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, check_state
+from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, checked_state
 from explorer.tokens.words import UInt32, pack, unpack
 from explorer.vocabulary import Vocabulary
 
@@ -103,8 +103,8 @@ class TokenDFA:
         arrays = (self.table, self.token_class, self.char_state, self.accepting, self.distance)
         return sum(array.nbytes for array in arrays) + self._sets.nbytes
 
-    def _check_state(self, state: int) -> None:
-        check_state(state, self.num_states)
+    def _checked_state(self, state: int) -> int:
+        return checked_state(state, self.num_states)
 
     def class_row(self, state: int) -> Bool:
         """Tell which token classes a state allows.
@@ -115,7 +115,7 @@ class TokenDFA:
         Returns:
             bool[num_classes].
         """
-        self._check_state(state)
+        state = self._checked_state(state)
         if state >= 0:
             return self.table[state] != DEAD
         row = np.zeros(self.num_classes, np.bool_)
@@ -145,7 +145,7 @@ class TokenDFA:
 
     def byte_state(self, state: int) -> int:
         """The character state that a state is; `NO_ARC` for a sentinel."""
-        self._check_state(state)
+        state = self._checked_state(state)
         return int(self.char_state[state]) if state >= 0 else NO_ARC
 
     def distance_to_end(self, state: int) -> int | None:
@@ -153,7 +153,7 @@ class TokenDFA:
 
         One from `DONE`, where only EOS is left to write, and from `FREE`.
         """
-        self._check_state(state)
+        state = self._checked_state(state)
         if state >= 0:
             return int(self.distance[state])
         return None if state == DEAD else 1
@@ -167,8 +167,7 @@ class TokenDFA:
         Raises:
             ExplorerError: There is no such state.
         """
-        self._check_state(state)
-        state = int(state)
+        state = self._checked_state(state)
         words = self._masks.get(state)
         if words is None:
             if state == FREE:
@@ -195,7 +194,7 @@ class TokenDFA:
         Raises:
             ExplorerError: There is no such state.
         """
-        self._check_state(state)
+        state = self._checked_state(state)
         if type(token) is not int:
             token = whole_number("token", token, None)
         if not 0 <= token < len(self.token_class):
@@ -215,8 +214,7 @@ class TokenDFA:
             tokens: Token ids.
             state: Where to begin; default `start`.
         """
-        states = [self.start if state is None else state]
-        self._check_state(states[0])
+        states = [self._checked_state(self.start if state is None else state)]
         for token in listed("tokens", tokens, "a list of token ids"):
             following = self.step(states[-1], cast("int", token))
             if following is None:
@@ -230,7 +228,7 @@ class TokenDFA:
         Raises:
             ExplorerError: There is no such state.
         """
-        self._check_state(state)
+        state = self._checked_state(state)
         return bool(self.accepting[state]) if state >= 0 else state in (DONE, FREE)
 
     @cached_property

@@ -28,7 +28,15 @@ from typing import Protocol, cast, runtime_checkable
 from tokenizers import Tokenizer
 from tokenizers.decoders import Decoder
 
-from explorer.arguments import file_path, instance, listed, shown, whole_number, wrong
+from explorer.arguments import (
+    check_whole_characters,
+    file_path,
+    instance,
+    listed,
+    shown,
+    whole_number,
+    wrong,
+)
 from explorer.errors import VocabularyError
 from explorer.vocabulary.assemble import Parts, checked_ids, extend_to, vocabulary_parts
 from explorer.vocabulary.configs import Beside, read_beside
@@ -364,18 +372,10 @@ class Vocabulary:
             VocabularyError: The text holds half of a surrogate pair, or something that the
                 tokenizer refuses.
         """
-        instance("text", text, str, "a text", error=VocabularyError)
+        text = instance("text", text, str, "a text", error=VocabularyError)
         if self._encoder is None:
             return None
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise VocabularyError(
-                f"The character {error.start} of the text is half of a surrogate pair, which "
-                f"UTF-8 cannot hold.",
-                remedy="Remove it, or put the whole character there.",
-                evidence={"offset": error.start},
-            ) from error
+        check_whole_characters("The text", text, error=VocabularyError)
         return self._encoder.encode(text)
 
     def with_width(self, width: int) -> Vocabulary:

@@ -8,7 +8,7 @@ they write just this text.
 from __future__ import annotations
 
 from explorer.analysis.characters.display import show_text
-from explorer.arguments import whole_number, wrong
+from explorer.arguments import plain, whole_number, wrong
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.spelling import fewest_tokens
@@ -34,7 +34,7 @@ def token_or_text(token: object) -> int | str:
         ExplorerError: It is neither.
     """
     if isinstance(token, str):
-        return token
+        return plain(token)
     try:
         return whole_number("token", token, None)
     except ExplorerError:
@@ -51,7 +51,7 @@ def as_bytes(text: object) -> bytes:
         ExplorerError: It is neither str nor bytes.
     """
     if isinstance(text, str):
-        return text.encode(errors="surrogatepass")
+        return plain(text).encode(errors="surrogatepass")
     if isinstance(text, bytes):
         return text
     raise wrong("text", text, "a text", remedy="Give a str, or bytes.")

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
-from explorer.arguments import wrong
+from explorer.arguments import plain, wrong
 from explorer.automata.regex.escapes import BadEscape, read_escape
 from explorer.automata.regex.flags import TEMPLATE
 from explorer.automata.regex.groups import Groups
@@ -111,6 +111,7 @@ def parse(pattern: str, flags: int = 0, meter: Meter | None = None) -> Tree:
     if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         remedy = "Decode it first: pattern.decode()." if isinstance(pattern, bytes) else ""
         raise wrong("pattern", pattern, "a str", remedy=remedy, error=ConstraintError)
+    pattern = plain(pattern)
     if len(pattern) > MAX_LENGTH:
         raise ConstraintError(
             f"The pattern has {len(pattern):,} characters; at most {MAX_LENGTH:,} are read.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
-from explorer.arguments import instance
+from explorer.arguments import instance, plain
 from explorer.automata.regex.parser import parse
 from explorer.automata.regex.tree import Tree
 from explorer.automata.regex.wider import replacements
@@ -63,6 +63,7 @@ class Regex(Source):
             text: The pattern.
             meter: Watches the reading; default a budget of its own.
         """
+        text = plain(text)
         tree = parse(text, meter=meter)
         made = cls(text)
         vars(made)["parsed"] = tree  # Where `cached_property` keeps it.

@@ -92,7 +92,7 @@ def _escape(text: str, pos: int, error: ErrorAt) -> tuple[str, int]:
 
 def _no_character(error: ErrorAt, start: int, end: int) -> RegexError:
     return error(
-        "half of a pair of surrogates is not a character",
+        "half of a surrogate pair is not a character",
         start,
         end,
         "Write the character that the pair stands for.",

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, get_args
 
-from explorer.arguments import whole_number, wrong
+from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
 from explorer.automata.schema import numbers, strings
@@ -51,6 +51,7 @@ class FreeJson(Source):
     def __post_init__(self) -> None:
         whole_number("max_object_depth", self.max_object_depth, 0, DEEPEST, error=ConstraintError)
         whole_number("max_array_depth", self.max_array_depth, 0, DEEPEST, error=ConstraintError)
+        object.__setattr__(self, "whitespace", plain(self.whitespace))
         if not isinstance(self.whitespace, str) or self.whitespace not in get_args(Whitespace):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong(
                 "whitespace", self.whitespace, "a way to lay JSON out", error=ConstraintError,

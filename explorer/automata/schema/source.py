@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast, get_args
 
-from explorer.arguments import flag, instance, whole_number, wrong
+from explorer.arguments import flag, instance, plain, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
 from explorer.automata.schema.compiler import Compiler
@@ -76,6 +76,8 @@ class JsonSchema(Source):
     remotes: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "whitespace", plain(self.whitespace))
+        object.__setattr__(self, "property_order", plain(self.property_order))
         if not _is_one_of(self.whitespace, get_args(Whitespace)):
             raise wrong(
                 "whitespace", self.whitespace, "a way to lay JSON out", error=ConstraintError,
@@ -282,7 +284,7 @@ class JsonSchema(Source):
                     remedy="Give what json.loads would return.",
                 ) from error
         elif isinstance(schema, str):
-            text = schema
+            text = plain(schema)
             parsed(text)
         else:
             raise wrong(
@@ -307,7 +309,7 @@ def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
         return ()
     if not isinstance(folder, str | Path):
         raise wrong("folder", folder, "a folder", remedy="Give its path.", error=ConstraintError)
-    root = Path(folder)
+    root = Path(plain(folder))
     try:
         is_there = root.is_dir()
     except (OSError, ValueError):  # A name that is too long, or holds a zero byte.

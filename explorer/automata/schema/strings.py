@@ -104,7 +104,7 @@ def length_between(minimum: int, maximum: int | None) -> Dfa:
 
 
 def among(texts: list[str], meter: Meter) -> Dfa:
-    """Exactly these texts; those with a lone surrogate are not text and are left out."""
+    """Exactly these texts; those with half of a surrogate pair are not text and are left out."""
     valid = [text for text in texts if not any(0xD800 <= ord(char) <= 0xDFFF for char in text)]
     if not valid:
         return nothing()

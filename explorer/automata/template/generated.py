@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from explorer.arguments import shown, wrong
+from explorer.arguments import plain, shown, wrong
 from explorer.automata.regex.source import Regex
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.template.expression import Places, choices, constructor
@@ -94,6 +94,7 @@ def templated(text: object, places: Places = (), written: str = "", /, **parts: 
             raise wrong(
                 f"The part {name}", part, "a constraint", error=ConstraintError, remedy=_PART
             )
+    text = plain(text)
     fixed, names, offsets = fields_of(text)
     given = {name: part for name, part in parts.items() if isinstance(part, Source)}
     at = tuple(tuple(places[k] for k in row) for row in offsets) if places else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from explorer.arguments import wrong
+from explorer.arguments import plain, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.types.calls import CallType
 from explorer.automata.types.source import JsonType
@@ -45,6 +45,7 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
         >>> from_type(list[Point], style="python").parse("[Point(x=3), Point(x=1, y=2)]")
         [Point(x=3, y=0), Point(x=1, y=2)]
     """
+    style = plain(style)
     if not isinstance(style, str) or style not in get_args(Style):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise wrong("style", style, 'a style: "json" or "python"', error=ConstraintError)
     kind = JsonType if style == "json" else CallType

@@ -16,7 +16,7 @@ from typing import Final, cast
 
 import torch
 
-from explorer.arguments import flag
+from explorer.arguments import flag, plain
 from explorer.automata.aliases import Aliases
 from explorer.automata.choice import Choice
 from explorer.automata.constraint import Constraint
@@ -63,7 +63,7 @@ def select(
         >>> sorted(entry.choice for entry in weather.scored)
         ['No', 'Perhaps', 'Yes']
     """
-    lm = checked_model(lm)
+    lm, prompt = checked_model(lm), plain(prompt)
     normalize = flag("normalize", normalize)
     if isinstance(choices, Mapping):
         source: Aliases | Choice = Aliases.of(cast("object", choices))

@@ -33,6 +33,7 @@ from transformers.cache_utils import Cache, DynamicCache
 from transformers.initialization import no_init_weights
 from transformers.utils import logging
 
+from explorer.arguments import check_whole_characters
 from explorer.decoding.models.checkpoint import weights_in
 from explorer.decoding.models.huggingface_batch import HuggingFaceBatch
 from explorer.decoding.models.key_values import KeyValues
@@ -259,14 +260,7 @@ class HuggingFaceModel:
             )
 
     def _encode_text(self, text: str) -> tuple[int, ...]:
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ExplorerError(
-                f"The character {error.start} of the prompt is half of a surrogate pair.",
-                remedy="Remove it, or put the whole character there.",
-                evidence={"offset": error.start},
-            ) from error
+        check_whole_characters("The prompt", text)
         plain: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         dressed: list[int] = self._tokenizer.encode(text, add_special_tokens=True)
         before = _before(plain, dressed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.arguments import shown
+from explorer.arguments import plain, shown
 from explorer.decoding.stepping.token_id import token_id, token_of_text
 from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.errors import ExplorerError
@@ -25,6 +25,7 @@ def checked_position(k: object, length: int, index: int) -> int:
     Raises:
         ExplorerError: There is no such position.
     """
+    k = plain(k)
     if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= length:
         raise ExplorerError(
             f"There is no position {shown(k)}: this line has positions 0 to {length}, and "
@@ -82,7 +83,7 @@ def permitted(tree: StepTree, node: StepNode, token: int | str) -> int:
     """
     rule = tree.setting.rule
     vocabulary = rule.vocabulary
-    wanted = token_of_text(vocabulary, token) if isinstance(token, str) else token_id(token)
+    wanted = token_of_text(vocabulary, plain(token)) if isinstance(token, str) else token_id(token)
     allowed = tree.mask(node).allowed
     if 0 <= wanted < len(allowed) and allowed[wanted]:
         return wanted

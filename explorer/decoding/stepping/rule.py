@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from explorer.arguments import wrong
+from explorer.arguments import plain, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.budget import Budget
@@ -79,7 +79,7 @@ class Rule:
                 return cls(compile(constraint, vocabulary, budget))
             case str():
                 raise ConstraintError(
-                    f"constraint is {constraint!r}, which could be a pattern or a text.",
+                    f"constraint is {plain(constraint)!r}, which could be a pattern or a text.",
                     remedy="Write regex(...) or literal(...).",
                     evidence={"constraint": constraint},
                 )

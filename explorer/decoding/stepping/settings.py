@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final, get_args
 
-from explorer.arguments import flag, whole_number, wrong
+from explorer.arguments import flag, plain, whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
@@ -66,6 +66,7 @@ def asked(
         ExplorerError: As `Walk` has it.
     """
     heal = flag("heal", heal)
+    forced = plain(forced)
     if not isinstance(forced, str) or forced not in get_args(Forced):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise wrong("forced", forced, 'a way to take forced tokens: "step" or "run"')
     ids = prompt_ids(lm, prompt)

@@ -263,7 +263,8 @@ class Trace:
         return replace(self, masks=masks, positions=positions, steps=steps)
 
     def _checked(self, k: int) -> int:
-        if not 0 <= whole_number("k", k, None) < len(self.positions):
+        k = whole_number("k", k, None)
+        if not 0 <= k < len(self.positions):
             raise ExplorerError(
                 f"The trace has no position {k}; it has the positions 0 to {len(self.steps)}.",
                 remedy="Position k is after k tokens.",

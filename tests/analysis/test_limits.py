@@ -1,0 +1,31 @@
+"""The sentences about the token budget and the sampler, letter for letter: one, and several."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.analysis.explaining.limits import OverBudget, budget_sentence, sampler_sentence
+from explorer.decoding.sampling.sampler import SampledOut
+
+
+@pytest.mark.parametrize(
+    ("needs", "remain", "said"),
+    [
+        (3, 0, "it needs 3 tokens to the end, and 0 remain."),
+        (3, 1, "it needs 3 tokens to the end, and 1 remains."),
+        (1_200, 1_000, "it needs 1,200 tokens to the end, and 1,000 remain."),
+    ],
+)
+def test_what_remains_of_a_budget(needs: int, remain: int, said: str) -> None:
+    found = budget_sentence(OverBudget(needs, remain))
+    assert found == f"It does not fit into the token budget: {said}"
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"), [(1.0, "top-k keeps 1 token here"), (40.0, "top-k keeps 40 tokens here")]
+)
+def test_how_many_tokens_a_filter_keeps(kept: float, said: str) -> None:
+    found = sampler_sentence(SampledOut("top_k", rank=50, probability=0.001, threshold=kept))
+    assert found == (
+        f"The sampler removes it: {said}, and it is number 50 with a probability of 0.001."
+    )
