@@ -1,7 +1,8 @@
-// What an arc stands for: its tokens, by class where there are several, and a search among them.
+// The panel of an arc: the tokens that it stands for, by class where there are several, and a search among
+// them.
 
-/** Fill the panel of an arc. `all` says that it may stand for more tokens than it names; `ask` asks the
- * kernel for all its classes, and gives none if another arc was opened meanwhile. */
+/** Fill the panel of an arc. `all` says that the arc may stand for more tokens than it names. `ask` asks the
+ * kernel for all its classes and gives nothing if another arc was opened meanwhile. */
 function fillArc(ui, panel, arc, all, ask) {
   const ids = arc.tokens || [];
   const search = h("input", { type: "search", placeholder: "among them…", "aria-label": "search this arc's tokens" });

@@ -9,8 +9,8 @@ const BITMAP_AREA = 120; // Height aimed at, in pixels, where cells are larger t
 const LARGEST_CELL = 72;
 const BORDER_CELL = 7; // From here on, in pixels, cells have borders,
 const TEXT_CELL = 28; // and text.
-const LONE = 12; // So few allowed cells in a row would be lost where cells are small:
-const LONE_SIDE = 4; // they are drawn as large as this, in pixels.
+const LONE = 12; // At most so many allowed cells side by side could be overlooked where cells are small,
+const LONE_SIDE = 4; // so they are drawn as large as this, in pixels.
 const MOST_LONE = 400;
 
 /** `hooks`: point(place, byKey) when a cell is pointed at, or null; pick(place); text(place). */
@@ -45,7 +45,8 @@ function bitmap(hooks) {
     view.zoom = to;
     moved();
   };
-  /** What zooming by key or button keeps in its place: the cursor, else the first allowed cell in view. */
+  /** The point that stays in place when a key or a button zooms: the cursor, else the first allowed cell in
+   * view. */
   const centre = () => {
     let place = cursor ?? 0;
     if (cursor === null) while (place < made.size && !made.allowed(place)) place++;
@@ -246,7 +247,7 @@ function bitmap(hooks) {
   return { box, tools, show, repoint: () => pointed !== null && hooks.point(pointed, false) };
 }
 
-/** Short runs of allowed cells, as [place, length]; none where they are many, for then they are seen. */
+/** Short runs of allowed cells, as [place, length]; no runs where there are many, because many can be seen. */
 function lonely(size, columns, allowed) {
   const out = [];
   for (let place = 0; place < size; place++) {

@@ -1,5 +1,5 @@
-// Two lines side by side on one prompt. Each column is made of the views that also stand alone, over
-// a model of its own; the one stepper on top drives both lines over a third.
+// Two lines side by side on one prompt. Each column holds the views that also stand alone, with a model of its
+// own. The stepper on top has a third model, which drives both lines.
 
 /** One line of the widget as a model: its traits begin with its name, its messages carry it. */
 function sideOf(model, side) {
@@ -24,7 +24,7 @@ function sideOf(model, side) {
   };
 }
 
-/** Both lines as one model for the stepper: it is as far as the line that is farther. */
+/** Both lines as one model for the stepper; its position is that of the line that is farther. */
 function bothOf(model, sides) {
   const bare = sideOf(model, "");
   const each = (trait) => sides.map((side) => side.model.get(trait) || {});
@@ -91,7 +91,7 @@ export function renderCompare({ model, el }) {
   root.append(
     h("div.lmx-top", {}, h("b", {}, "Compare"), about, h("div.sp"), agreement, around.size, around.keys),
     around.listed, around.note, around.tasks, around.failure,
-    h("div.lmx-bar", {}, stepper, h("div.sp"), h("label.ck", { title: "a bar that is clicked is taken on both sides, where it is allowed" }, tick, " take it on both sides")),
+    h("div.lmx-bar", {}, stepper, h("div.sp"), h("label.ck", { title: "a token that is taken on one side is also taken on the other, where it is allowed" }, tick, " take it on both sides")),
     h("div.lmx-columns", {}, columns), around.live);
   const undo = [renderStepper({ model: bothOf(model, sides), el: stepper, ui: both })];
   sides.forEach((side, i) => {

@@ -1,8 +1,8 @@
 // The construction of the token DFA as a lesson: its stages in the place of the drawing, the steps of
 // the algorithms below it.
 
-/** One stage of the construction; 0 is the token DFA itself. `at`: so many arcs of the composition are
- * drawn; null: all. */
+/** One stage of the construction; 0 is the token DFA itself. `at` is how many arcs of the composition are
+ * drawn; null draws all. */
 const stageOf = (number) => ({ number, key: "", figure: null, made: null, at: null });
 
 /** The stages over the tokens that are shown. `box` holds the lesson. */
@@ -39,8 +39,8 @@ function construction(ui, title, graphs, box, update) {
   };
 
   let told = "";
-  /** The construction as a lesson: the steps of the algorithms with the one that is shown, and the
-   * composition pair by pair, with the two arcs lit that the new one is made of. */
+  /** Show the construction as a lesson: the steps of the algorithms with the present one marked, and the
+   * composition pair by pair, where the two arcs that make the new one are lit. */
   built.light = (sets) => {
     const made = stages.number ? stages.made : null;
     box.hidden = !made;

@@ -1,9 +1,9 @@
 // What the model says here and what the mask makes of it: figures, bars, search, and the reason.
 //
 // Rows stay at their place by the model's own probability. A masked token is struck and hatched and
-// carries its reason in two or three words. A click explains, whatever the token; an allowed one is
-// taken by its button, by Enter or by its number. While the reason is shown the last rows give way to
-// it, so that it is in view. Where there is no model, the allowed tokens are listed.
+// carries its reason in two or three words. A click on any token explains it. An allowed token is taken by its
+// button, by Enter or by its number. While a reason is shown, the last rows are hidden so that the reason is in
+// view. Where there is no model, the allowed tokens are listed.
 
 const LEAST_ROWS = 2;
 
@@ -17,7 +17,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   const panel = whyPanel(ui, () => (rows.querySelector("[tabindex]") || el).focus({ preventScroll: true }));
   el.append(facts, filtered, rows, search, found, h("div.lmx-room", {}, panel.el), legend());
 
-  // What is searched for is looked up again at each place that one comes to, once it is quiet there.
+  // A search is repeated at each new position, as soon as no more steps come.
   let results = null;
   let asked = "";
   let timer = 0;
@@ -39,11 +39,11 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     timer = setTimeout(find, 150);
   };
   search.addEventListener("input", () => {
-    if (search.value) ui.selected = null; // What is found stands where the reason stood.
+    if (search.value) ui.selected = null; // The results take the place of the reason.
     later();
   });
 
-  /** Names the position where there is no model that would order the tokens; empty where there is one. */
+  /** The name of the position if no model orders the tokens; empty if a model does. */
   const modelless = () => (ui.position && !ui.position.finished && ui.line.model === false ? pathKey(ui, ui.position.k) : "");
   let allowed = null; // {key, rows, count}
   const offAllowed = atRest(ui, "allowed", modelless, (answer, key) => (allowed = { key, ...answer }));
@@ -56,7 +56,7 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     const name = masked ? "why is it masked?" : "why is it allowed?" + (takes(entry) ? ` Enter${number ? " or " + number : ""} takes it` : "");
     const take = takes(entry) ? h("button.quiet.take", { tabindex: -1, title: "take it" + (number ? ` (${number})` : " (Enter)"), onclick: (event) => {
       event.stopPropagation();
-      event.currentTarget.closest(".lmx-row").focus({ preventScroll: true }); // This button goes; keys stay here.
+      event.currentTarget.closest(".lmx-row").focus({ preventScroll: true }); // The button is removed; the keys stay with its row.
       ui.take(entry.id);
     } }, "take") : null;
     return h("div.lmx-row" + (masked ? ".masked" : "") + (shown === entry.id ? ".sel" : "") + (taken ? ".taken" : ""), {
@@ -75,13 +75,13 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
     h("span.why", { role: "cell", title: masked && !taken ? entry.reason : null }, taken ? h("span.took", { title: "rank in the model's own order" }, "taken" + (ui.position.rank ? ", #" + count(ui.position.rank) : "")) : masked ? entry.reason || "masked" : take));
   };
 
-  /** Let the last rows go, so that the panel ends above the end of the window. Worked out when the
-   * panel has something new, and then kept: nothing moves under the pointer. */
+  /** Hide the last rows, so that the panel ends above the bottom of the window. This is worked out only when
+   * the panel has something new, so that nothing moves under the pointer. */
   let fitted = "";
   let room = Infinity;
   const fit = () => {
-    // What is searched for goes last; but if one of them is asked about, what stands above it stays
-    // as long as it can, so that it does not move under the pointer.
+    // The results of a search are hidden last. If one of them is explained, the rows above it stay as long as
+    // possible, so that it does not move under the pointer.
     const hits = [...found.querySelectorAll(".lmx-row")];
     const bars = [...rows.querySelectorAll(".lmx-row:not(.head)")];
     const all = hits.some((one) => one.getAttribute("data-token") === String(ui.selected)) ? [...bars, ...hits] : [...hits, ...bars];
@@ -91,13 +91,13 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
       all.forEach((one) => (one.hidden = false));
       more.hidden = true;
       panel.el.style.maxHeight = "";
-      // Rows that give way where the machines beside them reach further down leave empty space.
+      // Hiding rows only leaves empty space where the machines beside them reach further down.
       const beside = el.closest(".lmx-parts")?.querySelector(".lmx-part-machines")?.getBoundingClientRect();
       const below = !beside ? 0 : beside.right <= el.getBoundingClientRect().left + 4 ? beside.bottom : Infinity;
       const over = panel.el.getBoundingClientRect().bottom + 8 - Math.max(visibleBottom(el), below);
       const size = all.length ? all[0].getBoundingClientRect().height : 1;
       const drop = over > 0 ? Math.ceil((over + size) / Math.max(size, 1)) : 0;
-      // While the panel waits for what is searched for, it may only grow.
+      // While the panel waits for answers, it may only grow.
       const fresh = fitted.split("|").slice(0, 4).join() !== key.split("|").slice(0, 4).join();
       const left = Math.max(LEAST_ROWS, all.length - drop);
       room = fresh ? left : Math.min(room, left);
@@ -130,8 +130,8 @@ export function renderDistribution({ model, el, ui = pageState(model) }) {
   rows.after(more);
 
   let drawn = []; // what the rows were made of
-  /** The rows and figures anew if there is something new; else only which row is in view. */
-  const inner = sizeOf(facts, ui.changed); // Another width has other room.
+  /** Draw the rows and figures again if something changed; otherwise only mark the row in view. */
+  const inner = sizeOf(facts, ui.changed); // Another width leaves room for other rows.
   window.addEventListener("resize", ui.changed);
   const update = () => {
     const p = ui.position;

@@ -2,8 +2,8 @@
 
 const LABEL = 12;
 
-/** From where to where a drawing reaches: two that share an axis share its height as well, of which one
- * may need little. */
+/** The top and the bottom of a drawing. Two drawings on one axis share its height, of which one may need
+ * little. */
 function extent({ height, nodes, edges }) {
   const ys = Object.values(nodes).flatMap(({ y, r }) => [y - r, y + r]);
   for (const { path, y } of Object.values(edges)) {
@@ -39,7 +39,7 @@ function drawMachine(figure, layout, form) {
       text.append(s("title", {}, edge.title || edge.label));
       lines.append(g);
       labels.append(text);
-      // A token that is masked here is struck, and an arc of such tokens alone is drawn as they are.
+      // A token that is masked here is struck through, and so is an arc that has only such tokens.
       const masked = new Set(edge.masked || []);
       if (masked.size) {
         text.querySelectorAll("tspan").forEach((word, i) => word.classList.toggle("no", masked.has(edge.tokens[i])));
@@ -97,7 +97,7 @@ function relabel(arc, words) {
   for (const word of arc.words) word.style.fontWeight = named.length && !named.includes(word) ? "400" : "";
 }
 
-/** Let an arc's label say something. */
+/** Set the text of an arc's label. */
 function sayArc(arc, text) {
   if (text === arc.said) return;
   arc.text.replaceChildren(...text.split(/( {2,})/).map((word) => (word.trim() ? s("tspan", {}, word) : word)), arc.text.querySelector("title"));
@@ -105,9 +105,9 @@ function sayArc(arc, text) {
   arc.said = text;
 }
 
-/** Keep the words of lit arcs off states and off each other. A label that names its token may be longer
- * than the one that a place was found for, and a tucked one had no place: it says less where there is
- * no room, in the end what it has a place for or nothing, and words of other arcs wait below it. */
+/** Keep the labels of lit arcs from covering states and each other. A label that names its token may be longer
+ * than the label for which a place was found, and a tucked label had no place. Where there is no room, a label
+ * says less: in the end only what fits its place, or nothing. The labels of other arcs give way to it. */
 function makeRoom(graph) {
   const size = graph.size || LABEL;
   const boxOf = ({ place }, text) => {
@@ -120,7 +120,7 @@ function makeRoom(graph) {
   const arcs = [...graph.arcs.values()].filter(({ label }) => label);
   const isLit = ({ text }) => text.classList.contains("lit");
   const standing = [];
-  // What is taken now before what was, and what has a place before what has none.
+  // The arc that is taken now comes before those taken earlier, and a label with a place before one without.
   const order = (arc) => (arc.state.startsWith("go") ? 0 : 2) + (arc.place.tucked ? 1 : 0);
   for (const arc of arcs.filter(isLit).sort((a, b) => order(a) - order(b))) {
     const most = arc.other === null ? [] : [clipped(arc.other) + (arc.count > 1 ? ` +${count(arc.count - 1)}` : ""), clipped(arc.other)];
@@ -139,9 +139,9 @@ const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f
 
 const clipped = (text) => (text.length > 12 ? text.slice(0, 11) + "…" : text);
 
-/** Which labels there is room for where letters are larger than the drawing is meant for: those of lit
- * arcs first, then the shortest; one that would stand on another or on a state is left out. Their
- * width is reckoned, because to measure hundreds would lay out the page. */
+/** Choose the labels that have room where letters are larger than the drawing is meant for: those of lit arcs
+ * first, then the shortest. A label that would cover another label or a state is left out. Widths are
+ * estimated, because measuring hundreds of labels would lay out the page. */
 function thinLabels(graph, size, smaller) {
   const taken = smaller ? Object.values(graph.layout.nodes).map(({ x, y, r }) => [x - r, y - r, x + r, y + r]) : [];
   const arcs = [...graph.arcs.values()].filter(({ label }) => label);
@@ -156,8 +156,8 @@ function thinLabels(graph, size, smaller) {
   }
 }
 
-/** A strip that shows all of a wide machine and which part of it is in view. A picture of the scroll
- * bar, so nothing is lost without it. */
+/** A strip that shows all of a wide machine and which part of it is in view. It repeats what the scroll bar
+ * says, so nothing is lost without it. */
 function drawMap(layout, go) {
   const window = s("rect.window", { y: 0, height: 12 });
   const tall = Math.max(layout.height, 1);

@@ -1,10 +1,11 @@
-// What we ask: the prompt and the constraint, compiled while one types.
+// The editor of the prompt and of the constraint, which is compiled while the user types.
 //
-// Typing is debounced; of several answers only that to the last text counts. What takes longer than
-// SLOW says for how long, and can be cancelled. An error stands under its spot with a caret. After
-// both the text stays as it was typed, and the machines are those of the last good constraint. What
-// the position expects is underlined in the pattern itself. Enter confirms a pattern, and Shift+Enter is
-// a newline in it; of choices each line is one. White space at the edge of a line and newlines are shown.
+// Typing is debounced, and only the answer to the last text counts. A compilation that takes longer than SLOW
+// shows its time and can be cancelled. An error is shown with a caret under its place. After an error or a
+// cancellation the text stays as it was typed, and the machines are those of the last good constraint. The
+// parts that the position expects are underlined in the pattern itself. Enter confirms a pattern, and
+// Shift+Enter writes a newline; each line of choices is one choice. Newlines and white space at the edge of a
+// line are shown.
 
 const DEBOUNCE = 350;
 const SLOW = 300;
@@ -41,7 +42,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   } }, "back to it"));
   const left = h("div", {}, h("label", {}, "Prompt"), prompt);
   const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error, kept);
-  // Where two lines go on from one prompt with one model, only the constraint is a side's own.
+  // Where two lines continue one prompt with one model, each side has only a constraint of its own.
   presets.hidden = constraintOnly;
   el.append(h("div.lmx-edit" + (constraintOnly ? ".one" : ""), {}, constraintOnly ? null : left, right));
 
@@ -79,7 +80,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
       put(report, "compiling… " + (ms / 1000).toFixed(1) + " s");
     }, 100);
     const answer = await ui.ask("edit", { prompt: prompt.value, kind: kind.value, text: pattern.value, ...extra }, { shown: true });
-    if (mine !== asked) return; // Something newer was typed meanwhile, or it was cancelled.
+    if (mine !== asked) return; // Newer text was typed meanwhile, or the compilation was cancelled.
     state = answer.ok || answer.cancelled ? null : answer.error || null;
     stop(answer.cancelled ? "cancelled" : "");
     if (answer.ok) loaded = {};
@@ -113,7 +114,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     const spans = state && state.start !== undefined && state.start !== null
       ? [[state.start, Math.max(state.end || 0, state.start + 1)]]
       : given().pattern === text && ui.position ? (ui.spans ? ui.spans() : ui.position.spans) || [] : [];
-    // A field that grows is measured, which lays out the page: only if there is something new in it.
+    // A field that grows is measured, which lays out the page, so this is done only if its text changed.
     const next = { text, prompt: prompt.value, width: inner.width, spans: String(spans), state, said: given().report, ended, cancel: cancel.hidden };
     const grown = ["text", "prompt", "width"].some((name) => next[name] !== drawn[name]);
     if (!grown && ["spans", "state", "said", "ended", "cancel"].every((name) => next[name] === drawn[name])) return;
@@ -138,7 +139,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   };
   const load = () => {
     const e = given();
-    // What is being typed or compiled is not written over, nor what could not be compiled.
+    // Text that is being typed or compiled, or that could not be compiled, is not overwritten.
     const open = timer || clock;
     if (!open && !prompt.matches(":focus") && e.prompt !== loaded.prompt) prompt.value = e.prompt || "";
     const other = e.text !== loaded.text || e.kind !== loaded.kind;
@@ -161,7 +162,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   const inner = sizeOf(el, () => refresh());
   const off = ui.on("after", update);
   load();
-  // By the first edit a process that compiles is warm; what one sees first goes first.
+  // The process that compiles is warm by the first edit; it starts after the page is drawn.
   const ready = setTimeout(() => model.get("replay") || ui.tell("ready"), 1000);
   return () => {
     clearTimeout(ready);
@@ -172,7 +173,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
 }
 
 /** Make newlines, and white space at the edge of a line, visible: each in an element of its own, which
- * takes as much room as the character. In `choices` a newline is no character of the text. */
+ * takes as much room as the character. In `choices` a newline is not a character of the text. */
 function markBlanks(shown, choices) {
   const walker = document.createTreeWalker(shown, NodeFilter.SHOW_TEXT);
   const texts = [];

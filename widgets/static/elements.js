@@ -1,4 +1,4 @@
-// Elements and their small changes: what every view is written with.
+// Functions that make and change elements; every view is written with them.
 //
 // Token text is data. It reaches the page as text nodes and attributes only, never as markup.
 
@@ -34,7 +34,7 @@ function put(el, ...children) {
   return el;
 }
 
-/** Let an element hold this text. What says so already is not touched: that would lay it out anew. */
+/** Set the text of an element. An element that has it already is not touched, as that would lay it out again. */
 function say(el, text) {
   if (el.textContent !== text || el.childElementCount) el.textContent = text;
   return el;
@@ -60,8 +60,8 @@ function sizeOf(el, changed = () => {}) {
   return size;
 }
 
-/** Calls back when no step has come for `wait` milliseconds, at the latest after `most`: what is then
- * asked of the kernel is in no step's way. */
+/** Call back when no step has come for `wait` milliseconds, at the latest after `most`, so that questions to
+ * the kernel delay no step. */
 function eased(ui, wait, most, callback) {
   let timer = 0;
   let since = 0;
@@ -106,8 +106,8 @@ const isTextField = (el) =>
   el instanceof HTMLSelectElement ||
   (el instanceof HTMLInputElement && !["checkbox", "range", "button"].includes(el.type));
 
-/** How much larger an element is on the screen than in its own pixels: pointers and boxes are told
- * in those of the screen. */
+/** How much larger an element is on the screen than in its own pixels; the positions of pointers and boxes are
+ * in pixels of the screen. */
 function zoomOf(el) {
   const root = el.closest(".lmx");
   return (root && root.offsetWidth && root.getBoundingClientRect().width / root.offsetWidth) || 1;

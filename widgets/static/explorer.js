@@ -1,4 +1,4 @@
-// The whole: what we ask → where we are → the machines with the numbers beside them → the reason →
+// The whole explorer: the editor → the token strip → the machines with the numbers beside them → the reason →
 // the mask. Each part is the view that also stands alone; they share one page state.
 
 export function renderExplorer({ model, el }) {

@@ -1,7 +1,7 @@
-// What stands around a view, alone or among others: what went wrong, whether the kernel is there,
-// what is read out, and the keys.
+// The frame of a view, alone or among others: errors, the state of the kernel, the text that a screen reader
+// reads out, and the keys.
 
-/** What `listen` and the views do with keys, as the list shows it. */
+/** The keys that `listen` and the views know, as the list shows them. */
 const KEYS = [
   ["→", "step"], ["←", "back"], ["Home", "to the start"], ["End", "to the end"], ["space", "play or pause"],
   ["1 … 9", "take the allowed token of that number in the list"],
@@ -10,8 +10,8 @@ const KEYS = [
   ["+ − 0", "size of the machine or of the mask in focus"], ["?", "this list"],
 ];
 
-/** The lines about errors and the kernel, and the one that is read out; `uis` are the page states
- * of the views inside. */
+/** The lines about errors and the kernel, and the line that is read out; `uis` are the page states of the views
+ * inside. */
 function frame(model, root, ...uis) {
   const note = h("div.lmx-note", { role: "status", hidden: true });
   const failure = h("div.lmx-error", { role: "alert", hidden: true });
@@ -77,7 +77,7 @@ function frame(model, root, ...uis) {
     update();
   };
   model.on("msg:custom", heard);
-  // For whoever waits: the positions of which all parts are drawn, and at which nothing more will come.
+  // For programs that wait: the positions at which all parts are drawn and nothing more will change.
   const rest = () => {
     const places = uis.map((ui) => (ui.position ? ui.position.k : "-")).join(" ");
     mark(root, "data-shown", places);

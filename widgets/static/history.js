@@ -1,10 +1,10 @@
 // What was allowed at every position: a row per position, the present one framed.
 //
 // A column is a token class, and a class is allowed as a whole, so a row of classes is the whole
-// mask. A class is as wide as the logarithm of its size, because sizes go from 1 to 100,000; where
-// there are more classes than columns, those of one column are counted together and its shade is the
-// share of their tokens that is allowed, never too pale to be seen if one is. Tokens that are
-// allowed nowhere have no column; their number is said. Few tokens have a square each.
+// mask. A class is as wide as the logarithm of its size, because sizes go from 1 to 100,000; where there are
+// more classes than columns, a column counts several classes together, and its shade is the share of their
+// tokens that is allowed. A column with an allowed token is never too pale to be seen. Tokens that are allowed
+// nowhere have no column, but their number is shown. If there are few tokens, each has a square.
 
 const PALEST = 0.65; // Of a column in which something is allowed: 3:1 on the paper.
 const HISTORY_HEIGHT = 98;
@@ -42,7 +42,7 @@ function historyColumns(machine, width) {
   return columns;
 }
 
-/** Of each column, the share of its tokens that a row of classes allows. */
+/** For each column, the share of its tokens that a row of classes allows. */
 function historyShares(machine, columns, row) {
   const { sizes } = classOrder(machine);
   return Float64Array.from(columns, (classes) => {
@@ -93,7 +93,7 @@ function renderHistory(ui) {
   };
   const told = (k) => (allowed(k) === null ? "…" : count(allowed(k))) + " allowed";
 
-  /** Rows of this line; those behind a token that changed are forgotten, missing ones asked for. */
+  /** Update the rows of this line: rows after a token that changed are dropped, and missing rows are asked for. */
   const collect = () => {
     const tokens = ui.tokens();
     let same = 0;
@@ -119,7 +119,7 @@ function renderHistory(ui) {
     const [key, ids] = [machineKey, path];
     ui.ask("rows", { first: from, end: tokens.length + 1 }).then((answer) => {
       asking = false;
-      // Rows of a line that is no longer shown are dropped; what is missing is asked for again.
+      // Rows of a line that is no longer shown are dropped; missing rows are asked for again.
       if (!answer.ok || key !== machineKey || ids.some((id, i) => path[i] !== id)) return;
       answer.index.forEach((place, i) => place >= 0 && (rows[from + i] = answer.rows[place]));
       ui.changed();
@@ -186,7 +186,7 @@ function renderHistory(ui) {
     }
     put(named, say);
   };
-  /** Scroll to a row, in a frame of its own: where a box is scrolled to is known when it is laid out. */
+  /** Scroll to a row in the next frame, because the scroll position is known only after layout. */
   const see = (k) => requestAnimationFrame(() => {
     if (!shape) return;
     const [top, bottom] = [k * shape.line, (k + 1) * shape.line];
@@ -215,7 +215,7 @@ function renderHistory(ui) {
     const ready = ui.position && ui.machine && ui.vocabulary && ui.position.row;
     el.hidden = !ready;
     if (!ready) return;
-    // Hidden until now, it had no width.
+    // The view was hidden until now and had no width.
     if (!inner.width) inner.read();
     collect();
     arrange();

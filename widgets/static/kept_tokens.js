@@ -11,7 +11,7 @@ function addToken(ui, title) {
   return add;
 }
 
-/** What is offered under the header: to keep the token in view, or to take one out again. */
+/** The buttons under the header: they keep the token in view, or take a kept token out again. */
 function offerTokens(ui, graph, offer, replay) {
   const token = ui.selected;
   const shown = new Set(graph ? graph.figure.edges.flatMap((edge) => (edge.target === "t" ? edge.tokens || [] : [])) : []);

@@ -1,4 +1,4 @@
-// What the words and signs mean: as tooltips where they stand, and all of them on demand.
+// The meanings of words and signs: as tooltips where they are used, and as a list on demand.
 
 const MEANINGS = {
   allowed: ["allowed", "token ids that the constraint lets through here, of all ids that the model gives a probability"],
@@ -6,15 +6,15 @@ const MEANINGS = {
   entropy: ["entropy", "how open the choice is, in bits: the model's alone → under the constraint"],
   kl: ["KL", "how far the mask moves the model's distribution, in bits; 0 if it changes nothing"],
   model: ["model", "the model's own probability, in per cent"],
-  filtered: ["filtered", "after the sampler's temperature and filters"],
-  constrained: ["constr.", "under the constraint: masked tokens have none, the others share it"],
+  filtered: ["filtered", "the probability after the sampler's temperature and filters"],
+  constrained: ["constr.", "the probability under the constraint: masked tokens have 0, and the others share the rest"],
   class: ["token class", "tokens that no state of the token DFA tells apart; a mask has a bit for each class"],
-  states: ["character states, token states", "of the machine over characters, and of the token DFA: those of them where a token can end"],
+  states: ["character states, token states", "the states of the machine over characters; token states are those of them where a token can end"],
   forced: ["=", "forced: the only token allowed"],
   user: ["✓", "chosen by hand"],
   intervention: ["≠", "the model's first choice was masked"],
-  parted: ["Δ", "in a comparison: here the two lines part"],
-  double: ["◎ double ring", "the text may end here; in the detokenizing FST, at r: a token is over, and a text may end"],
+  parted: ["Δ", "in a comparison: the first token in which the two lines differ"],
+  double: ["◎ double ring", "the text may end here; in the detokenizing FST, at r, a token has ended and the text may end"],
   small: ["○ small ring", "in the detokenizing FST: back to the root r, drawn there to save arcs"],
   ghost: ["◌ dashed ring", "a character state where no token ends; in the construction, a state that the next step takes away"],
   dot: ["• dot", "in the middle of a character of several bytes"],
@@ -24,7 +24,7 @@ const MEANINGS = {
 /** What a word means, as a tooltip. */
 const meaning = (name) => MEANINGS[name][1];
 
-/** All of it, on demand. */
+/** The list of all meanings, on demand. */
 function legend() {
   return h("details.lmx-meanings", {}, h("summary", {}, "What the words and signs mean"),
     h("dl", {}, Object.values(MEANINGS).map(([word, said]) => [h("dt", {}, word), h("dd", {}, said)])));

@@ -1,6 +1,6 @@
 // Which nodes and arcs of the three machines are lit. The kernel names them (`machines/lit.py` and
-// `machines/walk.py`): those of the path with each position, those of a token byte by byte. Here as
-// many bytes as are shown are put beside the path.
+// `machines/walk.py`): those of the path with each position, those of a token byte by byte. This file adds the
+// bytes that are shown to the path.
 
 /** In which machine a node or an arc is: its name begins with a letter of its own. */
 const machineOf = (name) => ({ c: "character_fsa", t: "detokenizing_fst" })[name[0]] || "token_dfa";
@@ -47,5 +47,5 @@ function lit(ui, graphs) {
   return sets;
 }
 
-/** What is lit where the character FSA is drawn by bytes is sent only where it differs. */
+/** The kernel sends the names for the drawing by bytes only where they differ. */
 const formOf = (packet, form) => packet && (packet[form] || packet.characters);

@@ -1,4 +1,4 @@
-// What `lit` names, shown on a drawing: classes change, and nothing moves.
+// Show on a drawing what `lit` names: only classes change, and nothing moves.
 
 /** Light the nodes and arcs of a drawing, and say where we are. */
 function light(graph, set, title) {

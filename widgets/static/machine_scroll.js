@@ -1,10 +1,10 @@
-// Where the drawings of the machines are scrolled to: what moves into view, and what is hinted at.
+// The scrolling of the drawings: the parts that move into view, and the hints at those that are hidden.
 
 /** The scrolling of the drawings in `graphs` inside their `boxes`, drawn `factor(name)` times as large. */
 function machineScroll(graphs, boxes, factor) {
   const scroll = { map: null }; // The strip above the character FSA.
-  // Where a drawing is scrolled to is known when the page is laid out, so what depends on it is done
-  // at the beginning of a frame, and once.
+  // The scroll position is known only after layout, so work that depends on it is done once, at the beginning
+  // of a frame.
   let looking = 0;
   let follows = [];
   const looked = () => {
@@ -14,7 +14,7 @@ function machineScroll(graphs, boxes, factor) {
       edges();
     });
   };
-  /** What a scrolled drawing hides is hinted at its edges, and shown on the map. */
+  /** Hint at the hidden parts of a drawing at its edges, and show them on the map. */
   const edges = () => {
     for (const [name] of MACHINES) {
       const { body } = boxes[name];
@@ -38,7 +38,7 @@ function machineScroll(graphs, boxes, factor) {
     if (!scroll.map) return;
     for (const [id, dot] of scroll.map.dots) mark(dot, "class", id === set.now ? "now" : set.past.has(id) ? "past" : "");
   };
-  /** Hold on to a drawing with the pointer. */
+  /** Let the pointer drag a drawing. */
   scroll.drags = (body) => {
     let drag = null;
     body.addEventListener("pointerdown", (event) => {
@@ -63,7 +63,7 @@ function machineScroll(graphs, boxes, factor) {
       const wide = body.clientWidth;
       const xs = [place.x, ...nexts.map((id) => graph.layout.nodes[id]?.x ?? place.x)].map((x) => x * scale);
       const least = Math.min(...xs) - 36, most = Math.max(...xs) + 36;
-      // More than fits: where we are stands at the left, so that what follows is seen.
+      // Not everything fits, so the present state goes to the left and what follows is in view.
       const left = most - least > wide ? place.x * scale - wide * 0.2 : least < body.scrollLeft ? least : most > body.scrollLeft + wide ? most - wide : null;
       if (left !== null) body.scrollLeft = left;
     }

@@ -14,7 +14,7 @@ function machineSizes(graphs, room, sized) {
     const widest = Math.max(1, ...same.map((one) => (graphs[one] ? graphs[one].layout.width : 1)));
     return room() > 0 ? room() / widest : 1;
   };
-  // Larger than drawn only where the pair is: it stays as it is while the machine between them changes.
+  // Only the pair is drawn larger: its size stays the same while the machine between them changes.
   const factor = (name = "character_fsa") => {
     if (zoom !== null && zoom !== "all") return zoom;
     const most = PAIR.includes(name) ? MOST_FIT : Math.max(1, factor());

@@ -29,7 +29,7 @@ function tableKeys(table, open) {
   });
 }
 
-/** Mark the row of an arc as its drawing is. */
+/** Mark the row of an arc as its drawing is marked. */
 function markRow(table, id, { go, past, here }) {
   const row = table.querySelector(`[data-row="${CSS.escape(id)}"]`);
   if (!row) return;

@@ -188,7 +188,7 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         markRow(table, id, { go, past: sets[name].pastArcs.has(id), here: arc.source === sets[name].now });
       }
     }
-    // A view that one has scrolled stays where it is until one moves on.
+    // A view that the user has scrolled stays where it is until the next move.
     const key = [drawn, sets.token_dfa.now, sets.character_fsa.now, sets.token_dfa.next, sets.detokenizing_fst.now, sizes.factor(), room()].join("|");
     if (key === followed || !ui.position) return;
     followed = key;

@@ -1,11 +1,10 @@
 // The vocabulary as a bitmap: what is allowed here, and under it what was allowed at each position.
 //
-// By token class, where five allowed ids of a hundred thousand stand together and can be seen; by
-// id; or by the model's probability, an order of this position that the kernel is asked for when one
-// chooses it.
+// The order is by token class, where five allowed ids of a hundred thousand stand together and can be seen; by
+// id; or by the model's probability at this position, which the kernel is asked for when the user chooses it.
 
-const SMALL_MASK = 48; // So few tokens are written out.
-const MANY = 16384; // Above so many, token classes come first.
+const SMALL_MASK = 48; // At most so many tokens are written out.
+const MANY = 16384; // With more tokens than this, the first order is by token class.
 
 /** What `figures/mask.py: order_packet` packs: ids, the likeliest first, and their surprisals. */
 async function readOrder(packet) {
@@ -96,7 +95,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     ranked = { key };
     ui.ask("order", { k: p.k }, { doing: "sorting by probability" }).then(async (answer) => {
       const found = answer.ok ? await ui.during(readOrder(answer.order)) : null;
-      if (!ranked || ranked.key !== key) return; // One has gone on meanwhile.
+      if (!ranked || ranked.key !== key) return; // The position changed meanwhile.
       if (!found) chosen = null;
       ranked = found && { key, ...found };
       ui.changed();
@@ -130,7 +129,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     const p = ui.position;
     const ready = p && ui.machine && ui.vocabulary && p.row;
     const small = !!ready && ui.vocabulary.size <= SMALL_MASK;
-    // Each is set once: what is hidden for a moment loses the focus.
+    // Each is set once, because an element that is hidden for a moment loses the focus.
     cells.hidden = !small;
     map.box.hidden = map.tools.hidden = order.hidden = !ready || small;
     named.hidden = !ready;
@@ -170,7 +169,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     if (order.value !== mode) order.value = mode;
     const found = mode === "probability" && rank(p);
     if (found) arrange("probability" + found.key, () => found.ids);
-    // Until the new order is here, the old one stands.
+    // The old order stays until the new one has arrived.
     else if (mode !== "probability" || !places || places.length !== size) arrange(ui.machine.key + mode, () => tokenOrder(ui.machine, mode));
     const [on, off, hit] = colours();
     if (!inner.width) inner.read();

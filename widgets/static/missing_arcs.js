@@ -1,10 +1,10 @@
-// A token DFA of more arcs than are drawn: those of the path and of the present state are added.
+// Where a token DFA has more arcs than are drawn, those of the path and of the present state are added.
 
 /** Adds them to the drawing in `graphs` after each move, where they are `wanted()`. */
 function missingArcs(ui, graphs, wanted, update) {
   let present = ""; // Where the added arcs belong.
-  /** What names the arcs of the present state and the path that a cut drawing lacks; empty if none can
-   * be missing. */
+  /** The name of the arcs of the present state and the path that a cut drawing lacks; empty if no arc can be
+   * missing. */
   const lacking = () => {
     const graph = graphs.token_dfa;
     const near = ui.around && ui.around.machines && ui.around.machines.token_dfa;

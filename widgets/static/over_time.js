@@ -1,9 +1,8 @@
 // Lines over the positions so far: allowed, feasible mass, entropy, probability of what was chosen.
 //
 // Blue is what the mask leaves, grey and dashed what the model says by itself. A line has a gap where
-// a figure is not known. What spans two decades or more has a logarithmic axis, which is said.
-// Pointing reads the values of a position in all four, the arrow keys too; a click or Enter goes
-// there.
+// a figure is not known. Values that span two decades or more have a logarithmic axis, and the chart says so.
+// The pointer and the arrow keys read the values of a position in all four; a click or Enter goes there.
 
 const CHART = 46; // Height of the drawing, in pixels.
 const CHART_LEFT = 46;
@@ -153,7 +152,7 @@ export function renderOverTime({ model, el, ui = pageState(model) }) {
     const wide = inner.width;
     const columns = wide >= 640 ? 4 : wide >= 296 ? 2 : 1;
     const width = Math.max(140, Math.floor((wide - (columns - 1) * 16) / columns));
-    // What did not change of a line is the same object as before.
+    // Parts of a line that did not change are the same objects as before.
     if (drawn.columns === columns && drawn.width === width && drawn.here === here() && drawn.history === history() && drawn.tokens === ui.tokens()) return;
     drawn = { columns, width, here: here(), history: history(), tokens: ui.tokens() };
     if (pointed !== null && pointed >= n) pointed = null;

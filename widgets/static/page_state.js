@@ -1,5 +1,5 @@
-// What the views of one widget know together: the place, what was asked of the kernel, what was
-// answered, and which token is in view.
+// The state that the views of one widget share: the position, the questions to the kernel and their answers,
+// and the token in view.
 //
 // A renderer takes {model, el}: `model` has get(name), set(name, value), on(event, callback) and
 // send(message), and nothing else is asked of it. A notebook's widget is such a model, and so is
@@ -8,7 +8,7 @@
 // Vocabularies by fingerprint: one per page, however many explorers.
 const shared = (globalThis[Symbol.for("explorer.vocabularies")] ??= new Map());
 
-// By the name of a cursor: the token in view there. Widgets on one cursor look at the same one.
+// The token in view, by the name of a cursor. Widgets on one cursor show the same token.
 const looks = (globalThis[Symbol.for("explorer.looks")] ??= new Map());
 
 /** A map that forgets what was put in first, once it holds more than `most`. */
@@ -33,7 +33,7 @@ const PATHS_NAMED = 20000;
 const AROUND_AFTER = 150;
 const AROUND_LATEST = 500;
 
-const PATIENCE = 300; // Milliseconds that one waits without being told for what.
+const PATIENCE = 300; // Milliseconds of waiting before the page says what it waits for.
 
 /** A packet after a change, as `widgets/figures/changes.py` writes it; parts that did not change
  * stay the same objects. */
@@ -54,8 +54,8 @@ function patched(before, change) {
 
 /** What the views share on one page: decoded packets, the token in view, and slow motion.
  * Listeners of "change" are called once per frame, those of "after" in the next one: the first frame
- * after a step has the tokens and the numbers, and waits for no drawing. `wants` names what is asked for unasked: a view
- * that stands alone leaves out what it does not show. */
+ * after a step has the tokens and the numbers, and waits for no drawing. `wants` names what the page asks for
+ * by itself; a view that stands alone leaves out what it does not show. */
 function pageState(model, wants = ["machine", "words", "around"]) {
   const listeners = { change: new Set(), after: new Set(), live: new Set(), asked: new Set() };
   let frame = 0;
@@ -69,12 +69,12 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     seen: new Recent(POSITIONS_KEPT), // positions by path, so that they can be read without a kernel
     walks: new Recent(ANSWERS_KEPT),
     reasons: new Recent(ANSWERS_KEPT),
-    gone: false, // the kernel is
+    gone: false, // whether the kernel is gone
     busy: 0,
     theme: 0, // grows with each change of the colours
-    due: new Set(), // what will be asked for, or is being read, without anybody's doing
+    due: new Set(), // questions that the page will ask by itself, and answers that it is reading
   };
-  /** Not at rest until this work has ended. */
+  /** The page is not at rest until this work has ended. */
   ui.during = async (work) => {
     ui.due.add(work);
     try {
@@ -159,9 +159,9 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   let number = 0;
   /** Whether a step is under way. A compile moves the session too, but only when it is done. */
   ui.moving = () => [...waiting.values()].some((entry) => entry.moves && !entry.tells);
-  /** Whether all that follows a change is there. What takes long and says so is not waited for. */
+  /** Whether everything that follows a change has arrived. Work that takes long and says so does not count. */
   ui.still = () => !ui.due.size && [...waiting.values()].every((entry) => entry.tells);
-  // What takes long, by number: {doing, words, since}. `frame` shows it, and how to call it off.
+  // Work that takes long, by number: {doing, words, since}. `frame` shows it with a button that cancels it.
   ui.tasks = new Map();
   let told = null; // The generation that the last answer named: a press may follow it before the line arrives.
   /** A message as `MESSAGES` has it: the kernel's own table, which `bundle` puts before this. */
@@ -175,8 +175,8 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   };
   /** Tell the kernel something that needs no answer. */
   ui.tell = (type, content = {}) => ui.gone || model.send(message(type, content));
-  /** Ask the kernel. `doing` says what may take long, and then it can be called off; `shown` that
-   * whoever asks shows that it waits. An answer that is `stale` is to a place that was left. */
+  /** Ask the kernel. `doing` names work that may take long; it is shown and can be cancelled. `shown` says that
+   * the view that asks shows the wait itself. A `stale` answer belongs to a position that was left. */
   ui.ask = (type, content = {}, { doing = "", shown = false } = {}) =>
     new Promise((resolve) => {
       if (ui.gone) return resolve({ ok: false, gone: true });
@@ -206,7 +206,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     entry.resolve(content);
     ui.changed();
   };
-  // The kernel has the question and goes on: it is not busy, the answer only comes later.
+  // The kernel has accepted the question and goes on: it is not busy, and the answer comes later.
   const later = (re) => {
     const entry = waiting.get(re);
     if (!entry || entry.doing) return;
@@ -220,7 +220,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     ui.tasks.get(re).words = words;
     ui.changed();
   };
-  /** Call off what takes long. The answer, if there still is one, is dropped. */
+  /** Cancel work that takes long. An answer that still arrives is dropped. */
   ui.stop = (re) => {
     ui.tell("stop", { of: re });
     settle(re, { ok: false, cancelled: true });
@@ -261,7 +261,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     }
     ui.changed();
   };
-  /** Ask for something more from now on, as `wants` has it: another view is shown. */
+  /** Ask for one more thing from now on, as in `wants`, because another view is shown. */
   ui.want = (what) => {
     if (wants.includes(what)) return;
     wants = [...wants, what];
@@ -313,7 +313,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     ui.position = model.get("position");
     if (ui.position && ui.position.k === (ui.line.index ?? ui.position.k)) ui.seen.set(pathKey(ui, ui.position.k), ui.position);
     ui.changed();
-    // The first figures at once, and in a page without a kernel: there they are in no one's way.
+    // The first figures are asked for at once, and so are those of a page without a kernel: they delay nothing.
     if (!ui.around || model.get("replay")) readAround();
     else aroundLater();
   };
@@ -335,8 +335,8 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     h("span.lmx-tok" + (ui.isText(id) ? "" : ".special"), { "data-token": id, title: "id " + id },
       ui.isText(id) ? readable(ui.text(id)) : ui.text(id));
   ui.tokens = () => (ui.line.strip && ui.line.strip.tokens) || [];
-  /** What is asked of a token at the present position, once: undefined until the answer has arrived,
-   * null where there is none, because each frame would ask again. Another machine forgets it. */
+  /** A question about a token at the present position, which is asked once: undefined until the answer has
+   * arrived, null if there is no answer, so that frames do not ask again. Another machine forgets it. */
   const asked = (known, type, field) => (token) => {
     const key = pathKey(ui, ui.position.k) + "|" + token;
     if (!known.has(key)) {

@@ -103,7 +103,7 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
   let drawnTraps = "";
   const drawTraps = () => {
     const mine = (ui.traps || []).filter((trap) => trap.position === null);
-    // Drawn anew only if they are others, so that the focus and a click under way stay in them.
+    // They are drawn again only if they changed, so that they keep the focus and a click in progress.
     const key = JSON.stringify(mine) + !!ui.vocabulary;
     if (key === drawnTraps) return;
     drawnTraps = key;

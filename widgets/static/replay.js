@@ -1,7 +1,7 @@
 // A model without a kernel: it answers the views from what was written into the page.
 //
-// A renderer cannot tell it from a notebook's widget. It walks along one line; what was never worked
-// out (another token, another constraint) it cannot answer, and says so.
+// A renderer cannot tell it from a notebook's widget. It walks along one line. It cannot answer what was never
+// worked out (another token, another constraint), and says so.
 
 function replay(data) {
   const listeners = new Map();

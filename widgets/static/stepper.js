@@ -1,8 +1,7 @@
 // Walking through decoding: buttons, keys, slow motion inside a token, and play.
 //
-// Play is driven from here: the next request goes out after the last was answered, so nothing
-// piles up in the kernel. In slow motion a press of Step is one byte; the token is taken after
-// its last.
+// The page drives play: it sends the next request after the last was answered, so nothing piles up in the
+// kernel. In slow motion a press of Step reads one byte; the token is taken after its last byte.
 
 const SPEEDS = [["½×", 0.5], ["1×", 1], ["2×", 2], ["4×", 4], ["full speed", 0]];
 const RUN_CHUNK = 16;
@@ -20,10 +19,10 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   const k = () => (ui.position ? ui.position.k : 0);
   const ended = () => !!ui.position && ui.position.finished;
 
-  /** At the end of a run from elsewhere: there is no model that would choose a next token. */
+  /** Whether this is the end of a run from elsewhere, where no model can choose a next token. */
   const modelless = () => ui.line.model === false && k() >= length();
 
-  /** One request at a time; of the presses while one is under way the first is kept. */
+  /** One request at a time; of the presses during a request the first is kept. */
   const alone = async (action) => {
     if (pending) {
       if (kept) return { ok: false };
@@ -83,7 +82,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     }
     return k() > 0 ? ui.go(k() - 1) : Promise.resolve();
   };
-  // The kernel is told, so that it leaves for later what would be in play's way.
+  // The kernel is told, so that it puts off work that would slow play down.
   const started = (on) => {
     playing = on;
     ui.tell("play", { on });
@@ -160,7 +159,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   };
 }
 
-/** The buttons for lines: to keep this one and go on beside it, and to start again. */
+/** The buttons for lines: one keeps this line and goes on beside it, the other starts again. */
 function lineButtons(model, ui) {
   const button = (type, label, title) => h("button", { title, disabled: !!model.get("replay"), onclick: () => {
     ui.inside = null;
@@ -168,7 +167,7 @@ function lineButtons(model, ui) {
   } }, label);
   const made = [
     button("fork", "Fork", "keep this line and go on beside it"),
-    button("reset", "Reset", "start again; what was is forgotten"),
+    button("reset", "Reset", "start again and forget all lines"),
   ];
   ui.on("change", () => made.forEach((one) => (one.disabled = ui.gone || !!model.get("replay"))));
   return made;

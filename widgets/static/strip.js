@@ -33,7 +33,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   let beside = null; // the forks that are drawn
   const box = (token, i) => {
     const notes = marks(token);
-    const parted = ui.parted === i; // Where two lines are compared.
+    const parted = ui.parted === i; // The first token in which two compared lines differ.
     if (parted) notes.push("parted");
     const surprise = token.surprisal === null || token.surprisal === undefined ? "" : `, surprisal ${token.surprisal.toFixed(1)} bits`;
     const said = `token ${i + 1}, chosen at position ${i}: id ${token.id}${surprise}` + notes.map((n) => ", " + MARKS[n][1]).join("");
@@ -64,8 +64,8 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   };
 
   let followed = -1;
-  /** A long run scrolls; where one is stays in view, and only a move scrolls. In a frame of its own:
-   * where things are is known when they are laid out. */
+  /** Scroll a long run so that the position stays in view; only a move scrolls. This waits for the next frame,
+   * because places are known only after layout. */
   const follow = (k) => {
     if (k === followed) return;
     followed = k;
@@ -80,7 +80,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   };
 
   let ended = { strip: null, nodes: [] };
-  /** What a run from elsewhere wrote next, and the constraint does not allow. */
+  /** The token that a run from elsewhere wrote next, and that the constraint does not allow. */
   const finding = (one) => {
     const more = one.unread ? `; ${count(one.unread)} more ids were not read` : "";
     const said = `token ${one.at + 1}: id ${one.id}, not allowed: ${one.reason}${more}`;

@@ -1,4 +1,4 @@
-// Traps: marks in the token strip at their position, and what each is about.
+// Traps: their marks in the token strip, and a panel that explains each.
 //
 // They are looked for when the page has come to rest, never with a step, and once for all views.
 
@@ -95,7 +95,7 @@ function trapMarks(ui) {
     }
     const shown = open !== null && places.get(open);
     panel.hidden = !shown;
-    // Drawn anew only if it is another one, so that the focus stays in it.
+    // The panel is drawn again only for another trap, so that it keeps the focus.
     const key = shown ? open + JSON.stringify(shown) + !!ui.vocabulary : "";
     if (key === drawn) return;
     drawn = key;

@@ -1,6 +1,6 @@
-// Drawings that are made because they were asked for: by bytes, or all of a large machine.
+// Drawings that are made on demand: by bytes, or the whole of a large machine.
 
-/** What was asked for. `forget` is called so that what is shown is drawn anew. */
+/** The drawing that was asked for. `forget` is called so that the machines are drawn again. */
 function wholeMachine(model, ui, forget, update) {
   const replay = !!model.get("replay");
   let form = "characters";
@@ -24,7 +24,7 @@ function wholeMachine(model, ui, forget, update) {
   };
 
   let offered = "";
-  /** What is offered under the header: a narrower pattern, the whole of a large machine. */
+  /** The buttons under the header: a narrower pattern, the whole of a large machine. */
   const offers = (offer) => {
     const states = (ui.machine && ui.machine.states) || {};
     const large = !replay && ui.machine && !states.whole;
@@ -47,7 +47,7 @@ function wholeMachine(model, ui, forget, update) {
         } }, drawing.said ? "close" : "only what is near") : null);
     }
   };
-  /** Another machine has come: what was drawn of the one before is dropped. True if it is drawn anew. */
+  /** Drop the drawing of the machine before this one. Returns true if the machines are drawn again. */
   const changed = (machine) => {
     if (!drawing || drawing.key === (machine && machine.key)) return false;
     whole = false;

@@ -1,8 +1,8 @@
 // Why a token is allowed or masked: the panel beside the bars.
 //
-// It opens with the verdict. What must be searched for is asked once that is shown, one request at a
-// time and only for the token that is still looked at; the change of the pattern, which the kernel
-// compiles, comes last and after a moment's rest.
+// It opens with the verdict. Answers that need a search are asked for once the verdict is shown, one at a time
+// and only while the token is still in view. The change of the pattern, which the kernel compiles, comes last
+// and after a moment of rest.
 
 const REST = 350;
 
@@ -57,12 +57,13 @@ function whyPanel(ui, closed) {
     ui.changed();
   };
 
-  /** Look at a token, without the second click's closing. */
+  /** Look at a token; a second call does not close the panel. */
   ui.look = (id) => {
     ui.selected = id;
     ui.changed();
   };
-  /** What the constraint's editor underlines: what the reason in view expects, else the position. */
+  /** The spans that the constraint's editor underlines: those that the reason in view expects, else the
+   * position's. */
   ui.spans = () => {
     const told = ui.selected !== null && !ui.position.finished ? ui.reasons.get(keyOf(ui.selected)) : null;
     return told ? told.spans || [] : ui.position.spans || [];
@@ -146,7 +147,7 @@ function whyPanel(ui, closed) {
     const key = keyOf(token);
     const known = details.get(key);
     if (told && told.stage) search(token, told);
-    // Drawn anew only if there is something new, so that focus and selection stay.
+    // The panel is drawn again only if something changed, so that focus and selection stay.
     const state = [key, !!told, !!known, !!(known && known.widening), live(), !!ui.vocabulary].join("|");
     if (state === shown) return el;
     const focused = el.contains(document.activeElement);
@@ -176,7 +177,7 @@ function visibleBottom(el) {
   for (let box = el.parentElement; box; box = box.parentElement) {
     const style = getComputedStyle(box);
     if (!/auto|scroll|overlay/.test(style.overflowY)) continue;
-    // What grows with its content does not cut anything off.
+    // An element that grows with its content hides nothing.
     if (box.scrollHeight > box.clientHeight + 1) bottom = Math.min(bottom, box.getBoundingClientRect().bottom);
   }
   return bottom;

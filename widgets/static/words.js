@@ -1,4 +1,4 @@
-// Numbers, bytes and token texts as one reads them.
+// Numbers, bytes and token texts in readable form.
 
 const FORMAT = new Intl.NumberFormat("en-US");
 const count = (n) => FORMAT.format(Number(n));
