@@ -1,9 +1,9 @@
 """A tree becomes a byte machine that is discovered.
 
-What can be laid out as an NFA is, long repeats with counters, and is determinized while it is
-asked. Intersections, differences and complements are pairs of machines that are discovered, unless
-their closed form is small: then that, as it is minimal. A part that only a machine of its own can
-express inside a sequence is built before.
+A tree that can be laid out as an NFA becomes one, with counters for long repeats, and is
+determinized while it is asked. Intersections, differences and complements are pairs of machines
+that are discovered, unless their closed form is small: then the closed form is taken, because it is
+minimal. A part of a sequence that needs a machine of its own is built first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from explorer.errors import BudgetExceeded
 
 
 def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMachine:
-    """The machine of a tree, its states to be met.
+    """The machine of a tree, which numbers its states as it meets them.
 
     Args:
         node: The root.

@@ -2,8 +2,8 @@
 
 A *configuration* is a state of the NFA and, in the scope of a counter, the count
 (`explorer.automata.tree.counters`), packed in one int: the state in the high bits, all counts of
-nested scopes in the low ones. What is written out as a million states is one state and a number
-here; nothing below knows the difference.
+nested scopes in the low ones. A million states of a machine that is written out are one state and
+a number here; whatever uses the net sees no difference.
 
 Only arcs on a way to the end are kept. A copy can always be ended and begun again until there are
 enough, so whether a configuration can finish depends on its state alone, and every configuration

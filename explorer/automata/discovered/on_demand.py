@@ -4,7 +4,7 @@ Its states are sets of configurations of a `Net`, numbered as they are met, the 
 worked out when a step from its state is first asked for. Every state can finish.
 
 The numbers depend on the order of the questions; a machine that is sent to another process takes
-what it has met along. What is met is kept, and is what the budget watches: the number of states,
+the states that it has met with it. They are kept, and the budget limits them: the number of states,
 their table's cells and bytes, and the seconds of one question.
 
 Cost: a few microseconds per row. Nothing is minimised, so two states may be alike.

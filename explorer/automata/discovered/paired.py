@@ -1,13 +1,13 @@
 """Two machines read side by side: intersection and difference, discovered.
 
 A state is a pair of states, one of each machine, numbered when it is first met. The left machine
-has a state always; the right one may have stopped, where that does not matter.
+always has a state; the right one may have stopped, if that does not matter.
 
 Every state of a byte machine can finish, and whether a pair can is not known from its halves: that
 is searched for, depth first, before a pair is given out. The search ends at the first pair that is
-known to finish, and all on the way to it then are; where nothing new can be reached, none that it
-met can. In a difference a pair whose right half has stopped can finish as its left half can. The
-search keeps to the budget, by its own name.
+known to finish, and every pair on the way to it can then finish too. If the search reaches no new
+pair, no pair that it met can finish. In a difference a pair whose right half has stopped can finish
+as its left half can. The budget limits the search, as a stage of its own.
 
 Cost: some tens of microseconds per pair, in Python.
 """
@@ -206,7 +206,7 @@ class Paired(DiscoveredMachine):
         return False
 
     def _remember(self, end: int, came_from: dict[int, list[int]]) -> None:
-        """All from which the search came to a state that can finish can finish too."""
+        """Note that all pairs on the ways to a pair that can finish can finish too."""
         waiting = [end]
         while waiting:
             here = waiting.pop()

@@ -150,7 +150,7 @@ def _numbered(net: Net, found: Found, kept: int) -> int:
 
 @jit
 def begin(net: Net, found: Found) -> int:
-    """Make the start state, number 0; what it came back for."""
+    """Make the start state, number 0, and say why the kernel returned."""
     found.progress[STAMP] += 1
     now = found.progress[STAMP]
     count = 0
@@ -166,7 +166,8 @@ def begin(net: Net, found: Found) -> int:
 
 @jit
 def fill(net: Net, found: Found, state: int) -> int:
-    """Fill the row of a state; what it came back for. After a growth it is begun anew."""
+    """Fill the row of a state, and say why the kernel returned. After a growth the row is begun
+    again."""
     table, arena, progress = found.table, found.arena, found.progress
     classes = table.shape[1]
     if table[state, 0] != UNKNOWN:
@@ -219,7 +220,7 @@ def fill(net: Net, found: Found, state: int) -> int:
 def visit(
     net: Net, found: Found, byte: UInt8, depth: Int32, skip: Int32, stack: Int32, quantum: int
 ) -> int:
-    """Fill the rows that the words of a trie come by; what it came back for.
+    """Fill the rows that the words of a trie need, and say why the kernel returned.
 
     Args:
         net, found: The machine.
@@ -254,7 +255,7 @@ def visit(
 
 
 def empty_found(classes: int) -> Found:
-    """Nothing found yet.
+    """The tables before any state was met.
 
     Args:
         classes: How many classes of bytes there are.
@@ -312,7 +313,7 @@ def missing(
     table: Int32, symbol_class: Int32, byte: UInt8, depth: Int32, skip: Int32, stack: Int32,
     progress: Int64,
 ) -> int:  # fmt: skip
-    """The next state whose row the words of a trie need and the table has not; −1 if it has all.
+    """The next state whose row the words of a trie need and the table lacks; −1 if it has all.
 
     Args:
         table, symbol_class: The rows so far; states beyond the table have none.

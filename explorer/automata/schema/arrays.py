@@ -177,7 +177,7 @@ def array_texts(
         making: The compiler.
         subs: Keyword mappings that hold together.
         place: Where the array stands.
-        below: How much deeper its items may go; ``None`` if there may be none.
+        below: How much deeper its items may go; ``None`` if no item is allowed.
     """
     minimum, maximum = bounds(subs, "minItems", "maxItems")
     longest = max((len(prefix(sub)) for sub in subs), default=0)

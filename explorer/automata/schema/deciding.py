@@ -75,7 +75,7 @@ def _hard(place: Site) -> list[str]:
 
 
 def excluding(pointer: str) -> str:
-    """The pointer of the ``not`` that a subschema is in; empty if it is in none."""
+    """The pointer of the ``not`` that a subschema is in; empty if it is not in one."""
     steps = pointer.split("/")
     for count, step in enumerate(steps):
         if step == "not" and (count == 0 or steps[count - 1] not in _NAMED):

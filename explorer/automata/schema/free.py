@@ -111,7 +111,8 @@ class FreeJson(Source):
 
 
 def _values(member: Dfa | None, item: Dfa | None, meter: Meter) -> Dfa:
-    """Scalars, objects with such members, and arrays with such items; ``None`` for none."""
+    """Scalars, objects with such members, and arrays with such items; ``None`` if there are no
+    such members or items."""
     scalars = replace(
         empty(), words=frozenset(("null", "true", "false")), number=numbers.any_number(),
         string=any_text(),

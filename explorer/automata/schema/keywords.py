@@ -1,4 +1,4 @@
-"""The keywords of one subschema, read: their types checked, their drafts minded."""
+"""Read the keywords of one subschema: check their types, and follow the rules of its draft."""
 
 from __future__ import annotations
 

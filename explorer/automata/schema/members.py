@@ -29,7 +29,7 @@ def object_texts(
         making: The compiler.
         subs: Keyword mappings that hold together.
         place: Where the object stands.
-        below: How much deeper its members may go; ``None`` if there may be none.
+        below: How much deeper its members may go; ``None`` if no member is allowed.
     """
     minimum, maximum = bounds(subs, "minProperties", "maxProperties")
     required: dict[str, None] = {}

@@ -34,7 +34,8 @@ class Row:
         states: States of its minimal machine over compact JSON; 0 if it has none.
         arcs: Arcs of it, over intervals of bytes.
         milliseconds: Wall-clock time to build it, without what is inside of it.
-        same_as: The pointer of an equal subschema, which was built instead; empty if there is none.
+        same_as: The pointer of an equal subschema, which was built instead; empty if there is no
+            equal one.
         error: Why it could not be built; empty if it was.
     """
 

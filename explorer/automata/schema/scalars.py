@@ -53,7 +53,7 @@ class Scalars:
         Args:
             subs: Keyword mappings that hold together.
             scalars: The values that ``enum`` and ``const`` leave; ``None`` if neither is given.
-            integer: Whether there may be no fraction.
+            integer: Whether numbers with a fraction are excluded.
         """
         parts: list[Dfa] = [numbers.any_integer() if integer else numbers.any_number()]
         if scalars is not None:

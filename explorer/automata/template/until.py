@@ -1,8 +1,9 @@
 """The kind of source that is any text before a stop appears.
 
-A text is in the language if, with a stop written after it, that stop is the first one: so what
-follows the part decides nothing, and the division of the whole text is the only one. Of
-``"\\n\\n"`` as a stop, ``"a\\n"`` is not in it, because the stop would begin inside of that.
+A text is in the language if a stop that is written after it is the first stop. So the text after
+the part decides nothing, and there is only one way to divide the whole text. With the stop
+``"\\n\\n"``, the text ``"a\\n"`` is not in the language, because the first stop would then begin
+inside of the text.
 
 The machine is that of Knuth, Morris and Pratt: a state for each beginning of the stop.
 """
@@ -83,7 +84,7 @@ class Until(Source):
         """The stops that a user gave: a text, or several.
 
         Raises:
-            ConstraintError: There is none, or one is empty, too long or not a text.
+            ConstraintError: There is no stop, or a stop is empty, too long or not a text.
         """
         given = (
             [stops]

@@ -13,7 +13,7 @@ from explorer.automata.registry import register, register_reader
 from explorer.automata.tree.nodes import Node, Source, Written
 from explorer.automata.types.declared import declared
 from explorer.automata.types.reading import Reader
-from explorer.automata.types.schema import name_of
+from explorer.automata.types.schema import type_name
 from explorer.automata.types.shapes import OtherShape, Shape
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 
@@ -61,15 +61,15 @@ class CallType(Combination):
             raise
         except Exception as error:  # Hints that cannot be resolved, and code of the type's own.
             raise ConstraintError(
-                f"The hints of {name_of(described)} cannot be read: {error}.",
+                f"The hints of {type_name(described)} cannot be read: {error}.",
                 remedy="Define the types that they name at the top of a module.",
             ) from error
         if source is None:
             raise ConstraintError(
-                f"{name_of(described)} has no finite value within max_depth={depth}.",
+                f"{type_name(described)} has no finite value within max_depth={depth}.",
                 remedy="Make the recursive field optional, or a list.",
             )
-        return cls(source, name_of(described), declaration, shape)
+        return cls(source, type_name(described), declaration, shape)
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -78,7 +78,7 @@ class CallType(Combination):
 
     @property
     def text(self) -> str:
-        """The declaration; the short form where there is none."""
+        """The declaration, or the short form if the type was not declared."""
         return self.declaration or str(self)
 
     @property
@@ -132,7 +132,7 @@ class CallType(Combination):
         return cls(children[0], name, text, shape)
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the type: a process that compiles for this one need not have it."""
+        """The fields without the type, which a process that compiles may not be able to import."""
         return super().__getstate__() | {"shape": None}
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ from explorer.automata.types.shapes import (
 
 @dataclass(frozen=True)
 class NoText:
-    """No text at all: where a recursive type would go deeper than it may."""
+    """A shape without texts: a recursive type would go deeper here than it may."""
 
     def source(self) -> None:
         """No constraint."""
@@ -218,7 +218,7 @@ class Record:
     make: Callable[..., Any]
 
     def source(self) -> Source | None:
-        """The parts in their order, those with defaults or not."""
+        """The parts in their order; a part with a default may be missing."""
         before, after = (f"{self.name}(", ")") if self.name else ("{", "}")
         made: list[tuple[Source, bool]] = []
         for part in self.parts:
@@ -263,7 +263,7 @@ class Record:
 
 
 def _from_first(parts: Sequence[tuple[Source, bool]]) -> Source | None:
-    """Parts with commas between them; those that need not be there may be missing."""
+    """Parts with commas between them; optional parts may be missing."""
     if not parts:
         return None
     (first, required), rest = parts[0], parts[1:]

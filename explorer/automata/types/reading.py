@@ -22,7 +22,7 @@ from explorer.automata.types.containers import (
     Record,
 )
 from explorer.automata.types.scalars import constants, scalar
-from explorer.automata.types.schema import name_of
+from explorer.automata.types.schema import type_name
 from explorer.automata.types.shapes import Shape, refused
 
 _LIMITS: Final = (
@@ -75,14 +75,14 @@ class Reader:
         if described is dict or origin is dict:
             if len(arguments) != 2 or limits:
                 raise refused(
-                    f"The items of {name_of(described)} are not known exactly",
+                    f"The items of {type_name(described)} are not known exactly",
                     "Write dict[str, int] with the types of keys and values, without limits.",
                 )
             return Pairs(self.shape(arguments[0]), self.shape(arguments[1]))
         if isinstance(described, type):
             return self._class(described)
         raise refused(
-            f"{name_of(described)} cannot be written as Python",
+            f"{type_name(described)} cannot be written as Python",
             "Use dataclasses, pydantic models, NamedTuple, TypedDict, Enum, Literal, containers "
             "and the types of the standard library.",
         )
@@ -90,7 +90,8 @@ class Reader:
     def _item(self, arguments: tuple[object, ...], described: object) -> Shape:
         if len(arguments) != 1:
             raise refused(
-                f"The items of {name_of(described)} are not known", "Write list[int], for example."
+                f"The items of {type_name(described)} are not known",
+                "Write list[int], for example.",
             )
         return self.shape(arguments[0])
 

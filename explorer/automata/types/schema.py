@@ -129,7 +129,7 @@ def value_of(described: object, adapter: Any, text: str) -> object:
         raise ConstraintError(
             f"The text is valid JSON for the type, but its own checks refuse it: {error}",
             remedy="Say in the type's fields what its validators check.",
-            evidence={"type": name_of(described)},
+            evidence={"type": type_name(described)},
         ) from error
 
 
@@ -138,14 +138,14 @@ def _number(text: str) -> int | float:
     return int(whole) if decimals and not decimals.strip("0") else float(text)
 
 
-def name_of(described: object) -> str:
+def type_name(described: object) -> str:
     """What to call a type.
 
     Args:
         described: The type.
 
     Example:
-        >>> name_of(int), name_of(int | None)
+        >>> type_name(int), type_name(int | None)
         ('int', 'int | None')
     """
     name = getattr(described, "__name__", None)
@@ -156,10 +156,10 @@ def name_of(described: object) -> str:
 def _refusal(described: object, error: Exception) -> ExplorerError:
     reason = str(error).split("\n")[0].rstrip(".")
     return ConstraintError(
-        f"{name_of(described)} cannot be written as JSON: {reason}.",
+        f"{type_name(described)} cannot be written as JSON: {reason}.",
         remedy="Use pydantic models, dataclasses, TypedDict, NamedTuple, Enum, Literal and the "
         "types of the standard library.",
-        evidence={"type": name_of(described)},
+        evidence={"type": type_name(described)},
     )
 
 
@@ -178,7 +178,7 @@ def _without_old_typed_dicts(described: object) -> object:
             plain = _without_old_typed_dicts(hint)
             optional: Any = typing_extensions.NotRequired
             fields[name] = plain if name in required else optional[plain]
-        return cast("Any", typing_extensions.TypedDict)(name_of(described), fields)
+        return cast("Any", typing_extensions.TypedDict)(type_name(described), fields)
     origin, arguments = get_origin(described), get_args(described)
     if not arguments or origin is typing.Literal:
         return described
@@ -205,7 +205,7 @@ def _closed(schema: object) -> object:
     if not isinstance(schema, dict):
         return schema
     given = cast("dict[str, object]", schema)
-    # Names of members and definitions are no keywords; values of constants are no schemas.
+    # Names of members and definitions are not keywords; values of constants are not schemas.
     found = {
         key: {name: _closed(part) for name, part in cast("dict[str, object]", value).items()}
         if key in ("properties", "$defs", "patternProperties") and isinstance(value, dict)

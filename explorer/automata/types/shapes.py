@@ -1,7 +1,7 @@
 """What a type is made of, as Python writes its values: each shape knows its texts and its values.
 
-A shape answers two questions. `source` gives the constraint of its texts, made of kinds that there
-are (patterns, choices, sequences), so that nothing else is needed to compile, explain and save it.
+A shape answers two questions. `source` gives the constraint of its texts, made of existing kinds
+(patterns, choices, sequences), so that nothing else is needed to compile, explain and save it.
 `value` reads the syntax tree of such a text: literals are taken as literals, and the only calls
 that are made are those of the constructors that the type itself consists of.
 
@@ -26,7 +26,7 @@ class Shape(Protocol):
     """One part of a type."""
 
     def source(self) -> Source | None:
-        """The constraint of its texts; ``None`` where it has none, as a recursion may go too deep.
+        """The constraint of its texts; ``None`` if it has none, because a recursion is too deep.
 
         Raises:
             ConstraintError: It cannot be written exactly.
@@ -40,7 +40,7 @@ class Shape(Protocol):
             node: The syntax tree of the text.
 
         Raises:
-            OtherShape: The text is none of this shape.
+            OtherShape: The text is not of this shape.
         """
         ...
 

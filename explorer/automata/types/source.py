@@ -12,7 +12,7 @@ from explorer.automata.registry import register, register_reader
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.tree.nodes import Node, Source, Written
 from explorer.automata.types.declared import declared
-from explorer.automata.types.schema import adapter_of, name_of, schema_of, value_of
+from explorer.automata.types.schema import adapter_of, schema_of, type_name, value_of
 from explorer.errors import DamagedFile
 
 
@@ -54,7 +54,7 @@ class JsonType(Combination):
         """
         adapter = adapter_of(described)
         schema = JsonSchema.of(schema_of(described, adapter), **options)
-        return cls(schema, name_of(described), declaration, described, adapter)
+        return cls(schema, type_name(described), declaration, described, adapter)
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -63,7 +63,7 @@ class JsonType(Combination):
 
     @property
     def text(self) -> str:
-        """The declaration; the short form where there is none."""
+        """The declaration, or the short form if the type was not declared."""
         return self.declaration or str(self)
 
     @property
@@ -72,7 +72,7 @@ class JsonType(Combination):
         return (self.part,)
 
     def with_children(self, children: tuple[Source, ...]) -> Source:
-        """Another schema; the type stays, and refuses what does not fit it."""
+        """Another schema for the same type, which refuses values that do not fit it."""
         return replace(self, part=children[0])
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
@@ -104,7 +104,7 @@ class JsonType(Combination):
         return cls(children[0], name, text, described, adapter_of(described))
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the type: a process that compiles for this one need not have it."""
+        """The fields without the type, which a process that compiles may not be able to import."""
         state = super().__getstate__()
         return state | {"described": None, "adapter": None}
 
