@@ -32,7 +32,8 @@ def run_blocks(text: str) -> list[tuple[str, str | None]]:
         line = text.count("\n", 0, block.start()) + 1
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile("\n" * line + block[2], str(README), "exec"), namespace)
+            code = compile("\n" * line + block[2], str(README), "exec", dont_inherit=True)
+            exec(code, namespace)
         expected = following[2] if following is not None and following[1] == "text" else None
         found.append((printed.getvalue(), expected))
     return found
