@@ -9,7 +9,7 @@ import pytest
 import explorer
 from explorer.errors import BudgetExceeded, ConstraintError, ExplorerError, UnsupportedSchema
 
-LIMITS = explorer.Budget(states=5_000, bytes=500_000_000, seconds=60)
+LIMITS = explorer.Budget(states=5_000, bytes=500_000_000, seconds=5)
 
 
 def nested(levels: int, keyword: str) -> Any:

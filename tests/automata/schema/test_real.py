@@ -102,7 +102,7 @@ def test_nearly_all_are_whole_and_none_is_wrong() -> None:
 
 @needs_data
 def test_a_wrong_machine_is_found() -> None:
-    group = next(group for group in GROUPS if group.name == "Handwritten---key1")
+    group = next(group for group in GROUPS if group.tests and listed()[group.name] == "right")
     turned = Group(
         group.name, group.schema, tuple((data, not valid) for data, valid in group.tests)
     )
