@@ -54,7 +54,7 @@ def run(words: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if words is None else words
     arguments = parser(JsonParser if as_json(given) else Parser).parse_args(given)
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character shows its escape; it is no reason to fail.
+        # A terminal that cannot show a character shows its escape; that is not a reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:

@@ -379,7 +379,7 @@ def _byte_by_byte(background: Background, arcs: _ArcsOfStates, meter: Meter) -> 
                 continue
             begins = starting_with(data[:1])
             halves = begins[mask[begins]]
-            if len(halves):  # Otherwise it cannot be written at all, which is no trap.
+            if len(halves):  # Otherwise it cannot be written at all, which is not a trap.
                 reported.add(code)
                 yield Trap(
                     "byte_by_byte",

@@ -157,7 +157,7 @@ def _greedy_traps(machine: TokenMachine, trace: Trace) -> Iterator[Trap]:
         found = after.distribution
         if not liked or found is None or found.z >= LET_DOWN:
             continue
-        # A complete text is no trap, and what the token budget takes away is not the constraint's.
+        # A complete text is not a trap, and the token budget is not part of the constraint.
         if after.state < 0 or machine.is_final(after.state) or after.over_budget:
             continue
         tokens = machine.vocabulary.tokens

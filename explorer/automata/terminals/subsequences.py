@@ -2,8 +2,8 @@
 
 Written out as alternatives it would have 2^n words. As an automaton it is small: after item k and a
 delimiter the first letters of an item decide which of the items after k are still possible, and of
-those with the same beginning only the first one that is left matters, because whoever takes it can
-take all that follow. So a state is a beginning of an item and the number of the first item from
+those with the same beginning only the first one that is left matters, because a text that takes it
+can take all that follow. So a state is a beginning of an item and the number of the first item from
 there on that begins so: as many states as the items have bytes, together, and the delimiters.
 
 Items that are delimiters, or that go on with one, are read either way: the subset construction

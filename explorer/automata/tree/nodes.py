@@ -241,7 +241,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A machine that its source makes, within the limits of whoever needs it.
+    """A machine that its source makes, within the limits of its caller.
 
     Args:
         start, end: Its span.
