@@ -123,7 +123,7 @@ def _every_assertion_excludes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _no_part_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explanation, "parts_of", lambda *_: ())
+    monkeypatch.setattr(explanation, "deciding_parts", lambda *_: ())
 
 
 def _empty_tokens_are_special(monkeypatch: pytest.MonkeyPatch) -> None:

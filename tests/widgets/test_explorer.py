@@ -288,7 +288,7 @@ def test_a_still_is_drawn_onto_the_drawing_of_the_page(monkeypatch: pytest.Monke
         return lay_out_figures(figures)
 
     for module in (snapshots, drawn_once):
-        monkeypatch.setattr(module, "lay_out", counted)
+        monkeypatch.setattr(module, "lay_out_figures", counted)
     root = ElementTree.fromstring(made.snapshot().svg)
     assert laid == ["detokenizing_fst"]
     # A chain is as high as its states, however high the machine below it is.

@@ -108,7 +108,7 @@ def profile(
     Example:
         >>> sizes = profile({"items": {"enum": ["red", "green"]}})
         >>> [(row.pointer, row.states) for row in sizes.rows][1]
-        ('/items', 12)
+        ('/items', 10)
     """
     constraint = json_schema(schema, **options)
     return profile_of(cast("JsonSchema", constraint.source), budget)
