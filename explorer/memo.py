@@ -8,10 +8,12 @@ forgets them with it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
+from threading import RLock
+from typing import Concatenate, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 K = TypeVar("K", bound=Hashable)
 P = ParamSpec("P")
@@ -57,3 +59,37 @@ def memo(function: Callable[Concatenate[K, P], V]) -> Callable[Concatenate[K, P]
         return known[asked]
 
     return remembered
+
+
+H = TypeVar("H", bound=Hashable)
+W = TypeVar("W")
+
+
+class Recent(Generic[H, W]):
+    """Values by key, as long as somebody holds them, and the last few in any case; thread-safe.
+
+    Args:
+        most: How many are held here.
+
+    Example:
+        >>> class Answer:
+        ...     pass
+        >>> answers = Recent[str, Answer]()
+        >>> answers.get("a", Answer) is answers.get("a", Answer)
+        True
+    """
+
+    def __init__(self, most: int = 2) -> None:
+        self._values: WeakValueDictionary[H, W] = WeakValueDictionary()
+        self._held: deque[W] = deque(maxlen=most)
+        self._lock = RLock()
+
+    def get(self, key: H, make: Callable[[], W]) -> W:
+        """The value of a key, made now if nobody holds it any more."""
+        with self._lock:
+            value = self._values.get(key)
+            if value is None:
+                value = self._values[key] = make()
+            if not any(value is held for held in self._held):
+                self._held.append(value)
+            return value

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from explorer.arguments import flag, whole_number
+from explorer.arguments import flag, whole_number, wrong
 from explorer.automata.registry import register
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import (
@@ -25,7 +25,7 @@ from explorer.automata.tree.nodes import (
     Written,
 )
 from explorer.budget import Meter
-from explorer.errors import DamagedFile
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 
 
 class Combination(Source):
@@ -263,4 +263,33 @@ def _other_number(kind: str, given: int, wanted: str) -> DamagedFile:
     return DamagedFile(
         f"A saved constraint of kind {kind!r} has {given} parts, not {wanted}.",
         remedy="Write the constraint again.",
+    )
+
+
+def alternatives(node: Source) -> tuple[Source, ...]:
+    """The parts of a union, so that a long chain of ``|`` is one union."""
+    return node.parts if isinstance(node, Union) else (node,)
+
+
+def sequence(node: Source) -> tuple[Source, ...]:
+    """The parts of a concatenation, so that a long chain of ``+`` is one concatenation."""
+    return node.parts if isinstance(node, Concatenation) else (node,)
+
+
+def not_an_operand(sign: str, other: object) -> ExplorerError:
+    """The error for an operand that is not a constraint."""
+    return wrong(
+        f"The other side of {sign}",
+        other,
+        "a constraint",
+        remedy="Write regex(...) for a pattern, literal(...) for a text.",
+        error=ConstraintError,
+    )
+
+
+def filtered_operand() -> ExplorerError:
+    """The error for an operand with a filter over tokens."""
+    return ConstraintError(
+        "canonical(...) is about all tokens of a text, so a constraint with it is not a part.",
+        remedy="Combine first, then write (...).canonical(tokenizer).",
     )

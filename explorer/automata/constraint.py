@@ -21,6 +21,10 @@ from explorer.automata.algebra import (
     Intersection,
     Repetition,
     Union,
+    alternatives,
+    filtered_operand,
+    not_an_operand,
+    sequence,
 )
 from explorer.automata.aliases import Aliases
 from explorer.automata.choice import Choice
@@ -34,12 +38,12 @@ from explorer.automata.tree.nodes import Source
 from explorer.automata.tree.over_tokens import build_over_tokens, texts_of
 from explorer.automata.words import accepts, check_word, is_finite, words
 from explorer.budget import Budget, Meter
-from explorer.errors import ConstraintError, ExplorerError
+from explorer.errors import ConstraintError
+from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
 
 if TYPE_CHECKING:
     import interegular.fsm
     import pynini
-
 Labels = Literal["bytes", "codepoints", "explorer"]
 """How an acceptor from elsewhere labels its arcs; see `Constraint.from_fst`."""
 
@@ -62,7 +66,7 @@ class Constraint:
         (True, False)
     """
 
-    __slots__ = ("_depth", "_dfa", "_machine", "_tokens_dfa", "source")
+    __slots__ = ("_depth", "_dfa", "_machine", "_tokens_dfa", "rules", "source")
 
     def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
         if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -79,6 +83,7 @@ class Constraint:
         self._dfa = dfa
         self._machine: ByteMachine | None = None
         self._tokens_dfa: Dfa | None = None
+        self.rules: CanonicalRules | None = None
         self._depth = depth = whole_number("depth", depth, 0, error=ConstraintError)
         if depth > MAX_DEPTH:
             raise ConstraintError(
@@ -190,8 +195,8 @@ class Constraint:
     def __or__(self, other: Constraint) -> Constraint:
         """Words of either."""
         _check_operand("|", other)
-        parts = (*_alternatives(self.source), *_alternatives(other.source))
-        return Constraint(Union(parts), depth=_depth(self, other, Union))
+        parts = (*alternatives(self.source), *alternatives(other.source))
+        return Constraint(Union(parts), depth=_depth(self, other, flat=Union))
 
     def __and__(self, other: Constraint) -> Constraint:
         """Words of both."""
@@ -206,36 +211,49 @@ class Constraint:
     def __add__(self, other: Constraint) -> Constraint:
         """A word of the left one, then one of the right."""
         _check_operand("+", other)
-        parts = (*_sequence(self.source), *_sequence(other.source))
-        return Constraint(Concatenation(parts), depth=_depth(self, other, Concatenation))
+        parts = (*sequence(self.source), *sequence(other.source))
+        return Constraint(Concatenation(parts), depth=_depth(self, other, flat=Concatenation))
 
     def __ror__(self, other: object) -> NoReturn:
         """Refuse a left side that is not a constraint; a constraint's own ``|`` comes first."""
-        raise _no_operand("|", other)
+        raise not_an_operand("|", other)
 
     def __radd__(self, other: object) -> NoReturn:
         """Refuse a left side that is not a constraint, as `__ror__` does."""
-        raise _no_operand("+", other)
+        raise not_an_operand("+", other)
 
     def __invert__(self) -> Constraint:
         """Valid UTF-8 texts that are not words of this one."""
-        return Constraint(Complement(self.source), depth=self._depth + 1)
+        return Constraint(Complement(self.source), depth=_depth(self))
 
     def star(self) -> Constraint:
         """Any number of words after each other, none included."""
-        return Constraint(Repetition(self.source, 0, True), depth=self._depth + 1)
+        return Constraint(Repetition(self.source, 0, True), depth=_depth(self))
 
     def plus(self) -> Constraint:
         """At least one word, then any number after each other."""
-        return Constraint(Repetition(self.source, 1, True), depth=self._depth + 1)
+        return Constraint(Repetition(self.source, 1, True), depth=_depth(self))
 
     def optional(self) -> Constraint:
         """A word, or nothing."""
-        return Constraint(Repetition(self.source, 0, False), depth=self._depth + 1)
+        return Constraint(Repetition(self.source, 0, False), depth=_depth(self))
 
     def complement(self) -> Constraint:
         """Valid UTF-8 texts that are not words of this one; also ``~c``."""
         return ~self
+
+    def canonical(self, tokenizer: object) -> Constraint:
+        """These texts, in the tokens that a tokenizer itself writes them with; apply it last.
+
+        Args:
+            tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from.
+
+        Raises:
+            UnsupportedTokenizer: Its rules are not followed (Unigram, WordPiece, …).
+        """
+        found = Constraint(self.source, self._dfa, depth=self._depth)
+        found.rules = rules_of(tokenizer)
+        return found
 
     # Questions.
 
@@ -383,40 +401,22 @@ class Constraint:
         return dfa_to_fsm(self.dfa)
 
     def __repr__(self) -> str:
-        return str(self.source)
+        return str(self.source) + (".canonical(…)" if self.rules is not None else "")
 
 
 def _check_operand(sign: str, other: object) -> None:
     """Constraints are combined with constraints; a text could be a pattern or itself."""
     if not isinstance(other, Constraint):
-        raise _no_operand(sign, other)
+        raise not_an_operand(sign, other)
 
 
-def _no_operand(sign: str, other: object) -> ExplorerError:
-    return wrong(
-        f"The other side of {sign}",
-        other,
-        "a constraint",
-        remedy="Write regex(...) for a pattern, literal(...) for a text.",
-        error=ConstraintError,
-    )
-
-
-def _alternatives(node: Source) -> tuple[Source, ...]:
-    """The parts of a union, so that a long chain of ``|`` is one union."""
-    return node.parts if isinstance(node, Union) else (node,)
-
-
-def _sequence(node: Source) -> tuple[Source, ...]:
-    """The parts of a concatenation, so that a long chain of ``+`` is one concatenation."""
-    return node.parts if isinstance(node, Concatenation) else (node,)
-
-
-def _depth(left: Constraint, right: Constraint, flat: type | None = None) -> int:
+def _depth(*operands: Constraint, flat: type | None = None) -> int:
     """How deep a combination is nested; operands of the kind ``flat`` are merged into it."""
+    if any(part.rules is not None for part in operands):
+        raise filtered_operand()
     return 1 + max(
         part._depth - (flat is not None and isinstance(part.source, flat))  # pyright: ignore[reportPrivateUsage]
-        for part in (left, right)
+        for part in operands
     )
 
 

@@ -32,6 +32,7 @@ from explorer.errors import (
 )
 from explorer.tokens.assemble import Assembled, assemble
 from explorer.tokens.class_words import class_words, packed_bytes
+from explorer.tokens.filtered.machine import CanonicalMachine
 from explorer.tokens.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
@@ -88,7 +89,7 @@ def compile(
     width: int | None = None,
     lazy: bool | None,
     method: Method = "functions",
-) -> TokenDFA | LazyMachine: ...
+) -> TokenDFA | LazyMachine | CanonicalMachine: ...
 
 
 def compile(
@@ -99,7 +100,7 @@ def compile(
     width: int | None = None,
     lazy: bool | None = None,
     method: Method = "functions",
-) -> TokenDFA | LazyMachine:
+) -> TokenDFA | LazyMachine | CanonicalMachine:
     """Compile a constraint to an exact token machine over a vocabulary.
 
     Args:
@@ -120,7 +121,8 @@ def compile(
 
     Returns:
         The trimmed machine: a token is allowed in a state exactly if some continuation of it,
-        written with this vocabulary, completes a word of the constraint.
+        written with this vocabulary, completes a word of the constraint. With a filter
+        (`Constraint.canonical`) it is a `CanonicalMachine`, whose rows are worked out as needed.
 
     Raises:
         ConstraintError, VocabularyError: An argument is something else.
@@ -156,6 +158,20 @@ def compile(
     meter = Meter(budget)
     if width is not None:
         vocabulary = vocabulary.with_width(width)
+    machine = _unfiltered(constraint, vocabulary, meter, lazy, method)
+    if constraint.rules is None:
+        return machine
+    return CanonicalMachine(machine, constraint.rules, meter.budget)
+
+
+def _unfiltered(
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    meter: Meter,
+    lazy: bool | None,
+    method: Method,
+) -> TokenDFA | LazyMachine:
+    """The machine of the text alone."""
     clock = time.perf_counter()
     stages: dict[str, float] = {}
 

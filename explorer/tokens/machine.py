@@ -18,6 +18,7 @@ distance of every state) is a capability of its own: `TokenTable`. Whoever needs
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -120,6 +121,29 @@ class TokenTable(TokenMachine, Protocol):
     @property
     def distance(self) -> Int32:
         """int32[num_states], the fewest tokens to the end of the text, EOS included."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a filter masks a token.
+
+    Args:
+        filter: The filter's name.
+        pieces: The bytes of the tokens that would be written in place of it; empty where no
+            continuation of the text gets through the filter.
+    """
+
+    filter: str
+    pieces: tuple[bytes, ...]
+
+
+@runtime_checkable
+class Filtered(Protocol):
+    """A token machine that masks more than the text does, and says why."""
+
+    def refusal(self, state: int, token: int) -> Refusal | None:
+        """Why the filter masks a token that the machine without it allows; else ``None``."""
         ...
 
 

@@ -28,7 +28,7 @@ class Report:
         method: How the machines were composed: ``"functions"``, ``"rows"`` or ``"pynini"``;
             ``"lazy"`` and ``"free"`` if they were not.
         find_lost: Finds `lost`. Figures of all states are 0 where a machine does not know them.
-        kind: The kind of machine: ``"table"``, ``"lazy"`` or ``"free"``.
+        kind: The kind of machine: ``"table"``, ``"lazy"``, ``"canonical"`` or ``"free"``.
         reason: Why `compile` chose this kind, as a sentence; empty where it was asked for.
         byte_machine: What reads bytes: ``"closed"``, a machine of which all states are known, or
             ``"discovered"``, one that meets its states while it is used. Of that, the figures are

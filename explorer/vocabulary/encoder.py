@@ -66,6 +66,16 @@ class TokenizersEncoder:
         return _restored, (self._tokenizer, *parts, self._unwritten)
 
     @property
+    def tokenizer(self) -> Tokenizer:
+        """The caller's tokenizer."""
+        return self._tokenizer
+
+    @property
+    def literal(self) -> Mapping[int, AddedToken]:
+        """Its added tokens that are text, by id."""
+        return self._literal
+
+    @property
     def greedy(self) -> bool:
         """Whether a word may be called unknown that other pieces could spell."""
         return self._model.kind == "WordPiece"

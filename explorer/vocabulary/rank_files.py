@@ -198,18 +198,24 @@ class RankEncoder:
     Args:
         encoding: The library's tokenizer, without special tokens.
         offset: The id of rank 0.
+        ranks: The rank of each token.
+        pattern: What cuts a text into words.
     """
 
     greedy = False
     apart: frozenset[int] = frozenset()
 
-    def __init__(self, encoding: Encoding, offset: int) -> None:
+    def __init__(
+        self, encoding: Encoding, offset: int, ranks: Mapping[bytes, int], pattern: str
+    ) -> None:
         self._encoding = encoding
-        self._offset = offset
+        self.offset = offset
+        self.ranks = ranks
+        self.pattern = pattern
 
     def encode(self, text: str) -> tuple[int, ...]:
         """The ids of ``text``; there are no special tokens to find in it."""
-        return tuple(rank + self._offset for rank in self._encoding.encode_ordinary(text))
+        return tuple(rank + self.offset for rank in self._encoding.encode_ordinary(text))
 
     def image(self, text: str) -> bytes:
         """The text's own bytes: nothing is normalized."""
@@ -235,4 +241,4 @@ def _encoder(ranks: Sequence[bytes | None], offset: int, pattern: str) -> Encode
         raise DamagedFile(
             f"config.pattern is not a pattern that tiktoken reads: {error}."
         ) from error
-    return RankEncoder(encoding, offset)
+    return RankEncoder(encoding, offset, by_bytes, pattern)

@@ -378,6 +378,11 @@ class Vocabulary:
         check_whole_characters("The text", text, error=VocabularyError)
         return self._encoder.encode(text)
 
+    @property
+    def encoder(self) -> Encoder | None:
+        """The tokenizer, where it is at hand and its ids are the model's own."""
+        return self._encoder
+
     def with_width(self, width: int) -> Vocabulary:
         """This vocabulary for a model whose logits are narrower than it.
 

@@ -35,7 +35,7 @@ from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.tokens.failing import BEFORE, READ, run
-from explorer.tokens.machine import TokenMachine
+from explorer.tokens.machine import Filtered, TokenMachine
 from explorer.tokens.states import DEAD, DONE, FREE
 
 MOST_GROUPS: Final = 12
@@ -90,6 +90,8 @@ class ReasonGroup:
                 return f"expects {self.expected}, offered {self.offered}"
             case "dead_end":
                 return "leads where this vocabulary cannot finish"
+            case "filtered":
+                return "a filter masks them; the text allows them"
             case "end_of_text":
                 return "would end a text that is not complete"
             case "not_text":
@@ -279,6 +281,11 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
     of_id[list(vocabulary.eos_ids)] = _STAGE[
         "allowed" if machine.is_final(state) else "end_of_text"
     ]
+    if isinstance(machine, Filtered):
+        # What the text allows and the mask does not, a filter masks: the end of the text, too.
+        if state >= 0 and background.byte_machine.is_accepting(machine.byte_state(state)):
+            of_id[list(vocabulary.eos_ids)] = _STAGE["allowed"]
+        of_id[(of_id == _STAGE["allowed"]) & ~machine.allowed(state)] = _STAGE["filtered"]
     offset = np.append(fails, np.int32(READ))[background.word_of]
     return _Codes(of_id, offset, tuple((met_states + HERE).tolist()))
 

@@ -141,11 +141,11 @@ def deciding_parts(
         verdict: The verdict.
     """
     if verdict.char_state == NO_ARC or verdict.stage not in (
-        "constraint", "end_of_text", "dead_end", "allowed",
+        "constraint", "end_of_text", "dead_end", "filtered", "allowed",
     ):  # fmt: skip
         return ()
     byte = verdict.failing_byte
-    if byte is None and verdict.stage in ("allowed", "dead_end"):
+    if byte is None and verdict.stage in ("allowed", "filtered", "dead_end"):
         # What comes next, not what forbids: only the places.
         begin = verdict.char_begin
         found = parts(source, machine, verdict.read, None, begin)

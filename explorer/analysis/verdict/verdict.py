@@ -30,6 +30,7 @@ from explorer.automata.tree.charset import CharSet
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import shortest_word
 from explorer.tokens.failing import run
+from explorer.tokens.machine import Filtered, Refusal
 from explorer.tokens.spelling import longest_spelled
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.written import token_end
@@ -41,6 +42,7 @@ Stage = Literal[
     "end_of_text",
     "constraint",
     "dead_end",
+    "filtered",
     "allowed",
 ]
 
@@ -53,6 +55,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     "end_of_text",
     "constraint",
     "dead_end",
+    "filtered",
     "allowed",
 )
 """In the order in which they are decided."""
@@ -113,6 +116,7 @@ class Verdict:
         ended_by: The id that ended the text before the token, where it has ended and that is known.
         mark: What a machine that reads the ends of tokens could read at the failing place, or after
             the token, besides bytes: the ``"end"`` of the token, an ``"id"``, or nothing.
+        refusal: For the stage "filtered": what the filter says.
     """
 
     stage: Stage
@@ -133,6 +137,7 @@ class Verdict:
     dead_end: DeadEnd | None = None
     ended_by: int | None = None
     mark: Mark = ""
+    refusal: Refusal | None = None
 
     @property
     def ends_too_soon(self) -> bool:
@@ -205,6 +210,12 @@ def judge(
             stage = "constraint"
         else:
             stage = "allowed" if background.can_finish(after) else "dead_end"
+    # What the text allows, a filter may still mask; the end of the text, too.
+    refusal = None
+    reads = stage == "allowed" or (ends and stage == "end_of_text")
+    if reads and state >= 0 and isinstance(machine, Filtered):
+        refusal = machine.refusal(state, token)
+        stage = "filtered" if refusal is not None else stage
     writable: bytes | None = b""
     if state >= 0:
         writable = background.writable(byte_state, (data or b"")[: found.byte_offset])
@@ -215,7 +226,7 @@ def judge(
     return Verdict(
         stage, token, data, prefix, state, byte_state, found.byte_offset, found.char_offset,
         found.expected, writable, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk, dead_end, ended_by, _mark(byte_machine, found.here),
+        found.walk, dead_end, ended_by, _mark(byte_machine, found.here), refusal,
     )  # fmt: skip
 
 

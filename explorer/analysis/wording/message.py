@@ -40,7 +40,7 @@ def message(
     """
     line = title(verdict, names, assumed=assumed)
     if why := reason(verdict, names):
-        line += f": {why}"
+        line += f" {why}" if verdict.stage == "filtered" else f": {why}"
     clauses = [line, source_clause(verdict, parts), inside_terminal(verdict, parts)]
     return "".join(f"{clause}. " for clause in clauses if clause).rstrip()
 
@@ -65,6 +65,8 @@ def reason(verdict: Verdict, names: Names | None) -> str:
             return show_sentinel(verdict, names) or _constraint(verdict)
         case "dead_end":
             return _dead_end(verdict)
+        case "filtered":
+            return refused_by_filter(verdict, names)
         case "allowed":
             return ""
 
@@ -90,6 +92,23 @@ def _constraint(verdict: Verdict) -> str:
     if begun(verdict):
         expected += f" in the middle of a character ({show_begun(verdict)})"
     return f"{clause}expects {expected}; {subject} writes {show_offered(verdict)}"
+
+
+def refused_by_filter(verdict: Verdict, names: Names | None) -> str:
+    """What a filter has against a token that the text allows."""
+    found = verdict.refusal
+    if found is None:
+        return "by a filter"
+    pieces = found.pieces
+    said = "no tokens that the tokenizer would write complete the text after it"
+    if names is not None and verdict.token in names.eos_ids:
+        said = "the tokenizer would write the text otherwise if it ended here"
+    if len(pieces) == 1:
+        said = f"the tokenizer would write {show_text(pieces[0])} as one token"
+    elif pieces:
+        shown = " + ".join(map(show_text, pieces))
+        said = f"the tokenizer would write {show_text(b''.join(pieces))} as {shown}"
+    return f"by the {found.filter} filter: {said}"
 
 
 def _dead_end(verdict: Verdict) -> str:

@@ -20,7 +20,7 @@ from explorer.analysis.characters.display import (
 )
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.analysis.wording.message import MOST_PLACES, inside_terminal
+from explorer.analysis.wording.message import MOST_PLACES, inside_terminal, refused_by_filter
 from explorer.analysis.wording.words import (
     Names,
     begun,
@@ -80,6 +80,8 @@ def _verdict(verdict: Verdict, names: Names | None) -> Iterator[str]:
                 yield from _constraint(verdict)
         case "dead_end":
             yield from _dead_end(verdict)
+        case "filtered":
+            yield f"The text allows it. It is masked {refused_by_filter(verdict, names)}."
         case "allowed":
             yield _allowed(verdict, names)
 

@@ -61,6 +61,8 @@ def in_short(verdict: Verdict) -> str | None:
             return "not complete"
         case "dead_end":
             return "cannot finish"
+        case "filtered":
+            return "another spelling"
         case "constraint":
             return _constraint(verdict)
 

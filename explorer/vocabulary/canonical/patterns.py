@@ -1,0 +1,329 @@
+"""The pattern that cuts a text into words, as a small program.
+
+Splitters are written in the syntax of Oniguruma or of Rust's regular expressions, and match as
+those do: of the alternatives the first, of a repeat the longest. The result keeps that order, as
+the program of a backtracking matcher: a `FirstOf` prefers its first way.
+
+What is read: literals, classes with ranges and ``\\p{…}``, ``\\s \\S \\d``, groups, ``(?i:…)`` over
+ASCII letters, greedy repeats, and a negative lookahead of one character, ``(?!\\S)``. Anything else
+(possessive and lazy repeats, other assertions, back-references) is refused by name.
+
+Unicode's general categories are those of this Python. A character that a later version of Unicode
+added may be in another category for the tokenizer's library.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.errors import UnsupportedTokenizer
+
+Bool = NDArray[np.bool_]
+
+NUM_CHARACTERS: Final = 0x110000
+
+_WHITE_SPACE: Final = (
+    *range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F,
+    0x205F, 0x3000,
+)  # fmt: skip
+_CONTROLS: Final = {"r": "\r", "n": "\n", "t": "\t", "f": "\f", "v": "\v"}
+# The two characters outside of ASCII that fold to an ASCII letter.
+_FOLDED: Final = {"s": "\u017f", "k": "\u212a"}
+
+
+@dataclass(frozen=True, eq=False)
+class ReadOne:
+    """Read one character of a set, then go on with the next instruction."""
+
+    characters: Bool
+
+
+@dataclass(frozen=True, eq=False)
+class NotBefore:
+    """Go on unless a character of a set follows."""
+
+    characters: Bool
+
+
+@dataclass(frozen=True)
+class FirstOf:
+    """Go on at either of two instructions, preferably at the first."""
+
+    first: int
+    second: int
+
+
+@dataclass(frozen=True)
+class GoTo:
+    """Go on at another instruction."""
+
+    target: int
+
+
+@dataclass(frozen=True)
+class WordEnd:
+    """A word ends here."""
+
+
+Instruction = ReadOne | NotBefore | FirstOf | GoTo | WordEnd
+
+
+@cache
+def _categories() -> NDArray[np.str_]:
+    return np.array([unicodedata.category(chr(c)) for c in range(NUM_CHARACTERS)], "U2")
+
+
+@cache
+def _category(name: str) -> Bool:
+    """The characters of a general category, or of a group of them such as ``L``."""
+    categories = _categories()
+    return categories == name if len(name) == 2 else np.char.startswith(categories, name)
+
+
+@cache
+def white_space() -> Bool:
+    """The characters with Unicode's property White_Space."""
+    return _set_of(_WHITE_SPACE)
+
+
+def _set_of(code_points: tuple[int, ...] | list[int]) -> Bool:
+    found = np.zeros(NUM_CHARACTERS, np.bool_)
+    found[list(code_points)] = True
+    return found
+
+
+def program(pattern: str, component: str) -> tuple[Instruction, ...]:
+    """The program of a pattern; it begins at instruction 0.
+
+    Args:
+        pattern: The pattern.
+        component: Where it stands in the tokenizer, for messages.
+
+    Raises:
+        UnsupportedTokenizer: Something in it is not followed here; it is named.
+
+    Example:
+        >>> [type(step).__name__ for step in program("a+|b", "pre_tokenizer.Split")]
+        ['FirstOf', 'ReadOne', 'FirstOf', 'ReadOne', 'GoTo', 'GoTo', 'ReadOne', 'WordEnd']
+    """
+    return _PatternReader(pattern, component).read()
+
+
+class _PatternReader:
+    """Reads a pattern by recursive descent, and writes instructions."""
+
+    def __init__(self, pattern: str, component: str) -> None:
+        self._pattern = pattern
+        self._component = component
+        self._at = 0
+
+    def read(self) -> tuple[Instruction, ...]:
+        make = self._alternatives(fold=False)
+        if self._at < len(self._pattern):
+            raise self._refused("a closing parenthesis without an opening one")
+        code: list[Instruction] = []
+        make(code)
+        return (*code, WordEnd())
+
+    def _refused(self, what: str) -> UnsupportedTokenizer:
+        return UnsupportedTokenizer(
+            self._component,
+            f"its pattern {self._pattern!r} has {what} at character {self._at}, which is not "
+            f"followed here",
+            remedy="Leave out canonical(...) for this tokenizer.",
+        )
+
+    def _peek(self, text: str) -> bool:
+        return self._pattern.startswith(text, self._at)
+
+    def _next(self) -> str:
+        if self._at >= len(self._pattern):
+            raise self._refused("an end where more is needed")
+        self._at += 1
+        return self._pattern[self._at - 1]
+
+    def _alternatives(self, fold: bool) -> _Code:
+        parts = [self._sequence(fold)]
+        while self._peek("|"):
+            self._at += 1
+            parts.append(self._sequence(fold))
+
+        def make(code: list[Instruction]) -> None:
+            jumps: list[int] = []
+            for k, part in enumerate(parts):
+                if k == len(parts) - 1:
+                    part(code)
+                    break
+                fork = len(code)
+                code.append(GoTo(0))
+                part(code)
+                jumps.append(len(code))
+                code.append(GoTo(0))
+                code[fork] = FirstOf(fork + 1, len(code))
+            for jump in jumps:
+                code[jump] = GoTo(len(code))
+
+        return make
+
+    def _sequence(self, fold: bool) -> _Code:
+        parts: list[_Code] = []
+        while self._at < len(self._pattern) and not self._peek("|") and not self._peek(")"):
+            parts.append(self._repeated(self._atom(fold)))
+
+        def make(code: list[Instruction]) -> None:
+            for part in parts:
+                part(code)
+
+        return make
+
+    def _repeated(self, atom: _Code) -> _Code:
+        low, high = 1, 1
+        if self._peek("?"):
+            low, high = 0, 1
+            self._at += 1
+        elif self._peek("*"):
+            low, high = 0, -1
+            self._at += 1
+        elif self._peek("+"):
+            low, high = 1, -1
+            self._at += 1
+        elif self._peek("{"):
+            end = self._pattern.find("}", self._at)
+            first, comma, second = self._pattern[self._at + 1 : max(end, 0)].partition(",")
+            if not first.isdecimal() or not (second.isdecimal() or not second):
+                raise self._refused("a brace that is not a plain repeat")
+            low = int(first)
+            high = low if not comma else int(second) if second else -1
+            if max(low, high) > 1000:
+                raise self._refused("a repeat of more than 1,000")
+            self._at = end + 1
+        else:
+            return atom
+        if self._peek("?") or self._peek("+"):
+            raise self._refused("a lazy or possessive repeat")
+
+        def make(code: list[Instruction]) -> None:
+            for _ in range(low):
+                atom(code)
+            if high < 0:
+                fork = len(code)
+                code.append(GoTo(0))
+                atom(code)
+                code.append(GoTo(fork))
+                code[fork] = FirstOf(fork + 1, len(code))
+                return
+            forks: list[int] = []
+            for _ in range(high - low):
+                forks.append(len(code))
+                code.append(GoTo(0))
+                atom(code)
+            for fork in forks:
+                code[fork] = FirstOf(fork + 1, len(code))
+
+        return make
+
+    def _atom(self, fold: bool) -> _Code:
+        if self._peek("("):
+            return self._group(fold)
+        if self._peek("["):
+            return _take(self._class(fold))
+        if self._peek("\\"):
+            return _take(self._escape())
+        character = self._next()
+        if character in "^$.*+?{":
+            self._at -= 1
+            raise self._refused(f"{character!r}")
+        return _take(self._literal(character, fold))
+
+    def _group(self, fold: bool) -> _Code:
+        if self._peek("(?!"):
+            self._at += 3
+            characters = self._class(fold) if self._peek("[") else self._single(fold)
+            if not self._peek(")"):
+                raise self._refused("a lookahead of more than one character")
+            self._at += 1
+            return lambda code: code.append(NotBefore(characters))
+        for opening, inner in (("(?i:", True), ("(?:", fold), ("(", fold)):
+            if self._peek(opening) and (opening != "(" or not self._peek("(?")):
+                self._at += len(opening)
+                make = self._alternatives(inner)
+                if not self._peek(")"):
+                    raise self._refused("a group without an end")
+                self._at += 1
+                return make
+        raise self._refused("a group of another kind")
+
+    def _single(self, fold: bool) -> Bool:
+        return self._escape() if self._peek("\\") else self._literal(self._next(), fold)
+
+    def _literal(self, character: str, fold: bool) -> Bool:
+        forms = [character]
+        if fold and character.isalpha():
+            if not character.isascii():
+                raise self._refused("a letter outside of ASCII whose case is ignored")
+            forms = [character.lower(), character.upper()]
+            forms += _FOLDED.get(character.lower(), "")
+        return _set_of([ord(form) for form in forms])
+
+    def _escape(self) -> Bool:
+        self._at += 1
+        character = self._next()
+        if character in "pP":
+            end = self._pattern.find("}", self._at)
+            if not self._peek("{") or end < 0:
+                raise self._refused("a category without braces")
+            name = self._pattern[self._at + 1 : end]
+            known = {str(entry) for entry in np.unique(_categories())}
+            if name not in known and name not in {entry[0] for entry in known}:
+                raise self._refused(f"the category {name!r}")
+            self._at = end + 1
+            found = _category(name)
+            return ~found if character == "P" else found
+        if character in "sS":
+            return white_space() if character == "s" else ~white_space()
+        if character in "dD":
+            return _category("Nd") if character == "d" else ~_category("Nd")
+        if character in _CONTROLS:
+            return _set_of([ord(_CONTROLS[character])])
+        if character.isalnum():
+            raise self._refused(f"the escape \\{character}")
+        return _set_of([ord(character)])
+
+    def _class(self, fold: bool) -> Bool:
+        self._at += 1
+        negated = self._peek("^")
+        self._at += negated
+        found = np.zeros(NUM_CHARACTERS, np.bool_)
+        first = True
+        while first or not self._peek("]"):
+            first = False
+            if self._peek("[") or self._peek("&&") or self._peek("--"):
+                raise self._refused("a class within a class")
+            if self._peek("\\"):
+                found |= self._escape()
+                continue
+            character = self._next()
+            if self._peek("-") and not self._peek("-]"):
+                self._at += 1
+                end = self._next()
+                if end == "\\" or end < character or fold:
+                    raise self._refused("a range of another kind")
+                found[ord(character) : ord(end) + 1] = True
+                continue
+            found |= self._literal(character, fold)
+        self._at += 1
+        return ~found if negated else found
+
+
+_Code = Callable[[list[Instruction]], None]
+
+
+def _take(characters: Bool) -> _Code:
+    return lambda code: code.append(ReadOne(characters))

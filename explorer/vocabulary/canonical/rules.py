@@ -1,0 +1,346 @@
+"""What of a tokenizer decides which token sequences are canonical, read from the tokenizer.
+
+*Canonical* is a sequence that the tokenizer itself would write for the sequence's own text, as that
+stands after the normalizer and a dummy prefix: the prefix of a SentencePiece model is text here.
+
+Followed: byte-pair encoding over bytes (``ByteLevel``, with GPT-2's pattern or one of its own) and
+over characters with byte fallback (SentencePiece's, ``Metaspace`` or ``Prepend`` + ``Replace``),
+and rank files that name their pattern (Tekken). Unigram and WordPiece models choose by sums and by
+the longest piece, not by merges; they, and whatever else is not followed, are refused by name.
+
+Two things are followed only where they make no difference. A normalizer such as NFC leaves ASCII
+as it is, and added tokens that are text cut a text before anything else does: a constraint whose
+texts can hold more than ASCII, or such a token, is refused (`explorer.tokens.filtered.limits`).
+
+Cost: half a second for 131,072 tokens, once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.errors import UnsupportedTokenizer
+from explorer.memo import Recent
+from explorer.vocabulary.byte_alphabet import CHAR_OF
+from explorer.vocabulary.canonical.marked import Marked
+from explorer.vocabulary.canonical.merges import Merges
+from explorer.vocabulary.canonical.patterns import NUM_CHARACTERS
+from explorer.vocabulary.decoder import Component, byte_of, flatten
+from explorer.vocabulary.encoder import TokenizersEncoder
+from explorer.vocabulary.model_facts import model_state
+from explorer.vocabulary.preprocessing import parse_component
+from explorer.vocabulary.rank_files import RankEncoder
+from explorer.vocabulary.vocabulary import Vocabulary
+
+Bool = NDArray[np.bool_]
+
+GPT2_WORDS: Final = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""How ByteLevel cuts a text (Radford et al. 2019, the released encoder)."""
+
+_META_WORDS: Final = "[ \u2581]?[^ \u2581]+|[ \u2581]"
+_LEAVING_ASCII: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
+_MARK: Final = "\u2581"
+_REMEDY: Final = "Leave out canonical(...) for this tokenizer."
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalRules:
+    """The rules of one tokenizer. Made by `rules_of`.
+
+    Attributes:
+        vocabulary: Its tokens.
+        merges: The relation between neighbours within a word.
+        marked: Where words begin.
+        usable: bool[ids], the ids that some text is written with.
+        covered: bool[0x110000], the characters with a piece, where others are written as bytes;
+            ``None`` where every token is bytes.
+        literals: Added tokens that are text.
+        ascii_only: The step of the normalizer that leaves only ASCII as it is; "" if none.
+        characters: The id of each character with a piece, where pieces are characters.
+    """
+
+    vocabulary: Vocabulary
+    merges: Merges
+    marked: Marked
+    usable: Bool
+    covered: Bool | None = None
+    literals: tuple[bytes, ...] = ()
+    ascii_only: str = ""
+    characters: Mapping[str, int] | None = None
+
+    def encode(self, data: bytes) -> tuple[int, ...] | None:
+        """What the tokenizer writes for the bytes of a text, without a dummy prefix.
+
+        Returns:
+            The ids; ``None`` where the tokenizer cannot be asked for these bytes alone.
+        """
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return None
+        if self.characters is not None and not self.marked.cuts:
+            word = [self.characters.get(character, -1) for character in text]
+            return None if not word or min(word) < 0 else self.merges.encode(word)
+        ids = self.vocabulary.encode(text)
+        if ids is None or b"".join(self.vocabulary.tokens[k] or b"" for k in ids) != data:
+            return None
+        return ids
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The rules follow from the vocabulary, and are worked out again where they are needed.
+        return rules_of, (self.vocabulary,)
+
+
+def rules_of(tokenizer: object) -> CanonicalRules:
+    """The rules of a tokenizer.
+
+    Args:
+        tokenizer: A `Vocabulary` that knows its tokenizer, or what `Vocabulary.from_file` or
+            `Vocabulary.from_tokenizer` reads.
+
+    Raises:
+        UnsupportedTokenizer: Its canonical sequences are not followed here; the part of it that
+            stands in the way is named.
+        VocabularyError: It is not a tokenizer.
+    """
+    if isinstance(tokenizer, str | os.PathLike):
+        tokenizer = Vocabulary.from_file(cast("str | os.PathLike[str]", tokenizer))
+    elif not isinstance(tokenizer, Vocabulary):
+        tokenizer = Vocabulary.from_tokenizer(tokenizer)
+    vocabulary = tokenizer
+    # The rules hold the encoder, so no other one has its identity while they are kept.
+    return _known.get(id(vocabulary.encoder), lambda: _rules(vocabulary))
+
+
+_known = Recent[int, CanonicalRules]()
+
+
+def _rules(vocabulary: Vocabulary) -> CanonicalRules:
+    match vocabulary.encoder:
+        case TokenizersEncoder() as encoder:
+            return _of_declared(vocabulary, encoder)
+        case RankEncoder() as encoder:
+            return _of_ranks(vocabulary, encoder)
+        case None:
+            raise UnsupportedTokenizer(
+                "tokenizer",
+                "none is at hand, so it is not known how a text becomes tokens",
+                remedy="Give the vocabulary that was read from the tokenizer's own files.",
+            )
+        case _:
+            raise UnsupportedTokenizer(
+                f"tokenizer.{type(vocabulary.encoder).__name__}",
+                "its merges are not read from this format",
+                remedy="Give the tokenizer.json of the same model.",
+            )
+
+
+# --- a tokenizer of the tokenizers library --------------------------------------------------------
+
+
+def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> CanonicalRules:
+    tokenizer = encoder.tokenizer
+    kind = type(tokenizer.model).__name__
+    if kind != "BPE":
+        rule = {
+            "Unigram": "it chooses the most probable pieces of a whole word",
+            "WordPiece": "it takes the longest piece again and again",
+            "WordLevel": "it has whole words only",
+        }.get(kind, "it is of an unknown kind")
+        raise UnsupportedTokenizer(
+            f"model.{kind}",
+            f"{rule}, so its canonical sequences are not a relation between neighbours",
+            remedy=_REMEDY,
+        )
+    state = model_state(tokenizer)
+    _check_model(state)
+    normal = flatten(parse_component(tokenizer.normalizer, "normalizer"), "normalizers")
+    steps = flatten(parse_component(tokenizer.pre_tokenizer, "pre_tokenizer"), "pretokenizers")
+    ids = cast("dict[str, int]", state["vocab"])
+    apart = {*encoder.apart, *vocabulary.special, *vocabulary.empty_ids}
+    pieces = {token: piece for piece, token in ids.items() if token not in apart}
+    over_bytes = any(step["type"] == "ByteLevel" for step in steps)
+    marked = _marked(steps)
+    covered = characters = None
+    if over_bytes:
+        # Some vocabularies leave out bytes that UTF-8 never has; then no piece holds them.
+        base = [ids.get(character, -1) for character in CHAR_OF]
+        symbols: list[Sequence[int]] = [()] * len(vocabulary)
+        for token, data in enumerate(vocabulary.tokens):
+            word = [base[byte] for byte in data or b""]
+            if token in pieces and word and min(word) >= 0:
+                symbols[token] = word
+    else:
+        bytes_of = {token: byte for token, piece in pieces.items()
+                    if (byte := byte_of(piece)) is not None}  # fmt: skip
+        if not state.get("byte_fallback") or len(set(bytes_of.values())) < 256:
+            raise UnsupportedTokenizer(
+                "model.BPE", "text without a piece is lost: there is no byte fallback",
+                remedy=_REMEDY,
+            )  # fmt: skip
+        symbols = _by_characters(vocabulary, pieces, ids, bytes_of)
+        covered = np.zeros(NUM_CHARACTERS, np.bool_)
+        covered[[ord(piece) for piece in pieces.values() if len(piece) == 1]] = True
+        covered[ord(" ")] |= covered[ord(_MARK)]
+        characters = {piece: token for token, piece in pieces.items() if len(piece) == 1}
+        if _MARK in characters:
+            characters[" "] = characters[_MARK]
+    merges = Merges.of(_merges(state, ids), symbols)
+    usable = merges.written.copy()
+    if covered is not None:
+        for token, data in enumerate(vocabulary.tokens):
+            if usable[token] and data and len(data) == 1 and byte_of(pieces[token]) is not None:
+                usable[token] = data[0] >= 0x80 or not covered[data[0]]
+    if state.get("ignore_merges"):
+        _check_whole_words(merges, np.array([token in pieces for token in range(len(symbols))]))
+    return CanonicalRules(
+        vocabulary,
+        merges,
+        marked,
+        usable,
+        covered,
+        tuple(
+            data
+            for token in sorted(encoder.literal)
+            if (data := vocabulary.tokens[token]) is not None
+        ),
+        _normalizer(normal, over_bytes),
+        characters,
+    )
+
+
+def _check_model(state: Mapping[str, Any]) -> None:
+    for name, why in (
+        ("dropout", "merges are left out at random, so a text has no sequence of its own"),
+        ("continuing_subword_prefix", "pieces are spelled differently within a word"),
+        ("end_of_word_suffix", "pieces are spelled differently at the end of a word"),
+    ):
+        if state.get(name):
+            raise UnsupportedTokenizer(f"model.BPE.{name}", why, remedy=_REMEDY)
+
+
+def _merges(
+    state: Mapping[str, Any], ids: Mapping[str, int]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    merges: dict[tuple[int, int], tuple[int, int]] = {}
+    for rank, entry in enumerate(cast("list[str | Sequence[str]]", state["merges"])):
+        left, right = entry.split(" ") if isinstance(entry, str) else entry
+        merges[ids[left], ids[right]] = (rank, ids[left + right])
+    return merges
+
+
+def _by_characters(
+    vocabulary: Vocabulary,
+    pieces: Mapping[int, str],
+    ids: Mapping[str, int],
+    bytes_of: Mapping[int, int],
+) -> list[Sequence[int]]:
+    """The ids of the characters of each piece; a byte is a symbol of its own."""
+    symbols: list[Sequence[int]] = []
+    for token in range(len(vocabulary)):
+        piece = pieces.get(token)
+        if piece is None:
+            symbols.append(())
+        elif token in bytes_of:
+            symbols.append((token,))
+        else:
+            word = [ids.get(character, -1) for character in piece]
+            symbols.append(word if min(word) >= 0 else ())
+    return symbols
+
+
+def _check_whole_words(merges: Merges, is_piece: Bool) -> None:
+    """Refuse whole words that are looked up before merging, where that makes a difference."""
+    different = np.flatnonzero(is_piece & ~merges.written)
+    if len(different):
+        raise UnsupportedTokenizer(
+            "model.BPE.ignore_merges",
+            f"whole words are looked up before merges, and for {len(different)} pieces (the first "
+            f"is the id {different[0]}) merging gives something else",
+            remedy=_REMEDY,
+        )
+
+
+def _normalizer(steps: Sequence[Component], over_bytes: bool) -> str:
+    """The step that leaves only ASCII as it is, or "".
+
+    Raises:
+        UnsupportedTokenizer: A step changes other texts.
+    """
+    ascii_only = ""
+    for step in steps:
+        kind = str(step.get("type"))
+        writes_space = (
+            kind == "Replace"
+            and step.get("pattern") == {"String": " "}
+            and step.get("content") == _MARK
+        )
+        if kind in _LEAVING_ASCII:
+            ascii_only = kind
+        elif over_bytes or not (writes_space or (kind == "Prepend" and step["prepend"] == _MARK)):
+            raise UnsupportedTokenizer(
+                f"normalizer.{kind}",
+                "it rewrites text, and which texts it leaves as they are is not followed here",
+                remedy=_REMEDY,
+            )
+    return ascii_only
+
+
+def _marked(steps: Sequence[Component]) -> Marked:
+    """Where words begin, by the declared pre-tokenizer.
+
+    Raises:
+        UnsupportedTokenizer: A step, or the order of them, is not followed here.
+    """
+    kinds = [str(step.get("type")) for step in steps]
+    if kinds == ["Metaspace"] and steps[0].get("replacement") == _MARK:
+        split = steps[0].get("split", True)
+        return (
+            Marked.of_pattern(_META_WORDS, "pre_tokenizer.Metaspace") if split else Marked.uncut()
+        )
+    if not kinds:
+        return Marked.uncut()
+    if kinds == ["ByteLevel"]:
+        cuts = steps[0].get("use_regex", True)
+        return Marked.of_pattern(GPT2_WORDS, "pre_tokenizer.ByteLevel") if cuts else Marked.uncut()
+    if kinds == ["Split", "ByteLevel"] and not steps[1].get("use_regex", True):
+        pattern = cast("Mapping[str, object]", steps[0].get("pattern") or {}).get("Regex")
+        plain = steps[0].get("behavior") == "Isolated" and not steps[0].get("invert")
+        if isinstance(pattern, str) and plain and not steps[1].get("add_prefix_space"):
+            return Marked.of_pattern(pattern, "pre_tokenizer.Split")
+    raise UnsupportedTokenizer(
+        f"pre_tokenizer.{'+'.join(kinds)}",
+        "where it cuts a text is not followed here",
+        remedy=_REMEDY,
+    )
+
+
+# --- rank files -----------------------------------------------------------------------------------
+
+
+def _of_ranks(vocabulary: Vocabulary, encoder: RankEncoder) -> CanonicalRules:
+    """tiktoken's rule: neighbours merge whose bytes together are a token, the lowest id first."""
+    ids = {data: encoder.offset + rank for data, rank in encoder.ranks.items()}
+    merges: dict[tuple[int, int], tuple[int, int]] = {}
+    symbols: list[Sequence[int]] = [()] * len(vocabulary)
+    single = [ids[bytes((byte,))] for byte in range(256)]
+    for data, token in ids.items():
+        symbols[token] = [single[byte] for byte in data]
+        for cut in range(1, len(data)):
+            left = ids.get(data[:cut])
+            right = None if left is None else ids.get(data[cut:])
+            if left is not None and right is not None:
+                merges[left, right] = (token, token)
+    table = Merges.of(merges, symbols)
+    known = np.zeros(len(vocabulary), np.bool_)
+    known[list(ids.values())] = True
+    # tiktoken looks whole words up first, too.
+    _check_whole_words(table, known)
+    marked = Marked.of_pattern(encoder.pattern, "config.pattern")
+    return CanonicalRules(vocabulary, table, marked, table.written)

@@ -1,0 +1,391 @@
+"""The canonical filter: exactly the sequences that the tokenizers' own libraries write."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import regex as peer_regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+import explorer
+from explorer import Budget, Vocabulary
+from explorer.analysis.explaining.groups import explain_all
+from explorer.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    ExplorerError,
+    UnsupportedTokenizer,
+    VocabularyError,
+)
+from explorer.tokens.filtered.machine import CanonicalMachine
+from explorer.tokens.machine import Filtered, TokenMachine
+from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.vocabulary.canonical.marked import Marked
+from explorer.vocabulary.canonical.patterns import program
+from explorer.vocabulary.canonical.rules import GPT2_WORDS, CanonicalRules, rules_of
+from tests.tokens.canonical_oracle import (
+    Encode,
+    accepts,
+    by_mistral_common,
+    by_tokenizers,
+    paths,
+    sampled,
+    written,
+)
+
+TEKKEN = Path(str(resources.files("mistral_common"))) / "data" / "tekken_240911.json"
+
+FINITE = {
+    "choices": "Red|Orange|Yellow|Green|Blue|Indigo|Violet| Berlin|Bern|unbelievable",
+    "numbers": r"[0-2]?[0-9]:[0-5][0-9]|1000000|3\.14159",
+    "words": r" ?(I'm|we'll|don't|it's 'so'|\('re\)|!!!|\.\.\. )",
+    "spaces": r"a( |\n|\n\n|\t)b|x\n {1}y| \n \n|z ",
+}
+INFINITE = {
+    "quoted": r'"([a-zA-Z]+ )*[.!]?"',
+    "json": r'\{"[a-z]{1,8}":(-?[1-9][0-9]*|"[a-zA-Z0-9_]*"|true|null)(,"[a-z]+":\[[0-9]+\])*\}',
+}
+# Only for tokenizers that neither normalize nor have added tokens.
+WIDE = {"any": r"(?s).*", "umlauts": "[a-zA-ZÀ-ÖØ-öø-ÿ0-9 ]*", "spaces": r"[a ]*[\n\t ]*[é'rs!]*"}
+
+
+class Case:
+    """A tokenizer with its rules and its library."""
+
+    def __init__(self, vocabulary: Vocabulary, encode: Encode, *, wide: bool) -> None:
+        self.vocabulary = vocabulary
+        self.encode = encode
+        self.infinite = INFINITE | (WIDE if wide else {})
+
+    def machine(self, pattern: str) -> TokenMachine:
+        constraint = explorer.regex(pattern).canonical(self.vocabulary)
+        return explorer.compile(constraint, self.vocabulary)
+
+
+def folder() -> Path:
+    found = os.environ.get("EXPLORER_TOKENIZERS")
+    if not found:
+        pytest.skip("EXPLORER_TOKENIZERS names no folder of further tokenizers")
+    return Path(found)
+
+
+def gpt2() -> Case:
+    vocabulary = Vocabulary.from_file(folder() / "gpt2")
+    tokenizer = Tokenizer(
+        models.BPE.from_file(
+            str(folder() / "gpt2" / "encoder.json"), str(folder() / "gpt2" / "vocab.bpe")
+        )
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return Case(vocabulary, by_tokenizers(tokenizer), wide=True)
+
+
+def of_json(name: str, *, wide: bool) -> Callable[[], Case]:
+    def make() -> Case:
+        path = folder() / name / "tokenizer.json"
+        tokenizer = Tokenizer.from_file(str(path))
+        return Case(Vocabulary.from_file(path), by_tokenizers(tokenizer), wide=wide)
+
+    return make
+
+
+def tekken() -> Case:
+    return Case(Vocabulary.from_file(TEKKEN), by_mistral_common(TEKKEN), wide=True)
+
+
+MAKERS = {
+    "gpt2": gpt2,
+    "mistral-v3": of_json("mistral-v3", wide=True),
+    "gpt-neox": of_json("gpt-neox", wide=False),
+    "tekken": tekken,
+}
+_made: dict[str, Case] = {}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[] if name == "gpt2" else [pytest.mark.long]) for name in MAKERS
+    ]
+)
+def case(request: pytest.FixtureRequest) -> Case:
+    name: str = request.param
+    if name not in _made:
+        _made[name] = MAKERS[name]()
+    return _made[name]
+
+
+# --- the law ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_paths_of_finite_constraints_are_what_the_library_writes(case: Case, name: str) -> None:
+    machine = case.machine(FINITE[name])
+    texts = explorer.regex(FINITE[name]).examples(5000)
+    expected = {case.encode(text) for text in texts}
+    # What a dummy prefix or an unknown character changes is not a text of the constraint.
+    expected = {path for path in expected if written(case.vocabulary, path).decode() in set(texts)}
+    assert len(expected) == len(texts)
+    assert set(paths(machine)) == expected
+
+
+@pytest.mark.parametrize(
+    "name", [*INFINITE, *(pytest.param(n, marks=pytest.mark.long) for n in WIDE)]
+)
+def test_sampled_paths_are_what_the_library_writes(case: Case, name: str) -> None:
+    if name not in case.infinite:
+        pytest.skip("this tokenizer normalizes or has added tokens: the constraint is refused")
+    many = bool(os.environ.get("EXPLORER_LONG_EXAMPLES"))
+    machine = case.machine(case.infinite[name])
+    random = Random(name)
+    for _ in range(200 if many else 8):
+        path = sampled(machine, random, 24)
+        if path is not None:
+            assert case.encode(written(case.vocabulary, path).decode()) == path
+
+
+TEXTS = {
+    "any": st.text(st.sampled_from("  \n\tab'rests1é▁本ö!?-") | st.characters(), max_size=24),
+    "json": st.from_regex(INFINITE["json"], fullmatch=True),
+    "quoted": st.from_regex(INFINITE["quoted"], fullmatch=True),
+}
+
+
+@pytest.mark.parametrize("name", ["json", "quoted", pytest.param("any", marks=pytest.mark.long)])
+def test_what_the_library_writes_is_allowed(case: Case, name: str) -> None:
+    if name not in case.infinite:
+        pytest.skip("this tokenizer normalizes or has added tokens: the constraint is refused")
+    machine = case.machine(case.infinite[name])
+
+    @settings(max_examples=int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 0) // 20 or 8)
+    @given(TEXTS[name])
+    def check(text: str) -> None:
+        path = case.encode(text)
+        if written(case.vocabulary, path) == text.encode():
+            assert accepts(machine, path), text
+
+    check()
+
+
+# --- mutants: each half of the rules is needed --------------------------------------------------
+
+
+def mutated(machine: TokenMachine, rules: CanonicalRules) -> CanonicalMachine:
+    assert isinstance(machine, CanonicalMachine)
+    return CanonicalMachine(machine.unfiltered, rules, Budget())
+
+
+def test_without_the_relation_between_neighbours_the_law_fails() -> None:
+    case = _made.setdefault("gpt2", MAKERS["gpt2"]())
+    machine = case.machine("Berlin|Bern")
+    rules = rules_of(case.vocabulary)
+    nothing = replace(rules.merges, start=np.zeros_like(rules.merges.start))
+    wrong = set(paths(mutated(machine, replace(rules, merges=nothing))))
+    assert wrong > set(paths(machine))
+    assert any(case.encode(written(case.vocabulary, path).decode()) != path for path in wrong)
+
+
+def test_with_another_splitter_the_law_fails() -> None:
+    case = _made.setdefault("gpt2", MAKERS["gpt2"]())
+    machine = case.machine("a  b")
+    pattern = GPT2_WORDS.replace(r"|\s+(?!\S)", "")
+    marked = Marked.of_pattern(pattern, "a splitter")
+    wrong = set(paths(mutated(machine, replace(rules_of(case.vocabulary), marked=marked))))
+    assert {case.encode("a  b")} == set(paths(machine)) != wrong
+
+
+# --- the parts ----------------------------------------------------------------------------------
+
+
+def test_neighbours_fit_exactly_where_the_library_leaves_them_apart(case: Case) -> None:
+    rules = rules_of(case.vocabulary)
+    tokens, random = case.vocabulary.tokens, Random(0)
+    ids = np.flatnonzero(rules.usable).tolist()
+    pairs = [tuple(random.choices(ids, k=2)) for _ in range(100)]
+    # By chance two tokens seldom join; the halves of a token always could.
+    for token in random.choices(ids, k=200):
+        data = tokens[token] or b""
+        cut = random.randrange(len(data))
+        pairs += [(a, b) for a in case.vocabulary.ids_of(data[:cut])
+                  for b in case.vocabulary.ids_of(data[cut:])]  # fmt: skip
+    compared = 0
+    for left, right in pairs:
+        if not (rules.usable[left] and rules.usable[right]):
+            continue
+        parts = (tokens[left] or b""), (tokens[right] or b"")
+        # Bytes of one character are a matter of the whole character.
+        if any(part.decode(errors="ignore").encode() != part for part in parts):
+            continue
+        data = b"".join(parts)
+        assert rules.merges.fits(left, right) == (not rules.merges.refused_after(left)[right])
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            continue
+        words = [text]
+        if rules.marked.cuts:
+            words = peer_regex.findall(PATTERNS["gpt2" if len(ids) < 100_000 else "tekken"], text)
+        if len(words) == 1:
+            compared += 1
+            assert (case.encode(text) == (left, right)) == rules.merges.fits(left, right)
+    assert compared > 50
+
+
+PATTERNS = {
+    "gpt2": GPT2_WORDS,
+    "tekken": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "qwen": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@settings(max_examples=25)
+@given(text=st.text(st.sampled_from("  \n\r\tabST'rellvsſ12é!/\u0301本ǅ-"), min_size=1, max_size=7))
+def test_a_text_is_cut_in_one_way_the_splitters(name: str, text: str) -> None:
+    marked = Marked.of_pattern(PATTERNS[name], "a splitter")
+    ways: list[list[str]] = []
+    for cuts in range(2 ** (len(text) - 1)):
+        ends = [k + 1 for k in range(len(text) - 1) if cuts >> k & 1]
+        words = [text[a:b] for a, b in pairwise([0, *ends, len(text)])]
+        if marked.accepts(words):
+            ways.append(words)
+    assert ways == [peer_regex.findall(PATTERNS[name], text)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "what"),
+    [
+        (r"\p{L}++", "possessive"),
+        (r"a(?=b)|.", "a group of another kind"),
+        (r"a(?!bc)|[^a]", "a lookahead of more than one character"),
+        (r"^a|[^a]", r"'\^'"),
+        (r"[[:alpha:]]", "a class within a class"),
+        (r"\p{Greek}", "the category 'Greek'"),
+        (r"\bx", r"the escape"),
+    ],
+)
+def test_a_pattern_that_is_not_followed_is_refused_by_name(pattern: str, what: str) -> None:
+    with pytest.raises(UnsupportedTokenizer, match=what):
+        program(pattern, "pre_tokenizer.Split")
+
+
+@pytest.mark.parametrize(("pattern", "what"), [("a*|b", "the empty text"), ("a", "leaves text")])
+def test_a_pattern_that_does_not_cut_all_text_is_refused(pattern: str, what: str) -> None:
+    with pytest.raises(UnsupportedTokenizer, match=what):
+        Marked.of_pattern(pattern, "pre_tokenizer.Split")
+
+
+# --- the machine ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def toy() -> Vocabulary:
+    pieces = {c: k for k, c in enumerate("abcBerlin.")} | {"Ġ": 10}
+    merges = [("B", "e"), ("Be", "r"), ("l", "i"), ("li", "n"), ("Ber", "lin"), ("a", "b")]
+    for left, right in merges:
+        pieces[left + right] = len(pieces)
+    tokenizer = Tokenizer(models.BPE(pieces | {"<end>": len(pieces)}, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return Vocabulary.from_tokenizer(tokenizer, eos_ids=[len(pieces)])
+
+
+def test_the_filter_says_why(toy: Vocabulary) -> None:
+    machine = explorer.compile(explorer.literal("Berlin").canonical(toy), toy)
+    (ber,), (b,) = toy.ids_of(b"Ber"), toy.ids_of(b"B")
+    why = explorer.explain(machine, machine.start, ber)
+    assert why.stage == "filtered"
+    assert "by the canonical filter: the tokenizer would write 'Berlin' as one token" in why.message
+    assert "masked by the canonical filter" in why.paragraph
+    assert explorer.explain(machine, 0, toy.ids_of(b"Berlin")[0]).allowed
+    reasons = explain_all(machine, 0)
+    assert reasons.num_allowed == 1
+    assert [group.reason for group in reasons.groups if group.stage == "filtered"]
+    assert isinstance(machine, Filtered) and machine.refusal(0, b) is not None
+
+
+def test_sessions_traces_and_processes_take_the_machine(toy: Vocabulary) -> None:
+    constraint = explorer.regex("(Berlin|ab|c)+").canonical(toy)
+    machine = explorer.compile(constraint, toy)
+    ids = toy.encode("abcBerlin")
+    assert ids is not None
+    session = explorer.Session.from_ids(toy, constraint, [*ids, *toy.eos_ids])
+    assert session.trace.text == "abcBerlin"
+    again: TokenMachine = pickle.loads(pickle.dumps(machine))
+    assert accepts(again, ids) and not accepts(again, (0, 1))
+    with pytest.raises(ExplorerError):
+        machine.step(99, 0)
+
+
+def test_sentinels_and_a_lazy_machine(toy: Vocabulary) -> None:
+    constraint = explorer.regex("(Berlin|ab|c)+").canonical(toy)
+    closed = explorer.compile(constraint, toy)
+    lazy = explorer.compile(constraint, toy, lazy=True)
+    for machine in (closed, lazy):
+        assert machine.report.kind == "canonical"
+        assert machine.allowed(FREE).all() and not machine.allowed(DEAD).any()
+        assert machine.allowed(DONE).nonzero()[0].tolist() == list(toy.eos_ids)
+    state = closed.start, lazy.start
+    for token in toy.encode("abBerlinc") or ():
+        assert (closed.allowed(state[0]) == lazy.allowed(state[1])).all()
+        after = closed.step(state[0], token), lazy.step(state[1], token)
+        assert after[0] is not None and after[1] is not None
+        state = after[0], after[1]
+
+
+def test_a_filtered_constraint_is_not_a_part_of_another(toy: Vocabulary) -> None:
+    filtered = explorer.literal("ab").canonical(toy)
+    for combine in (
+        lambda: filtered | explorer.literal("c"),
+        lambda: explorer.literal("c") + filtered,
+        lambda: filtered.star(),
+        lambda: ~filtered,
+    ):
+        with pytest.raises(ConstraintError, match="Combine first"):
+            combine()
+
+
+def test_another_vocabulary_is_refused(toy: Vocabulary) -> None:
+    other = Vocabulary.from_bytes([b"b", b"a"], eos_ids=[2])
+    with pytest.raises(VocabularyError, match="the id 0 writes"):
+        explorer.compile(explorer.literal("a").canonical(toy), other)
+
+
+def test_a_search_keeps_to_its_budget(toy: Vocabulary) -> None:
+    constraint = explorer.regex("(a|b|c){1,60}Berlin").canonical(toy)
+    with pytest.raises(BudgetExceeded):
+        CanonicalMachine(
+            explorer.compile(explorer.Constraint(constraint.source), toy),
+            rules_of(toy),
+            Budget(states=1),
+        )
+
+
+def test_tokenizers_by_other_rules_are_refused_by_name() -> None:
+    text = explorer.literal("a")
+    with pytest.raises(UnsupportedTokenizer, match=r"model\.Unigram"):
+        text.canonical(folder() / "pegasus-unigram" / "tokenizer.json")
+    with pytest.raises(UnsupportedTokenizer, match="tokenizer"):
+        text.canonical(Vocabulary.from_bytes([b"a"], eos_ids=[1]))
+
+
+@pytest.mark.long
+def test_texts_that_a_tokenizer_treats_otherwise_are_refused_by_name() -> None:
+    case = _made.setdefault("gpt-neox", MAKERS["gpt-neox"]())
+    with pytest.raises(UnsupportedTokenizer, match=r"normalizer\.NFC"):
+        case.machine("ä")
+    with pytest.raises(UnsupportedTokenizer, match="added_token"):
+        case.machine("a *b")
