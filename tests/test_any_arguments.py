@@ -167,7 +167,7 @@ CALLED_BACK = {"until"}
 # constructors of what only `compile` and `Session.trace` make; `mask_reference_` is for tests.
 LEFT_OUT = {
     "load_model", "from_tokenizer", "from_file", "from_fsm", "from_fst", "TokenDFA", "Trace",
-    "request", "errors", "mask_reference_",
+    "request", "errors", "mask_reference_", "canonical",
 }  # fmt: skip
 
 
