@@ -103,6 +103,7 @@ function whyPanel(ui, closed) {
     const out = [];
     const able = live();
     const act = (label, title, onclick) => h("button.lmx-act", { title, onclick, disabled: !able }, label);
+    for (const sentence of more.stopped || []) out.push(h("p.dim.stopped", {}, sentence));
     if (more.completion) {
       const c = more.completion;
       out.push(h("p.dim", {}, "Shortest complete text through it: ", h("code", {}, c.text)));

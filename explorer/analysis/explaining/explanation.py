@@ -20,6 +20,13 @@ from numpy.typing import NDArray
 from explorer.analysis.characters.display import half_characters, show_text
 from explorer.analysis.explaining.answer import Answered
 from explorer.analysis.explaining.limits import OverBudget, budget_sentence, sampler_sentence
+from explorer.analysis.explaining.searched import (
+    Completion,
+    Earlier,
+    History,
+    stopped_sentences,
+    unless_stopped,
+)
 from explorer.analysis.explaining.text import TextExplanation, explain_text
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.places.spans import deciding_parts, deciding_parts_over_tokens
@@ -54,47 +61,6 @@ NEAREST: Final = 5
 
 LONGEST_FORCED: Final = 200
 """How many bytes of forced text are followed."""
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """The path to a place, for `Explanation.earlier`.
-
-    Args:
-        states: The state before each token, and the one after the last.
-        tokens: The tokens.
-    """
-
-    states: tuple[int, ...]
-    tokens: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """The last position where the token was allowed.
-
-    Args:
-        position: How many tokens stood before it.
-        chosen: The token that was chosen there instead.
-    """
-
-    position: int
-    chosen: int
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """The shortest way to end the text through an allowed token.
-
-    Args:
-        tokens: The tokens after it, EOS included.
-        text: The whole text then.
-        forced: What every text goes on with after the token, in bytes.
-    """
-
-    tokens: tuple[int, ...]
-    text: bytes
-    forced: bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +104,7 @@ class Explanation(Answered):
     history: History | None = field(default=None, repr=False)
     sampled_out: SampledOut | None = None
     over_budget: OverBudget | None = None
-    budget: Budget = field(default=Budget(), repr=False)
+    budget: Budget | None = field(default=None, repr=False)
 
     # What the verdict says.
 
@@ -180,13 +146,24 @@ class Explanation(Answered):
 
         The fewest tokens, and among equals the fewest bytes. Empty if the token is allowed
         now; ``None`` if it is never allowed from here.
+
+        Raises:
+            BudgetExceeded: The search stopped at a limit.
         """
+        return unless_stopped(self._after)
+
+    @cached_property
+    def _after(self) -> tuple[int, ...] | BudgetExceeded | None:
         if self.allowed:
             return ()
         if self.state < 0 or not 0 <= self.token < len(self.machine.vocabulary):
             return None
         state = self.machine.byte_state(self.state)
-        return self._background.paths.after(state, self.token, Meter(self.budget))
+        paths = self._background.paths
+        try:
+            return paths.after(state, self.token, paths.meter(self.budget))
+        except BudgetExceeded as error:
+            return error
 
     @cached_property
     def earlier(self) -> Earlier | None:
@@ -222,9 +199,17 @@ class Explanation(Answered):
         """The smallest change to the one live literal or class that allows the token."""
         return widen(self.machine, self.verdict, self.parts)
 
-    @cached_property
+    @property
     def completion(self) -> Completion | None:
-        """The shortest completion through an allowed token, and the text that it forces."""
+        """The shortest completion through an allowed token, and the text that it forces.
+
+        Raises:
+            BudgetExceeded: The search stopped at a limit.
+        """
+        return unless_stopped(self._completion)
+
+    @cached_property
+    def _completion(self) -> Completion | BudgetExceeded | None:
         if not self.allowed or self.state < 0:
             return None
         target = self.machine.step(self.state, self.token)
@@ -234,7 +219,10 @@ class Explanation(Answered):
         if target < 0:
             return Completion((), text, b"")
         paths = self._background.paths
-        tokens = paths.completion(self.machine.byte_state(target), Meter(self.budget))
+        try:
+            tokens = paths.completion(self.machine.byte_state(target), paths.meter(self.budget))
+        except BudgetExceeded as error:
+            return error
         rest = b"".join(self.machine.vocabulary.tokens[token] or b"" for token in tokens)
         end = self.machine.vocabulary.eos_ids[0]
         return Completion((*tokens, end), text + rest, self._forced(target))
@@ -307,11 +295,20 @@ class Explanation(Answered):
             )
         return tuple(hints)
 
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """The sentences about searches that stopped at a limit; what they look for is not known."""
+        return stopped_sentences(
+            {
+                "a way to the end": self._completion,
+                "a place where it would be allowed": self._after,
+            }
+        )
+
     def _completion_hints(self) -> list[str]:
-        try:
-            found = self.completion
-        except BudgetExceeded as error:
-            return [f"The search for a way to the end stopped: {error.message}"]
+        found = self._completion
+        if isinstance(found, BudgetExceeded):
+            return [*self.stopped]
         if found is None:
             return []
         forced = [f"After it, the text must go on with {show_text(found.forced)}."]
@@ -319,10 +316,9 @@ class Explanation(Answered):
         return [*(forced if found.forced else []), complete]
 
     def _after_hints(self) -> list[str]:
-        try:
-            after = self.after
-        except BudgetExceeded as error:
-            return [f"The search for a place where it would be allowed stopped: {error.message}"]
+        after = self._after
+        if isinstance(after, BudgetExceeded):
+            return [*self.stopped]
         if after:
             return [f"It would be allowed after {' '.join(map(self._show, after))}."]
         if after is None and self.stage in ("constraint", "dead_end") and self.nearest:
@@ -360,8 +356,10 @@ class Explanation(Answered):
         }  # fmt: skip
         if not lazy:
             return found
+        after = None if isinstance(self._after, BudgetExceeded) else self._after
+        completion = None if isinstance(self._completion, BudgetExceeded) else self._completion
         found |= {
-            "after": None if self.after is None else list(self.after),
+            "after": None if after is None else list(after),
             "earlier": None if self.earlier is None else {
                 "position": self.earlier.position, "chosen": self.earlier.chosen,
             },
@@ -371,11 +369,12 @@ class Explanation(Answered):
                 "end": self.widening.end, "replacement": self.widening.replacement,
                 "changed": self.widening.changed,
             },
-            "completion": None if self.completion is None else {
-                "tokens": list(self.completion.tokens), 
-                "text": self.completion.text.decode(errors="replace"),
-                "forced": self.completion.forced.decode(errors="replace"),
+            "completion": None if completion is None else {
+                "tokens": list(completion.tokens),
+                "text": completion.text.decode(errors="replace"),
+                "forced": completion.forced.decode(errors="replace"),
             },
+            "stopped": list(self.stopped),
             "paragraph": self.paragraph,
         }  # fmt: skip
         return found
@@ -449,7 +448,7 @@ def explain(
         note,
         probabilities,
         history,
-        budget=meter.budget,
+        budget=budget,
     )
 
 

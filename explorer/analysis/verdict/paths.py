@@ -12,6 +12,7 @@ number: 5 GB for ``[a-z]{0,100000}``.
 
 Cost: per state that is nearer than the goal one row of the table (20 µs), or one walk of the trie
 (up to 1 ms); about 300 bytes. Every search has a `Meter`.
+Where no limits were given, one over a machine that discovers its states stops at `DISCOVERED`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32
-from explorer.budget import Meter
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine, Int32
+from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.arrays import arrays_from
@@ -47,6 +48,10 @@ STAGE: Final = "The search for a way through the machine"
 
 BYTES_PER_STATE: Final = 300
 """About what a search holds for each state that it has met."""
+
+DISCOVERED: Final = Budget(states=2_000)
+"""Limits of a search over a machine that discovers its states, unless others are given: about 50 ms
+in work, so that an explanation comes while somebody waits for it."""
 
 _Ints: TypeAlias = NDArray[np.int64]
 _Floats: TypeAlias = NDArray[np.float64]
@@ -204,6 +209,17 @@ class Paths:
         self._is_table = table_of(machine) is not None
         self._lock = RLock()
         self._from_start: _Search | None = None
+        discovered = isinstance(ground.byte_machine, DiscoveredMachine)
+        self._limits = DISCOVERED if discovered else Budget()
+
+    def meter(self, budget: Budget | None = None) -> Meter:
+        """A meter for one search.
+
+        Args:
+            budget: Limits that somebody gave; default `DISCOVERED` over a machine that discovers
+                its states, else `Budget()`.
+        """
+        return Meter(budget or self._limits)
 
     def text_to(self, state: int, meter: Meter | None = None) -> bytes:
         """A shortest text, in bytes, that tokens write from the start to a byte state.
@@ -212,12 +228,12 @@ class Paths:
 
         Args:
             state: The byte state of a token state.
-            meter: Limits; default those of `Budget()`.
+            meter: Limits; default those of `meter()`.
 
         Raises:
             BudgetExceeded: The state is further away than the limits allow.
         """
-        meter = meter or Meter()
+        meter = meter or self.meter()
         with self._lock:
             if self._from_start is None:
                 machine = self._ground.machine
@@ -234,7 +250,7 @@ class Paths:
         Args:
             state: A byte state.
             token: An id of the vocabulary.
-            meter: Limits; default those of `Budget()`.
+            meter: Limits; default those of `meter()`.
 
         Returns:
             Ids; empty if it is allowed at once, ``None`` if it never is from here.
@@ -242,20 +258,20 @@ class Paths:
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        return self._nearest(state, self._allows(token), meter or Meter())
+        return self._nearest(state, self._allows(token), meter or self.meter())
 
     def completion(self, state: int, meter: Meter | None = None) -> tuple[int, ...]:
         """The shortest tokens to a complete text, EOS not included.
 
         Args:
             state: A byte state that can be finished.
-            meter: Limits; default those of `Budget()`.
+            meter: Limits; default those of `meter()`.
 
         Raises:
             BudgetExceeded: A limit was reached.
         """
         is_complete = self._ground.byte_machine.is_accepting
-        return self._nearest(state, is_complete, meter or Meter()) or ()
+        return self._nearest(state, is_complete, meter or self.meter()) or ()
 
     def _nearest(
         self, begin: int, is_goal: Callable[[int], bool], meter: Meter

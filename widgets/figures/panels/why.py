@@ -92,13 +92,18 @@ def more_packet(found: Explanation) -> dict[str, object]:
 
     Returns:
         Plain values for JSON: ``after`` (ids; ``None``: never from here), ``earlier``, ``nearest``
-        and, for an allowed token, ``completion``.
+        and, for an allowed token, ``completion``; ``stopped``, the sentences about searches that
+        stopped at a limit, of which nothing is known.
     """
-    earlier, completion = found.earlier, found.completion
+    stopped = found.stopped
+    earlier = found.earlier
+    completion = None if stopped else found.completion
+    after = None if stopped else found.after
     text = found.stage in ("constraint", "dead_end", "end_of_text")
     return {
-        "after": list(found.after) if found.after is not None else None,
-        "nowhere": found.after is None and text,
+        "after": list(after) if after is not None else None,
+        "nowhere": after is None and text and not stopped,
+        "stopped": list(stopped),
         "earlier": None
         if earlier is None or found.allowed
         else {"position": earlier.position, "chosen": earlier.chosen},

@@ -1,0 +1,88 @@
+"""What an explanation searches for, and a search that stopped at its limit.
+
+A search that stops leaves its `BudgetExceeded` in place of what it looks for, so that it is not
+begun again each time that somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from explorer.errors import BudgetExceeded
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The path to a place, for `Explanation.earlier`.
+
+    Args:
+        states: The state before each token, and the one after the last.
+        tokens: The tokens.
+    """
+
+    states: tuple[int, ...]
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The last position where the token was allowed.
+
+    Args:
+        position: How many tokens stood before it.
+        chosen: The token that was chosen there instead.
+    """
+
+    position: int
+    chosen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The shortest way to end the text through an allowed token.
+
+    Args:
+        tokens: The tokens after it, EOS included.
+        text: The whole text then.
+        forced: What every text goes on with after the token, in bytes.
+    """
+
+    tokens: tuple[int, ...]
+    text: bytes
+    forced: bytes
+
+
+def unless_stopped(found: _Found | BudgetExceeded) -> _Found:
+    """What a search found.
+
+    Args:
+        found: That, or the limit at which the search stopped.
+
+    Raises:
+        BudgetExceeded: It stopped.
+    """
+    if isinstance(found, BudgetExceeded):
+        raise found
+    return found
+
+
+def stopped_sentences(searches: Mapping[str, object]) -> tuple[str, ...]:
+    """A sentence about each search that stopped.
+
+    Args:
+        searches: By what they look for, what they found or the limit at which they stopped.
+
+    Example:
+        >>> limit = BudgetExceeded("states", limit=10, reached=11, stage="The search")
+        >>> stopped_sentences({"a way to the end": limit, "a word": None})
+        ('The search for a way to the end stopped: The search reached 11 states; the limit is 10.',)
+    """
+    return tuple(
+        f"The search for {what} stopped: {found.message}"
+        for what, found in searches.items()
+        if isinstance(found, BudgetExceeded)
+    )

@@ -1,0 +1,82 @@
+"""A search over a machine that discovers its states stops by itself, and what asked for it says so.
+
+The machine here has 2^26 states, and a way to the end passes 26 of them: no search comes that far.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import explorer
+from explorer.analysis import explain
+from explorer.analysis.verdict.paths import DISCOVERED
+from explorer.cli import main
+from explorer.errors import BudgetExceeded
+from explorer.tokens.machine import TokenMachine
+from explorer.vocabulary import Vocabulary
+from widgets.figures.panels.why import more_packet
+
+HUGE = "(a|b)*a(a|b){25}"
+VOCABULARY = Vocabulary.from_bytes([b"a", b"b", b"z"], eos_ids=[3])
+A, Z = 0, 2
+NEVER = "The search for a place where it would be allowed stopped: "
+LIMIT = f"states; the limit is {DISCOVERED.states:,}."
+
+
+@pytest.fixture(scope="module")
+def machine() -> TokenMachine:
+    room = explorer.Budget(states=200_000)
+    return explorer.compile(explorer.regex(HUGE), VOCABULARY, room, lazy=True)
+
+
+def _met(machine: TokenMachine) -> int:
+    """How many byte states were met so far."""
+    assert machine.byte_machine is not None
+    return machine.byte_machine.num_states
+
+
+def test_an_explanation_is_whole_and_says_that_the_search_stopped(
+    machine: TokenMachine,
+) -> None:
+    met = _met(machine)
+    masked, allowed = explain(machine, machine.start, Z), explain(machine, machine.start, A)
+    assert NEVER in masked.paragraph and LIMIT in masked.paragraph
+    assert "The search for a way to the end stopped: " in allowed.paragraph
+    assert LIMIT in allowed.paragraph
+    # The work is bounded, not the seconds alone.
+    assert _met(machine) - met < 10 * DISCOVERED.states
+    with pytest.raises(BudgetExceeded):
+        masked.after  # noqa: B018
+    answer = masked.to_dict()
+    assert answer["after"] is None and answer["stopped"] == list(masked.stopped) != []
+
+
+def test_a_stopped_search_is_not_begun_again(machine: TokenMachine) -> None:
+    masked = explain(machine, machine.start, Z)
+    assert masked.stopped
+    met = _met(machine)
+    assert NEVER in masked.paragraph and masked.to_dict()["stopped"]
+    assert _met(machine) == met
+
+
+def test_a_budget_that_was_given_rules() -> None:
+    pattern = explorer.regex("(a|b)*a(a|b){12}")
+    small = explorer.compile(pattern, VOCABULARY, explorer.Budget(states=2000))
+    assert small.report.byte_machine == "discovered"
+    machine = explorer.compile(pattern, VOCABULARY, explorer.Budget(states=100_000), lazy=True)
+    few = explain(machine, machine.start, Z, budget=explorer.Budget(states=50))
+    assert "the limit is 50." in few.paragraph
+
+
+def test_the_page_says_so_too(machine: TokenMachine) -> None:
+    for token in (A, Z):
+        packet = more_packet(explain(machine, machine.start, token))
+        assert packet["stopped"] and LIMIT in str(packet["stopped"])
+        assert packet["after"] is None and packet["completion"] is None
+        assert not packet["nowhere"]  # It is not known that it stays masked.
+
+
+def test_the_command_line_says_so_too(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--model", "tiny", "--lazy", "--regex", HUGE, "--prefix", "ab", "--token", "z"]
+    assert main(["why", *words]) == 1
+    assert NEVER in capsys.readouterr().out
