@@ -23,7 +23,7 @@ from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.present import missing_arcs
 from widgets.figures.packets import compress
-from widgets.figures.panels.mask import order_packet, rows_packet
+from widgets.figures.panels.mask import allowed_at, order_packet, rows_packet
 from widgets.figures.panels.token_rows import search_packet, token_rows
 from widgets.figures.panels.why import more_packet, widening_packet
 from widgets.later import Later, Packet
@@ -152,7 +152,7 @@ def on_allowed(place: Place, message: ask.AllowedTokens) -> Later:
     session, trace = at_end(place.session), place.cursor.full_trace()
 
     def make() -> Packet:
-        ids: list[int] = np.flatnonzero(trace.allowed(k)).tolist()
+        ids: list[int] = np.flatnonzero(allowed_at(trace, k)).tolist()
         return {"rows": token_rows(session, trace, k, page.machine, ids), "count": len(ids)}
 
     return Later.of(make)

@@ -22,7 +22,7 @@ from explorer.tokens.machine import TokenMachine, table_of
 from widgets.figures.machines.character_fsa import expects
 from widgets.figures.machines.lit import path_packet
 from widgets.figures.panels.distribution import BARS, bars, table_text
-from widgets.figures.panels.mask import pack_bits
+from widgets.figures.panels.mask import allowed_at, class_row, count_at, pack_bits
 
 SPANS: Final = 64
 """How many places of the pattern are marked at most."""
@@ -61,7 +61,7 @@ def position_packet(
         "state": position.state,
         "lit": {} if machine is None else path_packet(trace, k, machine),
         "row": _row(trace, k, machine),
-        "allowed": position.num_allowed,
+        "allowed": count_at(trace, k),
         "width": trace.tokens.size,
         "z": None if found is None else _number(found.z),
         "entropy_before": None if found is None else _number(found.entropy_before),
@@ -94,7 +94,7 @@ def _row(trace: Trace, k: int, machine: TokenMachine | None) -> str:
     if trace.masks is None:
         return ""
     known = machine is None or table_of(machine) is not None
-    return pack_bits(trace.row(k) if known else trace.allowed(k))
+    return pack_bits(class_row(trace, k) if known else allowed_at(trace, k))
 
 
 def _probability(log_prob: float | None) -> float | None:

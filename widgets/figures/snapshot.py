@@ -83,7 +83,7 @@ def snapshot(
     if machine is not None:
         y = _machines(parts, trace, k, machine, tuple(tokens), y) + 8
     frame = box(0.5, 0.5, WIDTH - 1, y - 1, stroke=LINE, radius=8)
-    title = f"Position {k}: {mask_summary(trace.positions[k].num_allowed, trace.tokens.size)}"
+    title = f"Position {k}: {mask_summary(trace, k)}"
     svg = document(WIDTH, y, title, [*parts, frame])
     return Snapshot(svg, snapshot_text(trace, k, machine), title)
 
@@ -206,7 +206,7 @@ def snapshot_text(trace: Trace, k: int, machine: TokenMachine | None = None) -> 
     lines = [f"Position {k} after {len(position.data)} bytes: {shown}"]
     if pattern := written_pattern(machine):
         lines.insert(0, "Constraint: " + _printable(pattern))
-    lines.append(mask_summary(position.num_allowed, trace.tokens.size))
+    lines.append(mask_summary(trace, k))
     found = position.distribution
     if found is not None:
         lines.append(
@@ -221,6 +221,4 @@ def snapshot_text(trace: Trace, k: int, machine: TokenMachine | None = None) -> 
             f"{mark}{shorten(bar.text, 19):19} {_percent(bar.model):>7} {_percent(bar.filtered):>9}"
         )
         lines.append(f"{row} {last:>8}  {bar.reason or ''}".rstrip())
-    if position.finished:
-        lines.append("The text has ended.")
     return "\n".join(lines)

@@ -137,7 +137,6 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     const row = bytesOf(p.row);
     const size = ui.vocabulary.size;
     const group = ui.filter && ui.filter.path === pathKey(ui, p.k) ? ui.filter : null;
-    // After the end the row is the trace's: the tokens that end a text.
     const sum = p.finished ? "the text has ended" : `${count(p.allowed)} of ${count(size)} allowed`;
     if (!group) say(said, sum);
     else put(said, sum, h("span.no", {}, `, ${count(group.count)} marked: ${group.reason}`));

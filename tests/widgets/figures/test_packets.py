@@ -30,9 +30,10 @@ from widgets.figures.packets import (
     trace_packet,
     vocabulary_packet,
 )
-from widgets.figures.panels.mask import pack_bits, token_order, unpack_bits
+from widgets.figures.panels.mask import pack_bits, rows_packet, token_order, unpack_bits
 from widgets.figures.panels.over_time import over_time
 from widgets.figures.panels.strip import strip_packet
+from widgets.figures.panels.token_rows import token_rows
 from widgets.figures.position import position_packet
 from widgets.figures.snapshot import snapshot
 
@@ -96,7 +97,8 @@ def test_the_row_is_the_mask() -> None:
     for k in range(len(trace.positions)):
         packet = position_packet(trace, k, dfa)
         row = unpack_bits(str(packet["row"]), trace.num_classes)
-        assert row[dfa.token_class].tolist() == trace.allowed(k).tolist()
+        wanted = [bool(on) and not trace.positions[k].finished for on in trace.allowed(k)]
+        assert row[dfa.token_class].tolist() == wanted
         assert packet["allowed"] == int(row[dfa.token_class].sum())
 
 
@@ -105,6 +107,30 @@ def test_n_tokens_have_n_plus_one_positions_and_the_last_has_none_taken() -> Non
     last = plain(position_packet(trace, len(trace.steps), toy_dfa()))
     assert last["taken"] is None and last["finished"] and last["z"] is None and last["top"] == []
     assert last["expects"] == "" and "done" in last["lit"]["characters"]["now"]
+
+
+def test_after_the_end_everything_that_is_shown_says_that_nothing_is_allowed() -> None:
+    # Two ids end a text: what the engine's record holds after the end.
+    vocabulary = explorer.Vocabulary.from_bytes([b"1", b"2", b"12"], eos_ids=[3, 4])
+    session = hash_session(vocabulary, "[0-9]{2}", 9)
+    trace, machine = session.trace, session.machine
+    last = len(trace.steps)
+    assert machine is not None and trace.finished and trace.positions[last].num_allowed == 2
+    packet = position_packet(trace, last, machine)
+    assert packet["allowed"] == 0 and not packet["forced"]
+    assert not unpack_bits(str(packet["row"]), trace.num_classes).any()
+    stored = rows_packet(trace, last, last + 1)
+    assert stored["rows"] == [packet["row"]]
+    assert over_time(trace).allowed[-1] == 0 and over_time(trace).allowed[-2] == 2
+    assert {row["allowed"] for row in token_rows(session, trace, last, machine, range(5))} == {
+        False
+    }
+    ended = {row["reason"] for row in token_rows(session, trace, last, machine, [3, 4])}
+    assert ended == {"the text has ended"}
+    still = snapshot(trace, last, machine)
+    assert still.title == f"Position {last}: 0 of 5 tokens allowed: the text has ended"
+    assert "0 of 5 tokens allowed: the text has ended" in still.text
+    assert "masked" not in still.text
 
 
 CONSTRAINTS = st.sampled_from(["(foo)+d", '"[^"]*"', "(ä|日本)+x|é", r"\w*!", "[a-z]{1,3}"])
@@ -246,7 +272,7 @@ def test_the_strip_marks_how_each_token_came_about() -> None:
 def test_over_time_has_a_value_per_position() -> None:
     trace = toy_session().trace
     lines = over_time(trace)
-    assert lines.allowed == (3, 3, 1, 1)
+    assert lines.allowed == (3, 3, 1, 0)
     assert lines.z[0] == pytest.approx(0.64) and lines.z[-1] is None
     assert lines.chosen[:2] == pytest.approx((0.34, 0.22)) and lines.chosen[-1] is None
 
@@ -265,10 +291,11 @@ def test_the_plotly_figure_holds_the_same_values_and_escapes() -> None:
 def test_a_run_stores_each_row_once_and_names_the_same_masks() -> None:
     session = toy_session()
     packet = plain(trace_packet(session.trace, session.machine))
-    assert len(packet["positions"]) == 4 and len(packet["rows"]) == 2
+    assert len(packet["positions"]) == 4 and len(packet["rows"]) == 3
     for k, position in enumerate(packet["positions"]):
         row = unpack_bits(packet["rows"][position["row"]], packet["num_classes"])
-        assert row[session.trace.token_class].tolist() == session.trace.allowed(k).tolist()
+        allowed = session.trace.allowed(k) & (not session.trace.positions[k].finished)
+        assert row[session.trace.token_class].tolist() == allowed.tolist()
 
 
 def test_a_machine_packet_is_json_and_complete() -> None:

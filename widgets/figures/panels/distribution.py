@@ -123,6 +123,8 @@ def _bar(
 
 def reason_at(position: Position, token: int, machine: TokenMachine | None) -> str:
     """Why a token is masked at a position, the token budget included."""
+    if position.finished:
+        return "the text has ended"
     if machine is None or position.state == FREE:
         return "masked"
     found = short_reason(machine, position.state, token, position.data)

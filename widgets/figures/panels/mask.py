@@ -5,6 +5,9 @@ once. Five allowed ids among 131,072 are invisible in id order, so past `BY_CLAS
 order is by class: the tokens of a class stand together, the largest classes first, and the dead
 last.
 
+The engine's record still allows the end of text once more after the end. A page shows the mask as
+what can come next, so here nothing is allowed after the end: no bit, and a count of 0.
+
 Two things travel only when the page asks: the order by the model's probability, which is another
 one at each position (at 131,072 ids about 0.4 MB), and the rows of a stretch of positions that the
 page did not see, each distinct row once.
@@ -167,6 +170,45 @@ def _unpacked(packed: str, planes: int, size: int) -> NDArray[np.int64]:
     return weights @ raw.reshape(planes, size).astype(np.int64)
 
 
+def allowed_at(trace: Trace, k: int) -> Bool:
+    """Which ids can come next, as everything that is shown says it: none after the end.
+
+    Args:
+        trace: The record.
+        k: A position.
+
+    Returns:
+        bool[n], true for each allowed id.
+    """
+    allowed = trace.allowed(k)
+    return np.zeros_like(allowed) if trace.positions[k].finished else allowed
+
+
+def count_at(trace: Trace, k: int) -> int:
+    """How many ids `allowed_at` allows.
+
+    Args:
+        trace: The record.
+        k: A position.
+    """
+    position = trace.positions[k]
+    return 0 if position.finished else position.num_allowed
+
+
+def class_row(trace: Trace, k: int) -> Bool:
+    """`allowed_at` by token class, where the mask is kept so.
+
+    Args:
+        trace: The record, with masks.
+        k: A position.
+
+    Returns:
+        bool[n], an entry per token class.
+    """
+    row = trace.row(k)
+    return np.zeros_like(row) if trace.positions[k].finished else row
+
+
 def rows_packet(trace: Trace, start: int, stop: int) -> dict[str, object]:
     """The masks of a stretch of positions, each distinct row once.
 
@@ -193,16 +235,26 @@ def rows_packet(trace: Trace, start: int, stop: int) -> dict[str, object]:
         if trace.masks is None:
             index.append(-1)
             continue
-        row = pack_bits(trace.row(k))
+        row = pack_bits(class_row(trace, k))
         index.append(rows.setdefault(row, len(rows)))
     return {"rows": list(rows), "index": index}
 
 
-def mask_summary(allowed: int, size: int) -> str:
+def mask_summary(trace: Trace, k: int) -> str:
     """The mask in words, for people who cannot see the bitmap.
 
+    Args:
+        trace: The record.
+        k: A position.
+
     Example:
-        >>> mask_summary(5, 131072)
-        '5 of 131,072 tokens allowed, 131,067 masked'
+        >>> from explorer import Session
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> session = Session(ToyModel(), toy_constraint())
+        >>> mask_summary(session.trace, 0)
+        '3 of 6 tokens allowed, 3 masked'
     """
+    allowed, size = count_at(trace, k), trace.tokens.size
+    if trace.positions[k].finished:
+        return f"0 of {size:,} tokens allowed: the text has ended"
     return f"{allowed:,} of {size:,} tokens allowed, {size - allowed:,} masked"

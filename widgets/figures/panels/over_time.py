@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from explorer.decoding.trace.trace import Trace
+from widgets.figures.panels.mask import count_at
 
 Values = tuple[float | None, ...]
 
@@ -21,7 +22,7 @@ class TimeSeries:
     Args:
         z: Feasible mass, 0 to 1.
         entropy_before, entropy_after: Bits.
-        allowed: Ids allowed.
+        allowed: Ids allowed; 0 after the end.
         chosen: The model's probability of what was taken there; ``None`` at the last position.
         chosen_constrained: The same under the constraint.
         forced: Where one id was allowed.
@@ -67,7 +68,7 @@ def over_time(trace: Trace) -> TimeSeries:
         tuple(None if d is None else _round(d.z) for d in found),
         tuple(None if d is None else _round(d.entropy_before) for d in found),
         tuple(None if d is None else _round(d.entropy_after) for d in found),
-        tuple(position.num_allowed for position in trace.positions),
+        tuple(count_at(trace, k) for k in range(len(trace.positions))),
         chosen([step.log_prob_model for step in trace.steps]),
         chosen([step.log_prob_constrained for step in trace.steps]),
         tuple(position.forced for position in trace.positions),

@@ -16,6 +16,7 @@ from explorer.tokens.states import DONE
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.panels.distribution import reason_at
+from widgets.figures.panels.mask import allowed_at
 
 MOST_FOUND: Final = 12
 """How many tokens are listed."""
@@ -63,7 +64,7 @@ def token_rows(
         ids: The tokens.
         first: So many of them come before the others, however likely they are.
     """
-    vocabulary, position, allowed = session.vocabulary, trace.positions[k], trace.allowed(k)
+    vocabulary, position, allowed = session.vocabulary, trace.positions[k], allowed_at(trace, k)
     weights = np.zeros((3, len(vocabulary)))
     if session.lm is not None and position.state != DONE:
         measured = measure(session.logits(k), allowed, trace.sampler, 1)
