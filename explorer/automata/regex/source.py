@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
-from explorer.arguments import instance, plain
+from explorer.arguments import check_whole_characters, instance, plain
 from explorer.automata.regex.parser import parse
 from explorer.automata.regex.tree import Tree
 from explorer.automata.regex.wider import replacements
 from explorer.automata.registry import register
 from explorer.automata.tree.nodes import Node, Source
 from explorer.budget import Meter
-from explorer.errors import DamagedFile
+from explorer.errors import ConstraintError, DamagedFile
 
 
 @register("regex")
@@ -62,9 +62,14 @@ class Regex(Source):
         Args:
             text: The pattern.
             meter: Watches the reading; default a budget of its own.
+
+        Raises:
+            ConstraintError: It holds half of a surrogate pair, which no file could; the escape
+                ``\\ud800`` is allowed, as in `re`, and matches no text.
         """
-        text = plain(text)
         tree = parse(text, meter=meter)
+        text = plain(text)
+        check_whole_characters("The pattern", text, error=ConstraintError)
         made = cls(text)
         vars(made)["parsed"] = tree  # Where `cached_property` keeps it.
         return made

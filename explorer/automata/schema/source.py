@@ -11,7 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast, get_args
 
-from explorer.arguments import flag, instance, plain, whole_number, wrong
+from explorer.arguments import (
+    check_whole_characters,
+    flag,
+    instance,
+    plain,
+    whole_number,
+    wrong,
+)
+from explorer.automata.choice import check_encodable
 from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
 from explorer.automata.schema.compiler import Compiler
@@ -283,6 +291,7 @@ class JsonSchema(Source):
                     f"The schema is not JSON: {reason}.",
                     remedy="Give what json.loads would return.",
                 ) from error
+            _check_whole(text)
         elif isinstance(schema, str):
             text = plain(schema)
             parsed(text)
@@ -332,7 +341,8 @@ def parsed(text: str) -> Schema:
     """A schema from its JSON text.
 
     Raises:
-        ConstraintError: The text is too long, not JSON, or neither an object nor a boolean.
+        ConstraintError: The text is too long, not JSON, holds half of a surrogate pair, also as an
+            escape, or is neither an object nor a boolean.
     """
     if len(text) > MOST_CHARACTERS:
         raise ConstraintError(
@@ -341,6 +351,7 @@ def parsed(text: str) -> Schema:
         )
     try:
         value: object = json.loads(text)
+        _check_whole(text, value)
     except json.JSONDecodeError as error:
         raise ConstraintError(
             f"The schema is not JSON: {error.msg} in line {error.lineno}, column {error.colno}:\n"
@@ -362,3 +373,29 @@ def parsed(text: str) -> Schema:
             "A schema is an object, true or false.", remedy='Write {"type": ...} or {"enum": ...}.'
         )
     return cast("Schema", value)
+
+
+def _check_whole(text: str, value: object = None) -> None:
+    """Refuse a schema that holds half of a surrogate pair, which no text of JSON can.
+
+    Args:
+        text: The schema as JSON text.
+        value: The same as Python data, where a half may also come from an escape.
+
+    Raises:
+        ConstraintError: It does.
+    """
+    check_whole_characters("The schema", text, error=ConstraintError)
+    if "\\ud" not in text.lower():
+        return
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            check_encodable(part)
+        elif isinstance(part, list):
+            waiting.extend(cast("list[object]", part))
+        elif isinstance(part, dict):
+            members = cast("dict[object, object]", part)
+            waiting.extend(members)
+            waiting.extend(members.values())

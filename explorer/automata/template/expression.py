@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from explorer.arguments import instance
+from explorer.arguments import check_whole_characters, instance
 from explorer.automata.algebra import (
     Complement,
     Concatenation,
@@ -132,6 +132,7 @@ def read_expression(text: str) -> Source:
             f"The expression has {len(text):,} characters; at most {LONGEST:,} are read.",
             remedy="Make it in Python.",
         )
+    check_whole_characters("The expression", text, error=ConstraintError)
     if not text.strip():
         raise ConstraintError("There is no expression.", remedy=_remedy())
     # In parentheses a line break means nothing; they take a character of the first line.

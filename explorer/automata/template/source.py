@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
-from explorer.arguments import instance
+from explorer.arguments import check_whole_characters, instance
 from explorer.automata.registry import register
 from explorer.automata.template.expression import read_expression
 from explorer.automata.template.spelled import spelled
@@ -193,12 +193,14 @@ def fields_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[
         where its characters stand in ``text``.
 
     Raises:
-        ConstraintError: A brace is not closed, or a field is not a plain name.
+        ConstraintError: A brace is not closed, a field is not a plain name, or there is half of a
+            surrogate pair.
 
     Example:
         >>> fields_of("a {x}{{b}} {y}")[:2]
         (('a ', '{b} ', ''), ('x', 'y'))
     """
+    check_whole_characters("The template", text, error=ConstraintError)
     fixed: list[list[str]] = [[]]
     offsets: list[list[int]] = [[]]
     names: list[str] = []

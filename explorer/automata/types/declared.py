@@ -29,6 +29,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final, cast
 
+from explorer.arguments import check_whole_characters
 from explorer.automata.types.schema import pydantic_module
 from explorer.errors import ConstraintError, ExplorerError, caret
 
@@ -74,6 +75,7 @@ def declared(text: str) -> object:
         >>> declared("list[int]")
         list[int]
     """
+    check_whole_characters("The declaration", text, error=ConstraintError)
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

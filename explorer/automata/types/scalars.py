@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, Final
 
 from explorer.automata.algebra import Intersection
-from explorer.automata.choice import Choice
+from explorer.automata.choice import Choice, check_encodable
 from explorer.automata.regex.source import Regex
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.tree.nodes import Source
@@ -232,12 +232,16 @@ def constants(values: tuple[object, ...]) -> Constants:
 
     Args:
         values: Strings, numbers, booleans, ``None`` and members of enumerations.
+
+    Raises:
+        ConstraintError: A string holds half of a surrogate pair.
     """
     entries: list[tuple[tuple[str, ...], Any]] = []
     for value in values:
         if isinstance(value, Enum):
             spellings = (f"{type(value).__name__}.{value.name}",)
         elif isinstance(value, str):
+            check_encodable(value)
             other = '"' + repr("'" + value)[2:-1].replace('"', '\\"') + '"'
             same = ast.literal_eval(other) == value
             spellings = (repr(value), other) if same else (repr(value),)

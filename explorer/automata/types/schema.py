@@ -18,6 +18,7 @@ than a million years.
 from __future__ import annotations
 
 import json
+import re
 import typing
 from collections.abc import Mapping
 from decimal import Decimal
@@ -153,8 +154,17 @@ def type_name(described: object) -> str:
     return shown(described).replace("typing.", "") if generic else cast("str", name)
 
 
+_UNKNOWN: Final = re.compile(r"Unable to generate pydantic-core schema for (.+?)\. Set ")
+_NOT_TEXT: Final = re.compile("surrogates not allowed|error extracting str")
+
+
 def _refusal(described: object, error: Exception) -> ExplorerError:
-    reason = str(error).split("\n")[0].rstrip(".")
+    reason = str(error).split("\n")[0].rstrip(".:")
+    if unknown := _UNKNOWN.match(reason):
+        # Its advice goes on with settings that let a type through without any check.
+        reason = f"{unknown[1]} is not a type whose values JSON can hold"
+    elif _NOT_TEXT.search(str(error)):
+        reason = "it holds a text with half of a surrogate pair, which UTF-8 cannot hold"
     return ConstraintError(
         f"{type_name(described)} cannot be written as JSON: {reason}.",
         remedy="Use pydantic models, dataclasses, TypedDict, NamedTuple, Enum, Literal and the "
