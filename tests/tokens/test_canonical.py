@@ -353,6 +353,8 @@ def test_a_filtered_constraint_is_not_a_part_of_another(toy: Vocabulary) -> None
         lambda: explorer.literal("c") + filtered,
         lambda: filtered.star(),
         lambda: ~filtered,
+        lambda: explorer.many(filtered),
+        lambda: explorer.template("{x}", x=filtered),
     ):
         with pytest.raises(ConstraintError, match="Combine first"):
             combine()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.automata.algebra import filtered_operand
 from explorer.automata.constraint import Constraint
 from explorer.automata.template.generated import generated, repeated, templated
 
@@ -91,4 +92,8 @@ def template(text: str, /, **parts: Constraint) -> Constraint:
 
 
 def _source(part: object) -> object:
-    return part.source if isinstance(part, Constraint) else part
+    if not isinstance(part, Constraint):
+        return part
+    if part.rules is not None:
+        raise filtered_operand()
+    return part.source

@@ -8,6 +8,7 @@ nor is one that holds part of a character, nor the only one.
 
 from __future__ import annotations
 
+from explorer.automata.algebra import filtered_operand
 from explorer.automata.constraint import Constraint
 from explorer.automata.healed import Healed
 from explorer.automata.regex.source import Regex
@@ -64,10 +65,11 @@ def healed(
     """
     known = isinstance(constraint, TokenMachine)
     source = None
-    if isinstance(constraint, Constraint):
-        source = constraint.source
-    elif known and constraint.constraint is not None:
-        source = constraint.constraint.source
+    given = constraint.constraint if known else constraint
+    if isinstance(given, Constraint):
+        if prefix and given.rules is not None:
+            raise filtered_operand()
+        source = given.source
     was_healed = isinstance(source, Healed)
     if isinstance(source, Healed):
         source = source.part
