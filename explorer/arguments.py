@@ -279,13 +279,21 @@ def file_path(name: str, value: object) -> Path:
     """The path of a file; a number would be a file that is open already.
 
     Raises:
-        ExplorerError: It is neither a str nor a path, or holds the character NUL, as no path does.
+        ExplorerError: It is neither a str nor a path, is empty, or holds the character NUL, as no
+            path does.
     """
     given = value
     if isinstance(value, os.PathLike):
         with suppress(Exception):  # A path of somebody's own may raise anything.
             given = os.fspath(cast("os.PathLike[str]", value))
     text = whole_text(name, instance(name, given, str, "a path, or a str"))
+    if not text:
+        raise wrong(name, text, "a path", remedy="Give the path of a file.")
     if "\0" in text:
-        raise wrong(name, text, "a path: no path holds the character NUL")
+        raise wrong(
+            name,
+            text,
+            "a path: no path holds the character NUL",
+            remedy="Leave that character out.",
+        )
     return Path(text)

@@ -323,19 +323,22 @@ class DamagedFile(ExplorerError):
         super().__init__(message, remedy=remedy, evidence=evidence)
 
 
-def file_error(error: OSError) -> ExplorerError:
-    """What the system says of a file, with a remedy.
+class FileError(ExplorerError, OSError):
+    """A file that cannot be read or written; also an ``OSError``, as `open` raises it.
 
-    Args:
-        error: What was raised.
-
-    Example:
-        >>> file_error(FileNotFoundError(2, "No such file or directory", "a.json")).message
-        'a.json: No such file or directory.'
+    Attributes:
+        errno, strerror, filename: As in ``OSError``.
     """
-    name, reason = error.filename or "a file", error.strerror or str(error)
-    return ExplorerError(
-        f"{name}: {reason}.",
-        remedy="Give the path of a file that is there and that you may read or write.",
-        evidence={"path": str(name)},
-    )
+
+    def __init__(self, message: str, *, remedy: str, path: str, cause: OSError) -> None:
+        super().__init__(message, remedy=remedy, evidence={"path": path})
+        self.errno = cause.errno
+        self.strerror = cause.strerror
+        self.filename = path
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class MissingFile(FileError, FileNotFoundError):
+    """There is no file at a path, or no folder to write it to; also a ``FileNotFoundError``."""

@@ -3,6 +3,7 @@
 A full disk, or an interrupt in the middle, must not leave half a file where a good one was: a
 writer fills a new file in the same folder and then renames it over the old one, which the operating
 system does in one go. Nothing is synced to the disk: this is about programs that fail, not power.
+What the system says against it becomes a `FileError`, which names the path and what to do.
 
 A JSON document of 100 MB may take 3 GB as Python objects. So its values are counted before it is
 parsed.
@@ -10,16 +11,108 @@ parsed.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
 import shutil
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NoReturn
 
+from explorer.errors import DamagedFile, FileError, MissingFile
+
 MOST_VALUES: Final = 2**22
 """How many values of a JSON document are read at most; each takes up to 120 bytes."""
+
+_NO_ROOM: Final = "Make room there, or give a path on another disk."
+_NOT_ALLOWED: Final = "Give the path of a file that you may read or write."
+_REMEDIES: Final = {
+    errno.EISDIR: "Give the path of a file, not of a folder.",
+    errno.ENOTDIR: "Give a path whose folders are folders, not files.",
+    errno.ENAMETOOLONG: "Give a shorter path.",
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
+    errno.EROFS: _NOT_ALLOWED,
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EFBIG: _NO_ROOM,
+}
+"""What to do, by the system's number of what is wrong."""
+
+_SHOWN: Final = 200
+"""How many characters of a path stand in a message."""
+
+
+def file_error(error: OSError, path: object, *, writing: bool = False) -> FileError:
+    """What the system says of a file, with a remedy.
+
+    Args:
+        error: What was raised.
+        path: What the user asked for.
+        writing: Whether the file was to be written.
+
+    Example:
+        >>> print(file_error(FileNotFoundError(2, "No such file or directory"), "a.json"))
+        a.json: No such file or directory. Give the path of a file that is there.
+    """
+    name = str(path)
+    missing = isinstance(error, FileNotFoundError)
+    if missing:
+        place = "in a folder that is there" if writing else "of a file that is there"
+        remedy = f"Give the path {place}."
+    else:
+        remedy = _REMEDIES.get(error.errno or 0, "Check the path, the disk and your permissions.")
+    shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
+    kind = MissingFile if missing else FileError
+    reason = error.strerror or str(error)
+    return kind(f"{shown}: {reason}.", remedy=remedy, path=name, cause=error)
+
+
+@contextmanager
+def file_errors(path: object, *, writing: bool = False) -> Generator[None]:
+    """Turn what the system says of a file into a `FileError`.
+
+    A pipe whose reader has gone stays a ``BrokenPipeError``: nothing is wrong with the path.
+
+    Args:
+        path, writing: As in `file_error`.
+
+    Raises:
+        FileError: The file cannot be read or written.
+
+    Example:
+        >>> with file_errors("/none"):
+        ...     open("/none")
+        Traceback (most recent call last):
+        explorer.errors.MissingFile: /none: No such file or directory. Give the path of a file ...
+    """
+    try:
+        yield
+    except (FileError, BrokenPipeError):
+        raise
+    except OSError as error:
+        raise file_error(error, path, writing=writing) from error
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8.
+
+    Raises:
+        FileError: The file cannot be read.
+        DamagedFile: It is not UTF-8.
+    """
+    with file_errors(path):
+        data = path.read_bytes()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DamagedFile(
+            f"{path} is not text in UTF-8, at byte {error.start}.",
+            remedy="Save it as UTF-8.",
+            evidence={"path": str(path), "offset": error.start},
+        ) from error
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
@@ -31,7 +124,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         data: All of its content.
 
     Raises:
-        OSError: The file cannot be written; the old one is unchanged.
+        FileError: The file cannot be written; the old one is unchanged.
 
     Example:
         >>> import tempfile
@@ -40,7 +133,11 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         ...     os.listdir(folder)
         ['a']
     """
-    given = Path(path)
+    with file_errors(path, writing=True):
+        _write(Path(path), data)
+
+
+def _write(given: Path, data: bytes) -> None:
     if given.is_relative_to("/dev") or (given.exists() and not given.is_file()):
         with open(given, "wb") as file:
             file.write(data)
@@ -54,12 +151,9 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         with suppress(FileNotFoundError):
             shutil.copymode(target, draft)
         os.replace(draft, target)
-    except BaseException as error:
+    except BaseException:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None:
-            # The caller asked for this name, not for the draft's.
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise
 
 

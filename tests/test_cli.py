@@ -236,7 +236,7 @@ def test_a_trace_that_is_not_there_has_a_remedy(
     said = capsys.readouterr()
     if form:
         error = json.loads(said.out)["error"]
-        assert (error["kind"], error["evidence"]) == ("FileNotFoundError", {"path": path})
+        assert (error["kind"], error["evidence"]) == ("MissingFile", {"path": path})
         assert error["message"].startswith(path) and error["remedy"]
     else:
         assert said.err.startswith(f"explorer: {path}: ") and "Give the path" in said.err

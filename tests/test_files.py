@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import json
 import os
@@ -15,8 +16,10 @@ from typing import Any
 import pytest
 
 import explorer
+from explorer import cli
 from explorer.cli import lab
-from explorer.files import MOST_VALUES, parse_json, write_whole
+from explorer.errors import DamagedFile, ExplorerError, FileError, MissingFile
+from explorer.files import MOST_VALUES, file_errors, parse_json, read_text, write_whole
 
 OLD = b"what was there before"
 
@@ -69,7 +72,7 @@ def test_a_full_disk_leaves_the_old_file(write: Callable[[Path], object], tmp_pa
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, hard))
     try:
-        with pytest.raises((OSError, explorer.errors.ExplorerError)) as caught:
+        with pytest.raises(explorer.errors.ExplorerError) as caught:
             write(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -112,8 +115,70 @@ def test_what_is_not_a_plain_file_is_written_in_place(tmp_path: Path) -> None:
         assert pipe.read() == OLD
     write_whole(os.devnull, OLD)
     assert not Path(os.devnull).is_file()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(FileError, match="not of a folder"):
         write_whole(tmp_path, OLD)
+
+
+CALLS: dict[str, tuple[bool, Callable[[Any], object]]] = {
+    "Trace.load": (False, explorer.Trace.load),
+    "Trace.save": (True, save_trace),
+    "TokenDFA.load": (False, lambda path: explorer.TokenDFA.load(path, vocabulary())),
+    "TokenDFA.save": (True, save_machine),
+    "Vocabulary.from_file": (False, explorer.Vocabulary.from_file),
+    "to_html": (True, save_page),
+    "write_whole": (True, lambda path: write_whole(path, OLD)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_path_that_cannot_be_used_is_named_with_a_remedy(name: str, tmp_path: Path) -> None:
+    writes, call = CALLS[name]
+    (tmp_path / "file").write_bytes(OLD)
+    missing = tmp_path / "none" / "x"
+    for path in (missing, tmp_path / "file" / "x", tmp_path, "x" * 5000, f"{tmp_path}/\0", ""):
+        if (path == tmp_path and name == "Vocabulary.from_file") or (
+            path in ("", f"{tmp_path}/\0") and name == "write_whole"
+        ):
+            continue  # A folder may hold a tokenizer; and the check of arguments comes before.
+        with pytest.raises(ExplorerError) as caught:
+            call(path)
+        error = caught.value
+        assert str(path)[:50] in error.message or repr(path)[:50] in error.message
+        assert error.remedy and error.remedy not in error.message
+        assert str(error) == f"{error.message} {error.remedy}"
+        if path == missing and name != "Vocabulary.from_file":
+            assert isinstance(error, FileNotFoundError) and error.errno == errno.ENOENT
+            assert ("folder" in error.remedy) == writes
+            assert isinstance(copy.copy(error), MissingFile)
+    assert (tmp_path / "file").read_bytes() == OLD
+    assert {entry.name for entry in tmp_path.iterdir()} == {"file"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is full")
+def test_a_full_disk_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["trace", "--choice", "foo", "--max-tokens", "4", "--json", "/dev/full"]
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert "/dev/full: No space left on device. Make room there" in said
+
+
+def test_a_reader_that_has_gone_is_not_a_wrong_path() -> None:
+    with pytest.raises(BrokenPipeError), file_errors("/dev/stdout"):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+def test_text_that_is_not_utf_8_is_refused_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "schema.json"
+    path.write_bytes(b'"a\xff"')
+    with pytest.raises(DamagedFile, match=r"schema\.json is not text in UTF-8, at byte 2"):
+        read_text(path)
+    with pytest.raises(DamagedFile, match="at byte 2"):
+        explorer.json_schema({}, folder=tmp_path)
+    for words in (["profile", str(path)], ["trace", "--json-schema", str(path)]):
+        assert cli.main(words) == 2
+        assert "is not text in UTF-8, at byte 2" in capsys.readouterr().err
 
 
 def test_a_document_is_counted_before_it_is_parsed() -> None:

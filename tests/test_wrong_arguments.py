@@ -1,8 +1,8 @@
 """Wrong arguments at the public boundary: one of our errors, which names what was given.
 
 A row says what must stand in the message: the argument's name or what was given. Every name of the
-façade that can be called has rows. What no row is about: a file that is not there is Python's own
-``FileNotFoundError``, and a call with too few arguments Python's ``TypeError``.
+façade that can be called has rows. What no row is about: a call with too few arguments is
+Python's own ``TypeError``.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import cast
 
 import explorer
 from explorer.cli.answers import UNUSABLE, JsonParser, Parser, as_json, tell
@@ -19,7 +20,8 @@ from explorer.cli.profile import add_parser as add_profile
 from explorer.cli.statuses import INTERRUPTED, UNREAD
 from explorer.cli.trace import add_parser as add_trace
 from explorer.cli.why import add_parser as add_why
-from explorer.errors import ExplorerError, file_error
+from explorer.errors import ExplorerError
+from explorer.files import file_error
 
 
 def parser(
@@ -67,13 +69,19 @@ def run(words: Sequence[str] | None = None) -> int:
         _write_nowhere()
         return UNREAD
     except (ExplorerError, OSError) as raised:
-        error = file_error(raised) if isinstance(raised, OSError) else raised
+        error = raised if isinstance(raised, ExplorerError) else _nameless(raised)
         if getattr(arguments, "json", None) is True:  # `trace --json` names a file instead.
             tell(error, type(raised).__name__)
         else:
             print(f"explorer: {error}", file=sys.stderr)
         return UNUSABLE
     return status or 0
+
+
+def _nameless(error: OSError) -> ExplorerError:
+    """An error of the system whose file did not say which it is: only the output has no name."""
+    name = cast("str | None", error.filename)
+    return file_error(error, name or "standard output", writing=name is None)
 
 
 def _write_nowhere() -> None:

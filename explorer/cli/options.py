@@ -24,6 +24,7 @@ from explorer.automata.template.functions import template
 from explorer.automata.types.functions import from_type
 from explorer.budget import Budget
 from explorer.errors import ConstraintError
+from explorer.files import read_text
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
@@ -117,7 +118,7 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
         return Constraint(read(*arguments.constraint))
     if arguments.json_schema is not None:
         path = file_path("--json-schema", arguments.json_schema)
-        return json_schema(path.read_text(encoding="utf-8"))
+        return json_schema(read_text(path))
     for option, owner in (("part", "template"), ("style", "type")):
         if getattr(arguments, option) is not None and getattr(arguments, owner) is None:
             raise ConstraintError(
@@ -134,7 +135,7 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
 
 
 def _choices(path: Path) -> Constraint:
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     if path.suffix != ".json":
         return choice([line for line in text.splitlines() if line])
     try:

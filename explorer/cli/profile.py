@@ -10,6 +10,7 @@ from explorer.budget import Budget
 from explorer.cli.answers import print_json
 from explorer.cli.compile import positive
 from explorer.cli.options import Commands, add_command, add_json
+from explorer.files import read_text
 
 
 def add_parser(commands: Commands) -> None:
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         ExplorerError: The file is not a schema.
     """
-    text = file_path("schema", arguments.schema).read_text(encoding="utf-8")
+    text = read_text(file_path("schema", arguments.schema))
     order = "any" if arguments.any_order else "schema"
     sizes = profile(text, Budget(seconds=arguments.seconds), property_order=order, strict=False)
     if arguments.json:

@@ -40,7 +40,7 @@ from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.validate import checked_dfa
 from explorer.budget import Meter
 from explorer.errors import DamagedFile, ExplorerError
-from explorer.files import parse_json, write_whole
+from explorer.files import file_errors, parse_json, write_whole
 from explorer.tokens.lost import find_lost
 from explorer.tokens.report import FIGURES, Report
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
@@ -127,12 +127,12 @@ def save(dfa: TokenDFA, path: str | Path) -> None:
 
 def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
     """Read a token DFA from a file; see `TokenDFA.load`."""
+    with file_errors(path):
+        file = open(path, "rb")  # noqa: SIM115 - What is wrong with its content is told below.
     try:
-        with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
+        with file as stream, zipfile.ZipFile(stream) as archive:
             parts = _read(archive)
         header = parse_json(parts.pop(_HEADER).tobytes())
-    except FileNotFoundError:
-        raise
     except _UNREADABLE as error:
         raise DamagedFile(
             f"{path} is not a saved token DFA, or it is damaged: {error}.",

@@ -38,6 +38,7 @@ from explorer.arguments import (
     wrong,
 )
 from explorer.errors import VocabularyError
+from explorer.files import file_errors
 from explorer.vocabulary.assemble import Parts, checked_ids, extend_to, vocabulary_parts
 from explorer.vocabulary.configs import Beside, read_beside
 from explorer.vocabulary.files import read_path
@@ -236,11 +237,14 @@ class Vocabulary:
         Raises:
             VocabularyError: There is no file at the path, its format is not known, or no end of
                 text is known.
+            FileError: The system refuses the path.
             DamagedFile: A file breaks off or contradicts its format; the place is named.
             UnsupportedTokenizer: The bytes of its tokens cannot be known exactly, or the proof
                 fails.
         """
-        reading, beside = read_path(file_path("path", path), declared_decoder(decoder))
+        given = file_path("path", path)
+        with file_errors(given):
+            reading, beside = read_path(given, declared_decoder(decoder))
         return cls._from_parts(vocabulary_parts(reading, beside, eos_ids))
 
     @classmethod

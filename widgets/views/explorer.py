@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from explorer.arguments import file_path
-from explorer.errors import file_error
-from explorer.files import write_whole
+from explorer.files import file_errors, write_whole
 from widgets.export.export import exported, page
 from widgets.export.still import Still
 from widgets.figures.snapshot import Snapshot, snapshot
@@ -93,14 +92,12 @@ class Explorer(View):
             The path.
 
         Raises:
-            ExplorerError: There is no such folder, or it is not writable.
+            FileError: There is no such folder, or it is not writable.
         """
         target = file_path("path", path)
-        try:
+        with file_errors(target, writing=True):
             target.parent.stat()  # The page takes a while: what cannot work is said first.
-            write_whole(target, page(self.shown).encode())
-        except OSError as error:
-            raise file_error(error) from error
+        write_whole(target, page(self.shown).encode())
         return target
 
 

@@ -43,6 +43,7 @@ from explorer.errors import (
     UnsupportedSchema,
     caret,
 )
+from explorer.files import read_text
 
 MOST_CHARACTERS: Final = 10_000_000
 """The longest schema, as JSON."""
@@ -329,7 +330,7 @@ def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
         )
     pairs: list[tuple[str, str]] = []
     for path in sorted(root.rglob("*.json")):
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         content = parsed(text)
         pairs.append((path.relative_to(root).as_posix(), text))
         if isinstance(content, dict) and isinstance(own := content.get("$id"), str):

@@ -33,7 +33,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import Position, Step
 from explorer.errors import ExplorerError
-from explorer.files import write_whole
+from explorer.files import file_errors, write_whole
 from explorer.vocabulary import Vocabulary
 
 EXAMPLES_PER_CLASS: Final = 6
@@ -314,6 +314,9 @@ class Trace:
 
         Args:
             path: The file; replaced if it is there, and left as it is if that fails.
+
+        Raises:
+            FileError: The file cannot be written.
         """
         from explorer.decoding.trace.writing import to_json
 
@@ -327,11 +330,13 @@ class Trace:
             path: A file that `save` wrote.
 
         Raises:
+            FileError: The file cannot be read.
             DamagedFile: It is of another kind or version, too long, or damaged; the place is named.
         """
         from explorer.decoding.trace.reading import from_json
         from explorer.decoding.trace.writing import MOST_BYTES
 
         given = file_path("path", path)
-        with open(given, "rb") as file:
-            return from_json(file.read(MOST_BYTES + 1), str(given))
+        with file_errors(given), open(given, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        return from_json(data, str(given))
