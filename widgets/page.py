@@ -98,6 +98,8 @@ class PageData:
         report = self.machine.report
         if table_of(self.machine) is None:
             line = f"{report.character_states:,} states, token states as they are visited"
+            if report.reason:
+                line += f" · {report.reason}"
         else:
             line = (
                 f"{report.character_states:,} character states → {report.token_states:,} token "

@@ -18,6 +18,7 @@ visited states are kept, 64 MB of them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from threading import RLock
 from typing import Final
 
@@ -346,6 +347,22 @@ class LazyMachine:
             able = [finishing.can_finish(target, meter) for target in targets.tolist()]
             set_bits(words, trie.first_id[found[np.array(able, np.bool_)]])
         _set_further(_first_of_further(trie), trie.further_id, words)
+
+    def with_reason(self, reason: str) -> LazyMachine:
+        """The same machine at its start, whose report says why it is lazy.
+
+        Args:
+            reason: A sentence.
+
+        Example:
+            >>> import explorer
+            >>> vocab = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
+            >>> lazy = explorer.compile(explorer.regex("a+"), vocab, lazy=True)
+            >>> lazy.with_reason("A table was over the budget.").report.reason
+            'A table was over the budget.'
+        """
+        report = replace(self._report, reason=reason)
+        return LazyMachine(self._constraint, self._vocabulary, self._walked, report, self._budget)
 
     def __reduce__(self) -> tuple[object, ...]:
         return LazyMachine, (

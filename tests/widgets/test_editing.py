@@ -50,6 +50,15 @@ def test_an_edit_is_answered_later_and_then_is_there(page: Page) -> None:
     assert page.made.session.machine.vocabulary is page.made.session.vocabulary
 
 
+def test_a_constraint_that_is_too_large_for_a_table_opens_lazily_and_says_so(page: Page) -> None:
+    page.made.shown.editing.budget = Budget(states=50_000, seconds=60)
+    answer = page.answer(page.edit("(f|o)*f(f|o){25}"))
+    assert answer["ok"], answer
+    assert shown(page) == "(f|o)*f(f|o){25}"
+    assert "over the budget of 50,000 states" in page.made.editor["report"]
+    assert page.ask("step")["ok"] and len(page.made.session.ids) == 1
+
+
 def test_meanwhile_one_steps_under_the_old_constraint_and_keeps_what_holds(page: Page) -> None:
     page.edit(LONG)
     assert page.ask("step")["ok"]

@@ -26,6 +26,8 @@ from explorer.errors import (
     IncompatibleVocabulary,
     RegexError,
 )
+from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.trie import Trie, trie_of
 from widgets import kinds
 from widgets.compiling import worker_process
@@ -166,9 +168,9 @@ def test_errors_arrive_whole(worker: CompileWorker) -> None:
     assert (wrong.value.start, wrong.value.end, wrong.value.pattern) == (2, 3, "fo(o")
     assert "fo(o\n  ^" in str(wrong.value)
     with pytest.raises(BudgetExceeded) as large:
-        worker.compile(("regex", "(f|o)*f(f|o){14}"), TOY, Budget(states=1000))
-    assert (large.value.resource, large.value.limit) == ("states", 1000)
-    assert large.value.reached > 1000
+        worker.compile(("regex", "(f|o)*f(f|o){14}"), TOY, Budget(states=2))
+    assert (large.value.resource, large.value.limit) == ("states", 2)
+    assert large.value.reached > 2
     assert "Budget(states=" in large.value.remedy
     with pytest.raises(IncompatibleVocabulary) as unwritten:
         worker.compile(("regex", "fox"), TOY, BUDGET)
@@ -177,6 +179,21 @@ def test_errors_arrive_whole(worker: CompileWorker) -> None:
         worker.compile(("regex", "f$f"), TOY, BUDGET)
     # None of them cost the process.
     assert worker.compile(("regex", "foo"), TOY, BUDGET).num_states > 0
+
+
+def test_past_the_budget_of_a_table_it_is_lazy_and_says_so_as_compile_does(
+    worker: CompileWorker,
+) -> None:
+    first, text, budget = worker.pid, "(f|o)*f(f|o){14}", Budget(states=1000)
+    found = worker.compile(("regex", text), TOY, budget)
+    wanted: TokenMachine = explorer.compile(explorer.regex(text), TOY, budget)
+    assert isinstance(found, LazyMachine) and isinstance(wanted, LazyMachine)
+    assert found.vocabulary is TOY
+    assert found.report.reason == wanted.report.reason != ""
+    for token in (0, 1, 2, 0):
+        assert found.allowed(found.start).tolist() == wanted.allowed(wanted.start).tolist()
+        assert found.step(found.start, token) == wanted.step(wanted.start, token)
+    assert worker.pid == first
 
 
 def test_an_error_of_ours_brings_its_traceback(worker: CompileWorker) -> None:
@@ -304,8 +321,8 @@ def test_without_processes_it_is_compiled_here(monkeypatch: pytest.MonkeyPatch) 
     assert worker.compile(("regex", "(foo)+d"), TOY, BUDGET).num_states == 4
     assert "/nowhere/python" in worker.unavailable
     assert worker.pid is None
-    with pytest.raises(BudgetExceeded):
-        worker.compile(("regex", "(f|o)*f(f|o){14}"), TOY, Budget(states=1000))
+    lazy = worker.compile(("regex", "(f|o)*f(f|o){14}"), TOY, Budget(states=1000))
+    assert isinstance(lazy, LazyMachine) and lazy.report.reason
     worker.close()
 
 

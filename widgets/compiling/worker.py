@@ -8,7 +8,8 @@ no longer wanted, and the next one starts in the background at once.
 The process is started with ``python -c``, so no ``__main__`` of a notebook is imported and no
 thread is forked. The vocabulary goes over once per process, as its bytes; the token DFA
 comes back as the file that `TokenDFA.save` writes; constraints, budgets and errors are pickled,
-because both ends of the pipe are ours.
+because both ends of the pipe are ours. Where the table is over the budget and the lazy machine is
+not, the answer says so, and the lazy machine is made here: it begins at once.
 
 A kind that a notebook registered does not exist in that process: its constraint is built here, in
 the waiting thread, where nothing can kill it, and travels as a value. A constraint that cannot
@@ -33,6 +34,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -43,6 +45,7 @@ from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.tokens.compile import compile
+from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
@@ -126,6 +129,17 @@ class CallOff:
 
 class _Gone(Exception):
     """The process ended instead of answering."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OnlyLazy:
+    """The process found that the table is over the budget.
+
+    Args:
+        reason: Why, as a sentence.
+    """
+
+    reason: str
 
 
 class _Child:
@@ -252,7 +266,7 @@ class CompileWorker:
         vocabulary: Vocabulary,
         budget: Budget,
         call_off: CallOff | None = None,
-    ) -> TokenDFA:
+    ) -> TokenDFA | LazyMachine:
         """Compile, and wait for it.
 
         Args:
@@ -262,27 +276,32 @@ class CompileWorker:
             call_off: A handle that can stop it.
 
         Returns:
-            The token DFA over this very vocabulary object, with its constraint and report.
+            The token DFA over this very vocabulary object, with its constraint and report. Where
+            that is over the budget, a machine that works its rows out as they are visited, as
+            `explorer.compile` makes it; its ``report.reason`` says why.
 
         Raises:
             CalledOff: It was called off.
-            BudgetExceeded: A limit was reached, the wall limit included.
+            BudgetExceeded: A limit was reached by the lazy machine too, or the wall limit was.
             ExplorerError: The constraint or the compilation raised it, or the process broke down.
         """
         off = call_off or CallOff()
         if isinstance(question, tuple) and not kinds.is_built_in(question[0]):
             question = kinds.constraint_of_kind(*question)
         with self._my_turn(off):
-            dfa = self._there(question, vocabulary, budget, off)
-        if dfa is None:
+            found = self._there(question, vocabulary, budget, off)
+        if not isinstance(found, TokenDFA):
             made = (
                 question
                 if isinstance(question, Constraint)
                 else kinds.constraint_of_kind(*question)
             )
-            dfa = compile(made, vocabulary, budget)
+            if found is None:
+                found = compile(made, vocabulary, budget, lazy=None)
+            else:
+                found = compile(made, vocabulary, budget, lazy=True).with_reason(found.reason)
         off.check()
-        return dfa
+        return found
 
     def close(self) -> None:
         """End the process. Later compilations run in this process."""
@@ -311,8 +330,11 @@ class CompileWorker:
 
     def _there(
         self, question: Question, vocabulary: Vocabulary, budget: Budget, off: CallOff
-    ) -> TokenDFA | None:
-        """The token DFA from the process; ``None`` if it cannot be made there."""
+    ) -> TokenDFA | _OnlyLazy | None:
+        """The token DFA from the process, or why there is only a lazy machine.
+
+        ``None`` if it cannot be compiled there.
+        """
         try:
             packed = pickle.dumps(question)
         except Exception:  # What a notebook's own class raises is not known.
@@ -339,7 +361,7 @@ class CompileWorker:
         budget: Budget,
         path: Path,
         off: CallOff,
-    ) -> TokenDFA | None:
+    ) -> TokenDFA | _OnlyLazy | None:
         seconds = budget.seconds + self._margin
         job = Job(packed, vocabulary.fingerprint, budget, seconds, str(path))
         began = time.perf_counter()
@@ -370,6 +392,8 @@ class CompileWorker:
             raise _broke_down(child.process.returncode, said) from None
         if answer.error is not None:
             raise answer.error
+        if answer.outcome == "lazy":
+            return _OnlyLazy(answer.reason)
         if answer.outcome != "done":
             return None
         return TokenDFA.load(path, vocabulary)

@@ -28,6 +28,7 @@ from explorer.automata.constraint import Constraint, regex
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
+from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.trie import trie_of
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
@@ -81,13 +82,16 @@ class Outcome:
     """The outcome of a message.
 
     Args:
-        outcome: ``"ready"``, ``"done"``, ``"failed"``, ``"unknown vocabulary"`` or ``"foreign"``,
-            when the question cannot be read here.
+        outcome: ``"ready"``, ``"done"``, ``"lazy"``, when the table is over the budget and a
+            machine that works its rows out is not, ``"failed"``, ``"unknown vocabulary"`` or
+            ``"foreign"``, when the question cannot be read here.
         error: The exception, if it failed.
+        reason: Why it is lazy, as a sentence.
     """
 
     outcome: str
     error: Exception | None = None
+    reason: str = ""
 
 
 def serve(inbox: Connection, outbox: Connection) -> NoReturn:
@@ -154,7 +158,11 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     limit = _limit_memory(2 * job.budget.bytes)
     try:
         made = question if isinstance(question, Constraint) else kinds.constraint_of_kind(*question)
-        compile(made, vocabulary, job.budget, lazy=False).save(Path(job.path))
+        by_size: bool | None = None  # A table, or else a lazy machine.
+        machine = compile(made, vocabulary, job.budget, lazy=by_size)
+        if isinstance(machine, LazyMachine):
+            return Outcome("lazy", reason=machine.report.reason)
+        machine.save(Path(job.path))
     except MemoryError:
         return Outcome("failed", _out_of_memory(limit))
     except Exception as error:  # Whatever it is, the kernel shows it.
