@@ -74,6 +74,6 @@ def test_the_nearest_tokens_are_those_of_every_prefix() -> None:
         for data in (b"", *texts):
             near = sorted(
                 np.flatnonzero(allowed).tolist(),
-                key=lambda token: (-sorted_tokens.shared(some[token], data), -rank[token]),
+                key=lambda token: (-sorted_tokens.common_length(some[token], data), -rank[token]),
             )
             assert tokens.nearest(data, allowed, rank, 3) == tuple(near[:3])

@@ -84,7 +84,7 @@ def walk_token(
         >>> toy = [b"f", b"oo", b"foo", b"for", b"food"]
         >>> vocab = explorer.Vocabulary.from_bytes(toy, eos_ids=[5])
         >>> dfa = explorer.compile(explorer.regex("(foo)+d"), vocab)
-        >>> found = walk(dfa, dfa.walk([2])[-1], 3)
+        >>> found = walk_token(dfa, dfa.walk([2])[-1], 3)
         >>> found.failed_at, found.stopped, [step.edges for step in found.steps]
         (2, 'c2', [('t-t66', 'c3-c1'), ('t66-t666f', 'c1-c2'), ('t666f-t',)])
     """
