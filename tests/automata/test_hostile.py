@@ -18,8 +18,9 @@ import explorer
 from explorer.automata.machine import Nfa
 from explorer.automata.regex import compile_pattern, parse
 from explorer.automata.subset import QUANTUM, determinize
+from explorer.automata.tree.edges import each_once, without_edge_anchors
 from explorer.automata.tree.layout import lay_out
-from explorer.automata.tree.lookaround import Resolver, each_once
+from explorer.automata.tree.lookaround import Resolver
 from explorer.automata.tree.nodes import Assertion, Concat
 from explorer.automata.tree.walking import walk
 from explorer.budget import Budget, Meter
@@ -90,6 +91,22 @@ def test_reading_is_within_the_budget() -> None:
     assert caught.value.resource == "bytes" and caught.value.reached >= 100_000
     with pytest.raises(BudgetExceeded, match="Reading the pattern"):
         explorer.regex(r"\d" * 100_000, Budget(seconds=1e-6))
+
+
+@pytest.mark.parametrize("piece", ["^", "(?:)", "(?=a)", "(?:^|b)", r"\b"])
+def test_the_search_for_assertions_looks_at_the_clock(piece: str) -> None:
+    root = parse(piece * 20_000).root
+    stays = piece.startswith(
+        "(?:"
+    )  # What is at the edge, so that nothing is looked for further in.
+    for simplify in (each_once,) if stays else (each_once, without_edge_anchors):
+        meter = Looks()
+        simplify(root, meter)
+        assert meter.stages.count("Finding where the assertions of the pattern hold") >= 10
+    meter = Looks(Budget(seconds=1e-9))
+    with pytest.raises(BudgetExceeded, match="Finding where the assertions"):
+        each_once(root, meter)
+    assert meter.looks == 1
 
 
 def test_a_budget_builds_the_machine_at_once() -> None:

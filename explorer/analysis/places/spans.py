@@ -34,7 +34,7 @@ from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.discovered.discover import discover
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.tree.build import build
-from explorer.automata.tree.lookaround import without_edge_anchors
+from explorer.automata.tree.edges import without_edge_anchors
 from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
@@ -443,8 +443,8 @@ class _SourceMachines:
         """Each assertion of a pattern, and the machine of the pattern without it."""
         known = self.variants.get(id(whole))
         if known is None:
-            root = without_edge_anchors(whole.body)
             meter = Meter(LIMITS)
+            root = without_edge_anchors(whole.body, meter)
             known = self.variants[id(whole)] = tuple(
                 (assertion, build(Whole(0, 0, dropped(root, assertion)), meter))
                 for assertion in outer_assertions(root)[:MOST_ASSERTIONS]

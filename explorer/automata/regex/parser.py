@@ -36,7 +36,7 @@ from explorer.automata.regex.unicode_sets import (
     folded,
 )
 from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet, character
-from explorer.automata.tree.lookaround import without_edge_anchors
+from explorer.automata.tree.edges import without_edge_anchors
 from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,
@@ -163,7 +163,7 @@ class _PatternParser(Groups):
 
     def beside_assertions(self, root: Node) -> Node:
         """A pattern with terminals and assertions: anchors at its edges say nothing anyway."""
-        root = without_edge_anchors(root)
+        root = without_edge_anchors(root, self.meter)
         self.asserts = any(isinstance(node, Assertion) for node in walk(root))
         if not self.asserts:
             return root

@@ -23,8 +23,7 @@ written out in bytes at the end. Costs: a millisecond for ordinary patterns. Con
 must be remembered together multiply: twenty lookaheads for twenty letters need 2^20 states,
 whatever the method, and exceed the budget. Doubled marks cost nothing.
 
-Anchors that stand at an edge of the whole pattern, as in ``^...$``, always hold in a full match
-and are left out at once.
+Anchors that always hold, and assertions that are said twice, are left out at once (see `edges`).
 
 One quirk of `re` is kept because it is visible: before Python 3.14, ``\\B`` fails in the empty
 text, though there is no boundary in it.
@@ -35,8 +34,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from operator import is_
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -46,34 +44,31 @@ from explorer.automata.machine import NO_ARC, Dfa, Nfa
 from explorer.automata.operations import dfa_to_nfa, difference, minimal_dfa
 from explorer.automata.tree.charset import ANY, NEWLINE, NOT_NEWLINE, CharSet, complement
 from explorer.automata.tree.classes import CharClasses, char_classes
+from explorer.automata.tree.edges import (
+    JUDGING,
+    each_once,
+    looks,
+    meaning,
+    without_edge_anchors,
+)
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,
-    Branch,
     Class,
-    Concat,
     Dot,
     Empty,
-    Group,
     Literal,
     Node,
-    Repeat,
 )
 from explorer.automata.tree.utf8 import EXIT, utf8_fragment
 from explorer.automata.tree.walking import children, walk
 from explorer.budget import Meter
 
 STAGE: Final = "Writing out the lookarounds in bytes"
-JUDGING: Final = "Finding where the assertions of the pattern hold"
 
 EMPTY_TEXT_HAS_NON_BOUNDARY: Final = re.fullmatch(r"\B", "") is not None
 """Whether this Python's ``\\B`` holds in the empty text."""
-
-_AT_START: Final = frozenset({AssertionKind.TEXT_START, AssertionKind.LINE_START})
-_AT_END: Final = frozenset(
-    {AssertionKind.TEXT_END, AssertionKind.LINE_END, AssertionKind.FINAL_LINE_END}
-)
 
 
 def resolve(root: Node, meter: Meter) -> Nfa:
@@ -90,98 +85,18 @@ def resolve(root: Node, meter: Meter) -> Nfa:
         BudgetExceeded: A limit was reached.
     """
     meter.check_time(JUDGING)
-    root = each_once(without_edge_anchors(root))
+    root = each_once(without_edge_anchors(root, meter), meter)
     if not any(isinstance(node, Assertion) for node in _watched(root, meter)):
         return lay_out(root, meter).nfa
     resolver = Resolver(root, meter)
     return in_bytes(resolver.language(root), resolver.classes, meter)
 
 
-# Edges
-
-
-def without_edge_anchors(root: Node) -> Node:
-    """The same pattern without anchors that always hold, because they stand at an edge.
-
-    Example:
-        >>> from explorer.automata.regex import parse
-        >>> len(without_edge_anchors(parse("^ab$").root).items)
-        2
-    """
-    return _strip(_strip(root, _AT_START, first=True), _AT_END, first=False)
-
-
-def _strip(node: Node, kinds: frozenset[AssertionKind], *, first: bool) -> Node:
-    match node:
-        case Assertion() if node.kind in kinds:
-            return Empty(node.start, node.end)
-        case Group():
-            body = _strip(node.body, kinds, first=first)
-            return Group(node.start, node.end, body, node.number, node.name)
-        case Branch():
-            options = tuple(_strip(option, kinds, first=first) for option in node.options)
-            return Branch(node.start, node.end, options)
-        case Concat():
-            items = list(node.items)
-            order = range(len(items)) if first else range(len(items) - 1, -1, -1)
-            for k in order:
-                items[k] = item = _strip(items[k], kinds, first=first)
-                # What lies further in is at the edge only if nothing is read before it.
-                if not isinstance(item, Empty | Assertion):
-                    break
-            kept = tuple(item for item in items if not isinstance(item, Empty))
-            return Concat(node.start, node.end, kept) if kept else Empty(node.start, node.end)
-        case _:
-            return node
-
-
-def each_once(node: Node) -> Node:
-    """The same pattern with duplicate assertions at one place written once.
-
-    Example:
-        >>> from explorer.automata.regex import parse
-        >>> len(each_once(parse(r"a\\b\\b\\b-").root).items)
-        3
-    """
-    match node:
-        case Group():
-            body = each_once(node.body)
-            if body is node.body:
-                return node
-            return Group(node.start, node.end, body, node.number, node.name)
-        case Branch():
-            options = tuple(map(each_once, node.options))
-            if all(map(is_, options, node.options)):
-                return node
-            return Branch(node.start, node.end, options)
-        case Repeat():
-            body = each_once(node.body)
-            return node if body is node.body else replace(node, body=body)
-        case Concat():
-            items: list[Node] = []
-            here: set[Hashable] = set()  # What is said of the place that has been reached.
-            for item in node.items:
-                item = each_once(item)
-                if isinstance(item, Assertion):
-                    said = meaning(item)
-                    if said in here:
-                        continue
-                    here.add(said)
-                elif here and not isinstance(item, Empty):
-                    here = set()
-                items.append(item)
-            if len(items) == len(node.items) and all(map(is_, items, node.items)):
-                return node
-            return Concat(node.start, node.end, tuple(items))
-        case _:
-            return node
-
-
 def _watched(root: Node, meter: Meter) -> Iterator[Node]:
     """All nodes, with a look at the clock now and then."""
-    for k, node in enumerate(walk(root)):
-        if k % 4096 == 0:
-            meter.check_time(JUDGING)
+    look = looks(meter)
+    for node in walk(root):
+        look()
         yield node
 
 
@@ -240,7 +155,7 @@ class Resolver:
             node, self.meter, num_symbols=self.num_symbols, write=self.classes.write,
             mark=self.mark,
         ).nfa  # fmt: skip
-        return self.judged(pattern, _assertions_of(node))
+        return self.judged(pattern, _assertions_of(node, self.meter))
 
     def judged(self, marked: Nfa, assertions: Iterable[Assertion]) -> Dfa:
         """Keep the words whose marks are all in right places, and erase the marks."""
@@ -361,7 +276,7 @@ class Resolver:
             np.array([after], np.int32),
             self.num_symbols,
         )
-        return self.judged(marked, _assertions_of(body))
+        return self.judged(marked, _assertions_of(body, self.meter))
 
     def machine(
         self,
@@ -389,11 +304,13 @@ class Resolver:
         return minimal_dfa(nfa, self.meter)
 
 
-def _assertions_of(node: Node) -> list[Assertion]:
+def _assertions_of(node: Node, meter: Meter) -> list[Assertion]:
     """The assertions of a pattern that are not inside another assertion of it."""
     found: list[Assertion] = []
+    look = looks(meter)
     waiting = [node]
     while waiting:
+        look()
         node = waiting.pop()
         match node:
             case Assertion():
@@ -401,28 +318,6 @@ def _assertions_of(node: Node) -> list[Assertion]:
             case _:
                 waiting.extend(children(node))
     return found
-
-
-def meaning(node: Node) -> Hashable:
-    """A key for the meaning of a node: equal for nodes that differ only in their spans."""
-    match node:
-        case Empty():
-            return ()
-        case Group():
-            return meaning(node.body)
-        case Concat():
-            return ("then", *map(meaning, node.items))
-        case Branch():
-            return ("or", *map(meaning, node.options))
-        case Repeat():
-            return ("repeat", node.minimum, node.maximum, meaning(node.body))
-        case Assertion():
-            body = None if node.body is None else meaning(node.body)
-            return ("assert", node.kind, node.negated, node.word, body)
-        case Literal() | Class() | Dot():
-            return node.chars
-        case _:  # Nothing else stands in a pattern; two such nodes are never taken for one.
-            return id(node)
 
 
 # Back to bytes
