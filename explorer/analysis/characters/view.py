@@ -190,21 +190,28 @@ class Characters:
 
 
 def _nearby(machine: ByteMachine, state: int) -> Dfa:
-    """The states of a machine within four bytes of one, as a `Dfa` that begins there."""
+    """The states of a machine within one character of a state, as a `Dfa` that begins there.
+
+    A byte below 0x80 ends its character, so nothing is asked of the state after it: that may be one
+    which the machine has no budget left to work out.
+    """
     numbers = {state: 0}
-    rows: list[Int32] = []
+    asked = {state}
+    rows: dict[int, Int32] = {}
     layer = [state]
-    for distance in range(5):
+    for _ in range(4):
         following: list[int] = []
         for here in layer:
-            row = np.full(NUM_BYTES, NO_ARC, np.int32)
-            for byte in machine.expected(here) if distance < 4 else b"":
+            row = rows[numbers[here]] = np.full(NUM_BYTES, NO_ARC, np.int32)
+            for byte in machine.expected(here):
                 target = machine.step(here, byte)
-                if target not in numbers:
-                    numbers[target] = len(numbers)
+                row[byte] = numbers.setdefault(target, len(numbers))
+                if byte >= 0x80 and target not in asked:
+                    asked.add(target)
                     following.append(target)
-                row[byte] = numbers[target]
-            rows.append(row)
         layer = following
+    table = np.full((len(numbers), NUM_BYTES), NO_ARC, np.int32)
+    for number, row in rows.items():
+        table[number] = row
     every_byte = np.arange(NUM_BYTES, dtype=np.int32)
-    return Dfa(every_byte, np.stack(rows), np.zeros(len(rows), np.bool_), 0)
+    return Dfa(every_byte, table, np.zeros(len(table), np.bool_), 0)

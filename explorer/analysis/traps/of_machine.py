@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Final, Protocol
 
 import numpy as np
@@ -28,6 +28,7 @@ from explorer.automata.machine import Bool, Dfa
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded
 from explorer.memo import memo
 from explorer.tokens.failing import READ
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
@@ -59,7 +60,8 @@ def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tup
 
     Raises:
         ExplorerError: There is no constraint.
-        BudgetExceeded: A limit was reached.
+        BudgetExceeded: A limit was reached that was given, or over a table. Where none was given,
+            the search over any other machine stops there, and the last of the traps says so.
 
     Example:
         >>> from explorer.automata.constraint import regex
@@ -74,17 +76,34 @@ def machine_traps(machine: TokenMachine, *, budget: Budget | None = None) -> tup
     table = table_of(machine)
     if table is not None and known:
         return known[0]
-    meter = Meter(budget)
+    meter = background.paths.meter(budget)
     arcs = _Visited(background) if table is None else _Table(table)
-    found = (
-        *_loops(background, arcs, meter),
-        *_shared_first_tokens(machine, meter),
-        *_byte_by_byte(background, arcs, meter),
+    searches = (
+        _loops(background, arcs, meter),
+        _shared_first_tokens(machine, meter),
+        _byte_by_byte(background, arcs, meter),
     )
+    if table is None and budget is None:
+        return _as_far_as_possible(searches, machine, len(arcs.states))
+    found = tuple(chain(*searches))
     if table is None:
-        return (*found, _visited_only(len(arcs.states)))
+        return (*found, _visited_only(machine, len(arcs.states), None))
     known.append(found)
     return found
+
+
+def _as_far_as_possible(
+    searches: Sequence[Iterator[Trap]], machine: TokenMachine, count: int
+) -> tuple[Trap, ...]:
+    """The traps that are found before a limit is reached, and what was looked at."""
+    found: list[Trap] = []
+    stopped: BudgetExceeded | None = None
+    for search in searches:
+        try:
+            found.extend(search)  # One by one: those before the limit stay.
+        except BudgetExceeded as error:
+            stopped = error
+    return (*found, _visited_only(machine, count, stopped))
 
 
 @memo
@@ -174,13 +193,19 @@ class _Visited:
         return False
 
 
-def _visited_only(count: int) -> Trap:
+def _visited_only(machine: TokenMachine, count: int, stopped: BudgetExceeded | None) -> Trap:
+    larger = "with a larger budget" if machine.report.reason else "with lazy=False"
+    message = (
+        f"Only the {count:,} states that were visited so far were looked at: this machine works "
+        "its states out as they are visited."
+    )
+    if stopped is not None:
+        message += f" The search for traps stopped before it had seen all that: {stopped.message}"
     return Trap(
         "visited_only",
-        f"Only the {count:,} states that were visited so far were looked at: this machine works "
-        "its states out as they are visited.",
-        "Ask again after more steps, or compile with lazy=False to look at all of them.",
-        evidence={"states": count},
+        message,
+        f"Ask again after more steps, or compile {larger} to look at all of them.",
+        evidence={"states": count, "stopped": stopped is not None},
     )
 
 

@@ -178,7 +178,10 @@ class Standing:
 
     @property
     def trace(self) -> Trace:
-        """The path from the start to the cursor. Reads the model if it was not here before."""
+        """The path from the start to the cursor. Reads the model if it was not here before.
+
+        Where the mask at the cursor is beyond the machine's budget, it ends one token earlier.
+        """
         with self._lock:
             if self._trace is None or self._trace[0] != self._generation:
                 at_end = self._at == self.length

@@ -20,6 +20,7 @@ from explorer.decoding.trace.trace import (
     Rejection,
     Trace,
 )
+from explorer.errors import BudgetExceeded
 from explorer.tokens.states import DEAD_CLASS
 
 
@@ -34,15 +35,23 @@ def trace_of(
 ) -> Trace:
     """The record of a path. Reads the model where a position was not measured before.
 
+    The mask of a state that was never worked out may be beyond the machine's budget. The record
+    then ends with the position before it, so that what was written is not lost.
+
     Args:
         tree: The tree.
         nodes: From its root on, each the parent of the next.
         seed, stream: What the draws were made with.
         rejection: The id after the last node that is not allowed.
         unread: The ids after that.
+
+    Raises:
+        BudgetExceeded: The mask of the start is beyond the budget.
     """
     setting, rule = tree.setting, tree.setting.rule
-    positions = tuple(tree.position(node) for node in nodes)
+    positions = _known_positions(tree, nodes)
+    if len(positions) < len(nodes):
+        nodes, rejection, unread = nodes[: len(positions)], None, ()
     constraint = rule.machine.constraint
     steps = tuple(node.step for node in nodes if node.step is not None)
     masks = tree.mask_rows(nodes)
@@ -65,6 +74,19 @@ def trace_of(
         rejection=rejection,
         unread=unread,
     )
+
+
+def _known_positions(tree: StepTree, nodes: Sequence[StepNode]) -> tuple[Position, ...]:
+    """The positions of a path, up to the first whose mask is beyond the budget."""
+    positions: list[Position] = []
+    for node in nodes:
+        try:
+            positions.append(tree.position(node))
+        except BudgetExceeded:
+            if not positions:
+                raise
+            break
+    return tuple(positions)
 
 
 def _mentioned(
