@@ -29,6 +29,9 @@ Form = Literal["compact", "original"]
 # pynini's stubs leave its symbol tables out.
 SymbolTable = Any
 
+_AFTER_A_BACKSLASH: Final = "nrtxuU␣<\\"
+"""What would be read as an escape after a backslash, or as the beginning of one."""
+
 _LIKE_A_BYTE: Final = re.compile("<[0-9A-F]{2}>")
 """Text that looks like what `show_bytes` writes."""
 
@@ -36,28 +39,37 @@ _LIKE_A_BYTE: Final = re.compile("<[0-9A-F]{2}>")
 def readable(data: bytes) -> str:
     """Token bytes as one line of printable text without spaces; distinct bytes stay distinct.
 
-    A byte that is not text is ``<C3>``; text that looks like one has a backslash before it.
+    A byte that is not text is ``<C3>``; text that looks like one has a backslash before it. A
+    backslash is one backslash, except before what it would turn into an escape, such as ``n``:
+    there all that stand together are doubled.
 
     Example:
         >>> readable(b" the"), readable("ä".encode()), readable(b"\\xc3"), readable(b"\\n")
         ('␣the', 'ä', '<C3>', '\\\\n')
-        >>> print(readable(b"<C3>"))
-        \\<C3>
+        >>> print(readable(b"<C3>"), readable(b"\\\\"), readable(b'\\\\"'), readable(b"\\\\n"))
+        \\<C3> \\ \\" \\\\n
     """
     parts: list[str] = []
+    backslashes = 0  # So many end the text so far.
     text = data.decode(errors="surrogateescape")
     for at, character in enumerate(text):
         code = ord(character)
+        shown = character
         if character == " ":
-            parts.append("␣")
-        elif character in "␣\\" or (character == "<" and _LIKE_A_BYTE.match(text, at)):
-            parts.append("\\" + character)
+            shown = "␣"
+        elif character == "␣" or (character == "<" and _LIKE_A_BYTE.match(text, at)):
+            shown = "\\" + character
         elif 0xDC80 <= code <= 0xDCFF:
-            parts.append(show_bytes(bytes([code - 0xDC00])))
-        elif character.isprintable():
-            parts.append(character)
+            shown = show_bytes(bytes([code - 0xDC00]))
+        elif not character.isprintable():
+            shown = character.encode("unicode_escape").decode()
+        if character == "\\":
+            backslashes += 1
         else:
-            parts.append(character.encode("unicode_escape").decode())
+            if backslashes and shown[0] in _AFTER_A_BACKSLASH:
+                parts.append("\\" * backslashes)
+            backslashes = 0
+        parts.append(shown)
     return "".join(parts)
 
 

@@ -64,7 +64,8 @@ function readable(text) {
     at = found.index + found[0].length;
     const escaped = found[1];
     if (!escaped) out.push(found[0] === "␣" ? blank("␣", "space") : blank(found[0], "a byte"));
-    else if ("\\␣<".includes(escaped)) out.push(escaped);
+    else if (escaped === "\\") out.push(found[0]); // As on the arcs: it is not the beginning of an escape.
+    else if ("␣<".includes(escaped)) out.push(escaped);
     else {
       const code = parseInt(escaped.slice(1), 16);
       const name = "U+" + code.toString(16).toUpperCase().padStart(4, "0");

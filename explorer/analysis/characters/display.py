@@ -122,6 +122,8 @@ def show_character(code: int) -> str:
         return short
     if 0xD800 <= code <= 0xDFFF or not chr(code).isprintable():
         return f"U+{code:04X}"
+    if code == 0x5C:  # One backslash, as tokens and arcs show it.
+        return "'\\'"
     return repr(chr(code)) if quoted(code) else chr(code)
 
 

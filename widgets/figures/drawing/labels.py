@@ -93,8 +93,7 @@ def character_text(code: int) -> str:
         >>> character_text(0x20), character_text(0xE4), character_text(10), character_text(0x7F)
         ('␣', 'ä', '\\\\n', '\\\\x7f')
     """
-    # A backslash stands by itself here; in a token it is doubled, to be told from an escape.
-    return "\\" if code == 0x5C else readable(chr(code).encode(errors="replace"))
+    return readable(chr(code).encode(errors="replace"))
 
 
 def byte_text(byte: int) -> str:
