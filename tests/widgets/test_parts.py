@@ -17,6 +17,7 @@ from explorer.analysis.session import Session
 from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.errors import ExplorerError
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.place import Place
@@ -175,3 +176,19 @@ def test_no_text_of_a_script_spans_lines() -> None:
     for path in scripts:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             assert line.count("`") % 2 == 0, (path.name, number)
+
+
+@pytest.mark.parametrize("part", [*PARTS, Explorer])
+def test_a_cursor_is_one_and_stands_alone(part: Any) -> None:
+    steps = Explorer()
+    for other in (5, "cursor", steps, steps.session):
+        with pytest.raises(ExplorerError, match=r"cursor is .*, not a Cursor"):
+            part(cursor=other)
+    for given, name in (
+        ((ToyModel(),), "lm"),
+        ((None, regex("a")), "constraint"),
+        ((ToyModel(), regex("a"), "b"), "lm and constraint and prompt"),
+    ):
+        with pytest.raises(ExplorerError, match=f"^{name} cannot be given with cursor="):
+            part(*given, cursor=steps.cursor)
+    assert part(cursor=steps.cursor).cursor is steps.cursor

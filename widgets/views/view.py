@@ -15,12 +15,13 @@ import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
 import traitlets
 
 from explorer.analysis.session import Session
-from explorer.arguments import wrong
+from explorer.arguments import instance, wrong
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.trace import Trace
+from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from widgets import kinds
@@ -86,7 +87,9 @@ class View(anywidget.AnyWidget):
         size: str = "normal",
     ) -> None:
         warm()
-        if cursor is None:
+        if cursor is not None:
+            _check_cursor(cursor, lm=lm, constraint=constraint, prompt=prompt or None)
+        else:
             model = load_model(lm) if isinstance(lm, str) else ToyModel() if lm is None else lm
             if constraint is None and not isinstance(model, ToyModel):
                 constraint = kinds.constraint_of_kind("regex", '"[a-zA-Z ,.]*"')
@@ -195,6 +198,24 @@ class View(anywidget.AnyWidget):
 
     def _say(self, answer: dict[str, object]) -> None:
         self.send(answer)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
+
+
+def _check_cursor(cursor: object, **beside: object) -> None:
+    """Refuse what is not a cursor, and what a cursor's session says already.
+
+    Args:
+        cursor: What was given.
+        beside: Arguments that make a session, by name; ``None`` where they are not given.
+    """
+    instance("cursor", cursor, Cursor, "a Cursor", remedy="Give Cursor(session), or view.cursor.")
+    given = " and ".join(name for name, value in beside.items() if value is not None)
+    if given:
+        raise ExplorerError(
+            f"{given} cannot be given with cursor=: the cursor's session has a model, a constraint "
+            "and a prompt.",
+            remedy=f"Leave out cursor to make a new session, or leave out {given}.",
+            evidence={"given": given},
+        )
 
 
 class LineChanges:
