@@ -266,6 +266,33 @@ def test_an_assistant_proposes_and_rewinds(sampled: bool) -> None:
         assert written(run("llama", ["the fox"], plain, max_new_tokens=40)) == [text]
 
 
+def test_an_assistant_under_a_sampler_is_named() -> None:
+    lm = language_model()
+    torch.manual_seed(3)
+    assistant = transformers.AutoModelForCausalLM.from_config(lm.model.config).eval()
+    assistant.generation_config.update(eos_token_id=[1, 2], assistant_confidence_threshold=0.0)
+    drawing = ConstraintLogitsProcessor(
+        lm.vocabulary, explorer.regex(LONG), explorer.Sampler(0.0), max_tokens=40
+    )
+    with pytest.raises(ExplorerError, match=r"Assisted decoding \(assistant_model=\)") as refused:
+        run("llama", ["the fox"], drawing, assistant_model=assistant, max_new_tokens=40)
+    assert "Leave out assistant_model" in refused.value.remedy
+
+
+@pytest.mark.parametrize("sampler", [None, explorer.Sampler(0.0)])
+def test_numbers_of_another_type_are_refused(sampler: explorer.Sampler | None) -> None:
+    vocabulary = language_model().vocabulary
+    ids, scores = torch.zeros((1, 1), dtype=torch.int64), torch.zeros((1, len(vocabulary)))
+    for kind in (torch.int64, torch.int8, torch.bool, torch.complex64):
+        made = ConstraintLogitsProcessor(vocabulary, explorer.regex(LONG), sampler)
+        with pytest.raises(ExplorerError, match=rf"scores are of the type {kind}"):
+            made(ids, scores.to(kind))
+    made = ConstraintLogitsProcessor(vocabulary, explorer.regex(LONG), sampler)
+    with pytest.raises(ExplorerError, match=r"input_ids are of the type torch\.float32"):
+        made(ids.float(), scores)
+    assert made(ids, scores.to(torch.float16)).dtype == torch.float16
+
+
 def test_beams_take_the_places_of_others() -> None:
     """So that the test above is one of reordering: a state kept by row would be wrong."""
     moved: list[bool] = []

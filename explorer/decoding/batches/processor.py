@@ -138,7 +138,8 @@ class ConstraintLogitsProcessor:
             token that was drawn and -inf elsewhere.
 
         Raises:
-            ExplorerError: Nothing is left that is allowed, the ids do not begin with the prompts of
+            ExplorerError: The scores are not floating-point numbers, the ids are not whole numbers,
+                nothing is left that is allowed, the ids do not begin with the prompts of
                 the first call, or they are not those that the sampler drew.
         """
         for argument, value in (("input_ids", input_ids), ("scores", scores)):
@@ -153,6 +154,18 @@ class ConstraintLogitsProcessor:
                 f"input_ids has {len(input_ids)} rows and scores {len(scores)}.",
                 remedy="Give input_ids[B, T] and scores[B, W].",
                 evidence={"input_ids": list(input_ids.shape), "scores": list(scores.shape)},
+            )
+        if not scores.is_floating_point():
+            raise ExplorerError(
+                f"scores are of the type {scores.dtype}, not floating-point numbers.",
+                remedy="Give the model's logits, or scores.float().",
+                evidence={"scores": str(scores.dtype)},
+            )
+        if input_ids.is_floating_point() or input_ids.is_complex():
+            raise ExplorerError(
+                f"input_ids are of the type {input_ids.dtype}, not whole numbers.",
+                remedy="Give token ids, as the tokenizer makes them.",
+                evidence={"input_ids": str(input_ids.dtype)},
             )
         if self._sampler is None:
             return self._mask(input_ids, scores)
@@ -196,7 +209,7 @@ class ConstraintLogitsProcessor:
             self._prompts = input_ids.clone()
             self._masks = PrefixMasks(rules, self._max_tokens)
         length = self._prompts.shape[1]
-        if not torch.equal(input_ids[:, :length], self._prompts):
+        if not self._continues(input_ids):
             raise ExplorerError(
                 f"The ids, of the shape {list(input_ids.shape)}, do not begin with the prompts of "
                 f"the first call, {list(self._prompts.shape)}: this is another run.",
@@ -220,6 +233,7 @@ class ConstraintLogitsProcessor:
             streams=streams, max_tokens=self._max_tokens, masking_budget=True,
             device=scores.device,
         )  # fmt: skip
+        self._prompts = input_ids.clone()
         self._length = input_ids.shape[1]
         if self._record:
             self._recorder = Recorder(
@@ -234,9 +248,23 @@ class ConstraintLogitsProcessor:
             )
         return self._running
 
+    def _continues(self, input_ids: Tensor) -> bool:
+        """Whether the ids begin with the prompts of the first call."""
+        prompts = self._prompts
+        return prompts is not None and torch.equal(input_ids[:, : prompts.shape[1]], prompts)
+
     def _check_ids(self, input_ids: Tensor, ended: list[bool]) -> None:
         # Rows that have ended get whatever padding the library writes.
         shape = list(input_ids.shape)
+        if shape != [len(self._drawn), self._length] and self._continues(input_ids):
+            raise ExplorerError(
+                f"The ids have the shape {shape}, not {[len(self._drawn), self._length]}: the text "
+                "did not grow by one token. Assisted decoding (assistant_model=) and a second run "
+                "with the same prompts do that, and a sampler here draws each token once.",
+                remedy="Leave out assistant_model, or make the processor without a sampler; and "
+                "make a new processor for each call of model.generate.",
+                evidence={"shape": shape},
+            )
         if shape != [len(self._drawn), self._length]:
             raise ExplorerError(
                 f"The ids have the shape {shape}, not {[len(self._drawn), self._length]}: this is "
@@ -249,8 +277,9 @@ class ConstraintLogitsProcessor:
             if ours != theirs and not ended[row]:
                 raise ExplorerError(
                     f"Row {row}: token {ours} was drawn, but {theirs} was taken.",
-                    remedy="Call model.generate with do_sample=False and num_beams=1, or leave "
-                    "the choice to it: make the processor without a sampler.",
+                    remedy="Call model.generate with do_sample=False, num_beams=1 and no "
+                    "assistant_model, or leave the choice to it: make the processor without a "
+                    "sampler.",
                     evidence={"row": row, "drawn": ours, "taken": theirs},
                 )
 
