@@ -252,6 +252,8 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("b'f' is not a token id", lambda g: g.s.step(token=b"f")),
     ("'zz' is not one token", lambda g: g.s.step(token="zz")),
     ("n is '1' (str)", lambda g: g.s.back("1")),
+    ("back(99) goes too far", lambda g: g.s.back(99)),
+    ("forward(99) goes too far", lambda g: g.s.forward(99)),
     ("n is 1.5 (float)", lambda g: g.s.forward(1.5)),
     ("position '1'", lambda g: g.s.jump("1")),
     ("position None", lambda g: g.s.jump(None)),

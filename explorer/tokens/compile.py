@@ -195,8 +195,11 @@ def _unfiltered(
             if lazy is False:
                 raise
             what = "The character FSA" if closed is None else "A table"
-            limit = f"{error.limit:,.6g} {error.resource}"
-            reason = f"{what} was over the budget of {limit} ({error.stage})."
+            part, limit = "", f"{error.limit:,.6g}"
+            if error.resource == "seconds":  # Named as it was given, not as what the share left.
+                part, limit = f"{_TABLE_SHARE:.0%} of ", f"{meter.budget.seconds:,.15g}"
+            budgeted = f"{part}the budget of {limit} {error.resource}"
+            reason = f"{what} was over {budgeted} ({error.stage})."
             lap("given_up")
     machine: ByteMachine = constraint.discover(meter) if closed is None else closed
     _check_has_words(constraint, machine)

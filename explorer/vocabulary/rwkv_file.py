@@ -26,6 +26,9 @@ _LITERAL: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 RWKV_LINE: Final = re.compile(rf"(?:([0-9]+) (b?{_LITERAL}) ([0-9]+)|(b{_LITERAL}))")
 """One line of such a file."""
 
+_RWKV_SHAPE: Final = re.compile(r"[0-9]+ .+ [0-9]+")
+"""A line that can only be one of such a file, whatever stands where the literal belongs."""
+
 _END: Final = "<|endoftext|>"
 
 
@@ -33,9 +36,10 @@ def is_rwkv(data: bytes) -> bool:
     """Whether a file starts with a line of such a list."""
     first = data[:4096].partition(b"\n")[0].rstrip(b"\r")
     try:
-        return RWKV_LINE.fullmatch(first.decode()) is not None
+        line = first.decode()
     except UnicodeDecodeError:
         return False
+    return any(form.fullmatch(line) is not None for form in (RWKV_LINE, _RWKV_SHAPE))
 
 
 def read_rwkv(data: bytes, where: str) -> TokenizerReading:

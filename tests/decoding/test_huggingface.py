@@ -62,8 +62,8 @@ def test_a_missing_template_and_refused_messages() -> None:
     )
     with pytest.raises(ExplorerError, match="no chat template"):
         with_tokenizer(bare).encode_prompt([{"role": "user", "content": "x"}])
-    bare.chat_template = "{{ raise_exception('only users') }}"
-    with pytest.raises(ExplorerError, match="refuses these messages: only users"):
+    bare.chat_template = "{{ raise_exception('only users.') }}"
+    with pytest.raises(ExplorerError, match=r"refuses these messages: only users\. Give"):
         with_tokenizer(bare).encode_prompt([{"role": "system", "content": "x"}])
 
 

@@ -205,9 +205,12 @@ def test_the_end_is_the_end() -> None:
     with pytest.raises(ExplorerError, match="has ended"):
         made.step()
     assert made.run() == trace
-    for move in (lambda: made.back(9), lambda: made.forward(1), lambda: made.jump(-1)):
-        with pytest.raises(ExplorerError, match="There is no position"):
-            move()
+    with pytest.raises(ExplorerError, match=r"back\(9\) goes too far: there .* to go back over"):
+        made.back(9)
+    with pytest.raises(ExplorerError, match=r"forward\(1\) goes too far: there are 0 tokens"):
+        made.forward(1)
+    with pytest.raises(ExplorerError, match="There is no position -1"):
+        made.jump(-1)
     with pytest.raises(ExplorerError, match="a whole number from 0"):
         made.back(-1)
 

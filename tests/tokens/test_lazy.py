@@ -261,6 +261,18 @@ def test_a_table_over_its_budget_becomes_lazy() -> None:
     assert differences(closed, lazy, most=10) == []
 
 
+def test_a_budget_of_seconds_is_named_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(self: Meter, stage: str, ahead: float = 0.0) -> None:
+        if 2 < self.budget.seconds < 3:  # The share of the table.
+            raise BudgetExceeded("seconds", limit=self.budget.seconds, reached=2.5, stage=stage)
+
+    vocab = vocabulary(b"a", b"b")
+    monkeypatch.setattr(Meter, "check_time", late)
+    lazy: object = explorer.compile(explorer.regex("[ab]{3}"), vocab, explorer.Budget(seconds=3))
+    assert isinstance(lazy, LazyMachine)
+    assert "over 80% of the budget of 3 seconds (" in lazy.report.reason
+
+
 def test_time_is_left_for_the_lazy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table may take four fifths of the time that is left; whatever it takes, some remains."""
     now = [0.0]

@@ -96,6 +96,14 @@ def test_damaged_lines_of_rwkv(tmp_path: Path, line: str, said: str) -> None:
         Vocabulary.from_file(path)
 
 
+def test_a_first_line_that_is_not_a_literal_is_still_a_line_of_rwkv(tmp_path: Path) -> None:
+    path = tmp_path / "rwkv_vocab.txt"
+    for first in ("1 __import__('os').getcwd() 3", "1 'a' + 'b' 2", "1 f'{1}' 1"):
+        path.write_text("\n".join([first, *rwkv_lines()]), "utf-8")
+        with pytest.raises(DamagedFile, match=r"line 1: .* is not an id, a literal and its length"):
+            Vocabulary.from_file(path)
+
+
 def test_rwkv_s_literals_alone(tmp_path: Path) -> None:
     lines = [repr(b"<s>"), *(repr(bytes([byte])) for byte in range(256)), repr("é".encode())]
     (tmp_path / "vocab.txt").write_text("\n".join(lines) + "\n")

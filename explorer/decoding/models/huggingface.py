@@ -296,8 +296,9 @@ class HuggingFaceModel:
                 return_dict=False,
             )
         except Exception as error:  # Templates are programs: they raise what they like.
+            reason = str(error).strip().rstrip(".") or type(error).__name__
             raise ExplorerError(
-                f"The chat template of {self._name} refuses these messages: {error}.",
+                f"The chat template of {self._name} refuses these messages: {reason}.",
                 remedy='Give messages such as [{"role": "user", "content": "..."}].',
                 evidence={"messages": [dict(message) for message in messages]},
             ) from error

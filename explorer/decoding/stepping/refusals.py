@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.arguments import plain, shown
+from explorer.arguments import plain, shown, whole_number
 from explorer.decoding.stepping.token_id import token_id, token_of_text
 from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.errors import ExplorerError
@@ -34,6 +34,34 @@ def checked_position(k: object, length: int, index: int) -> int:
             evidence={"position": k, "length": length, "index": index},
         )
     return k
+
+
+def checked_distance(move: str, n: object, most: int) -> int:
+    """How many tokens a cursor moves.
+
+    Args:
+        move: ``"back"`` or ``"forward"``.
+        n: What the caller gave.
+        most: How many tokens there are in that direction.
+
+    Raises:
+        ExplorerError: There are fewer, or it is not a whole number.
+
+    Example:
+        >>> checked_distance("back", 9, 4)
+        Traceback (most recent call last):
+        explorer.errors.ExplorerError: back(9) goes too far: there are 4 tokens to go back over. ...
+    """
+    distance = whole_number("n", n)
+    if distance > most:
+        tokens = "is 1 token" if most == 1 else f"are {most:,} tokens"
+        over = "back over" if move == "back" else "forward over"
+        raise ExplorerError(
+            f"{move}({shown(distance)}) goes too far: there {tokens} to go {over}.",
+            remedy=f"Give n from 0 to {most}.",
+            evidence={"n": distance, "most": most},
+        )
+    return distance
 
 
 def is_open(node: StepNode, limit: int | None) -> bool:

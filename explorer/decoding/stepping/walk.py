@@ -39,6 +39,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.refusals import (
     check_open,
+    checked_distance,
     is_open,
     permitted,
 )
@@ -247,7 +248,7 @@ class Walk(Standing):
             ExplorerError: There are fewer.
         """
         with self._lock:
-            self._move(self._at - whole_number("n", n))
+            self._move(self._at - checked_distance("back", n, self._at))
 
     def forward(self, n: int = 1) -> None:
         """Take again the steps that `back` went back over.
@@ -259,7 +260,8 @@ class Walk(Standing):
             ExplorerError: There are fewer ahead.
         """
         with self._lock:
-            self._move(self._at + whole_number("n", n))
+            ahead = len(self._line) - 1 - self._at
+            self._move(self._at + checked_distance("forward", n, ahead))
 
     def jump(self, k: int) -> None:
         """Go to a position of this line.
