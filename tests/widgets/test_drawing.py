@@ -89,8 +89,9 @@ def test_an_added_token_is_in_the_figure_and_in_the_construction() -> None:
 
     assert shown(after) == shown(before) | {token} and token not in shown(before)
     total = sum(data is not None for data in made.session.vocabulary.tokens)
-    caption = after["machines"]["detokenizing_fst"]["caption"]
-    assert caption == f"{len(shown(after))} of {total:,} tokens; the composition uses all"
+    figure = after["machines"]["detokenizing_fst"]
+    assert figure["caption"] == f"{len(shown(after))} of {total:,}"
+    assert figure["about"] == f"{figure['caption']} tokens; the composition uses all"
     stages = ask(made, "stages", k=0, also=[token])["stages"]
     assert len(stages) == 4
     made.close()

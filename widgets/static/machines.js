@@ -5,9 +5,9 @@
 // from the path so far and from the token in view.
 
 const MACHINES = [
-  ["character_fsa", "Character FSA", "what the pattern accepts", "Char. FSA"],
+  ["character_fsa", "Character FSA", "what is accepted", "Char. FSA"],
   ["detokenizing_fst", "Detokenizing FST", "token in : byte out", "Detok. FST"],
-  ["token_dfa", "Token DFA = FSA ∘ FST", "same states, tokens on the arcs", "Token DFA"],
+  ["token_dfa", "Token DFA = FSA ∘ FST", "tokens on the arcs", "Token DFA"],
 ];
 
 export function renderMachines({ model, el, ui = pageState(model) }) {
@@ -142,13 +142,15 @@ export function renderMachines({ model, el, ui = pageState(model) }) {
         delete graphs[name];
         put(body, h("p.dim", {}, machine ? (figure && figure.caption) || "drawing…" : "no constraint: every token is allowed"));
         put(caption, about);
+        caption.title = about;
         continue;
       }
       if (graphs[name] && graphs[name].figure === figure) continue;
       graphs[name] = drawMachine(figure, layout, shape);
       missing.forget();
-      put(caption, figure.caption || about);
-      caption.title = figure.caption || about;
+      // Of a stage of the construction its name; the page says the rest below the drawing.
+      put(caption, stage && name === "token_dfa" ? figure.caption.split(":")[0] : figure.caption || about);
+      caption.title = figure.about || figure.caption || about;
       put(body, graphs[name].svg, figure.nodes.length ? null : h("p.dim", {}, "nothing is left: with these tokens alone no text can end"));
       panel.hidden = true;
       boxes[name].open = null;

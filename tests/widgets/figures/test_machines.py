@@ -59,7 +59,7 @@ def test_the_toy_detokenizing_fst_is_the_design_s() -> None:
         ("t666f6f", "food : d", "t"),
         ("t", "EOS : ε", "tend"),
     }
-    assert figure.caption == "all 5 tokens shown"
+    assert figure.caption == "all 5 tokens"
 
 
 def test_the_toy_token_dfa_is_the_design_s() -> None:
@@ -87,7 +87,8 @@ def test_the_toy_token_dfa_is_the_design_s() -> None:
 
 def test_a_restricted_fst_says_so() -> None:
     figure = detokenizing_figure(toy_vocabulary(), [2, 4])
-    assert figure.caption == "2 of 5 tokens; the composition uses all"
+    assert figure.caption == "2 of 5"
+    assert figure.about == "2 of 5 tokens; the composition uses all"
     assert not figure.complete
 
 

@@ -46,7 +46,8 @@ def test_the_caption_counts_the_arcs() -> None:
     figure = token_figure(dfa)
     total = len(true_arcs(dfa, {}))
     assert total > len(figure.edges) == EDGES_SHOWN and not figure.complete
-    assert figure.caption == f"400 of {total:,} arcs, all from here"
+    assert figure.caption == f"400 of {total:,} arcs"
+    assert figure.about == f"{figure.caption}, all from here"
     # Every state keeps its largest edge, so that the drawing holds together.
     assert {e.source for e in figure.edges} == {f"q{int(c)}" for c in dfa.char_state}
 

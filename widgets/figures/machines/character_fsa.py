@@ -100,14 +100,18 @@ def character_figure(
         else:
             edges += _character_edges(state, view.arcs[state], kept)
         edges += _mark_edges(machine, state, kept)
-    caption = "what the pattern accepts"
+    caption, about = "what is accepted", "what the pattern accepts"
     if wanted is not None and len(drawn) < len(view.arcs):
-        caption = f"{len(drawn)} of {len(view.arcs):,} states: the path, and the arcs ahead"
+        caption = f"{len(drawn)} of {len(view.arcs):,} states"
+        about = f"{caption}: the path, and the arcs ahead"
     if not view.whole:
-        caption = f"{len(drawn):,} states: those met so far, and their neighbours"
+        caption = f"{len(drawn):,} states"
+        about = f"{caption}: those met so far, and their neighbours"
     every = set(view.steps) if form == "bytes" else set(view.arcs)
     complete = view.whole and (wanted is None or every <= kept)
-    return MachineFigure("character_fsa", caption, complete, tuple(nodes), tuple(edges))
+    return MachineFigure(
+        "character_fsa", caption, complete, tuple(nodes), tuple(edges), about=about
+    )
 
 
 def _in_order(machine: TokenMachine, start: int, view: CharacterView) -> list[int]:

@@ -72,7 +72,7 @@ def detokenizing_figure(
         >>> toy = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
         >>> figure = detokenizing_figure(toy, range(5))
         >>> figure.caption, [edge.label for edge in figure.edges if edge.target == "t"]
-        ('all 5 tokens shown', ['f : f', 'foo : o   for : r', 'food : d', 'oo : o'])
+        ('all 5 tokens', ['f : f', 'foo : o   for : r', 'food : d', 'oo : o'])
     """
     shown: dict[int, bytes] = {}
     for token in dict.fromkeys(tokens):
@@ -118,12 +118,15 @@ def detokenizing_figure(
     total = _texts(vocabulary)
     complete = len(shown) == total
     cut = any(edge.count > NAMED for edge in edges if edge.target == "t")
-    caption = (
-        f"all {total:,} tokens" + (", some of them behind +" if cut else " shown")
-        if complete
-        else f"{len(shown):,} of {total:,} tokens; the composition uses all"
+    if complete:
+        caption = f"all {total:,} tokens"
+        about = f"{caption}, some of them behind +" if cut else f"{caption} are shown"
+    else:
+        caption = f"{len(shown):,} of {total:,}"  # Beside the field that adds a token.
+        about = f"{caption} tokens; the composition uses all"
+    return MachineFigure(
+        "detokenizing_fst", caption, complete, tuple(nodes), tuple(edges), about=about
     )
-    return MachineFigure("detokenizing_fst", caption, complete, tuple(nodes), tuple(edges))
 
 
 @lru_cache(maxsize=8)

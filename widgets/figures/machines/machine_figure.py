@@ -161,10 +161,11 @@ class MachineFigure:
 
     Args:
         name: Which machine.
-        caption: A description of the part that is shown.
+        caption: A description of the part that is shown, in words that fit beside its name.
         complete: Whether the whole machine is shown.
         nodes, edges: The nodes and edges that are drawn.
         alias: Nodes that stand for others: a state that is not drawn, and the node that is.
+        about: The whole description, where the caption leaves something out.
 
     Raises:
         ExplorerError: Two nodes or two edges have one name, or an edge leads to no node.
@@ -176,6 +177,7 @@ class MachineFigure:
     nodes: tuple[FigureNode, ...]
     edges: tuple[Edge, ...]
     alias: Mapping[str, str] = field(default_factory=dict[str, str])
+    about: str = ""
 
     def __post_init__(self) -> None:
         known = {node.id for node in self.nodes}
@@ -201,6 +203,7 @@ class MachineFigure:
         return {
             "name": self.name,
             "caption": self.caption,
+            "about": self.about or self.caption,
             "complete": self.complete,
             "nodes": [node.to_dict() for node in self.nodes],
             "edges": [edge.to_dict(groups=groups) for edge in self.edges],

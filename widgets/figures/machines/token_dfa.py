@@ -90,15 +90,20 @@ def token_figure(
     edges: list[Edge] = []
     for source, targets in chosen.items():
         edges += arcs.edges(members[source], targets)
-    caption = "same states, tokens on the arcs"
+    caption = "tokens on the arcs"
+    about = "the states of the character FSA, with tokens on the arcs"
     if table is None:
-        caption = f"worked out as it is used: the arcs of {len(followed or ()):,} states met so far"
+        met = len(followed or ())
+        caption = f"arcs of {met:,} states"
+        about = f"worked out as it is used: the arcs of {met:,} states met so far"
     elif wanted is not None:
-        caption = f"{len(edges):,} arcs shown, not all"
+        caption = f"{len(edges):,} arcs, not all"
+        about = f"{len(edges):,} arcs near where we are, not all"
     elif len(edges) < len(listed):
-        caption = f"{len(edges):,} of {len(listed):,} arcs, all from here"
+        caption = f"{len(edges):,} of {len(listed):,} arcs"
+        about = f"{caption}, all from here"
     complete = table is not None and wanted is None and len(edges) == len(listed)
-    return MachineFigure("token_dfa", caption, complete, tuple(nodes), tuple(edges), alias)
+    return MachineFigure("token_dfa", caption, complete, tuple(nodes), tuple(edges), alias, about)
 
 
 def _nodes(
