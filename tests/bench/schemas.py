@@ -23,7 +23,7 @@ from typing import Any, Final, cast
 
 import llguidance
 import outlines_core
-import outlines_core.json_schema
+import outlines_core.json_schema  # pyright: ignore[reportMissingImports]
 import xgrammar
 
 import explorer

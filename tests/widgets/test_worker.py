@@ -132,6 +132,7 @@ def test_a_large_vocabulary_goes_over_once(
     for vocabulary in (tekken_131k, sentencepiece_32k, TOY, other, tekken_131k):
         found = worker.compile(("regex", "fo+d"), vocabulary, BUDGET)
         wanted = explorer.compile(explorer.regex("fo+d"), vocabulary)
+        assert isinstance(found, explorer.TokenDFA)
         np.testing.assert_array_equal(found.table, wanted.table)
         np.testing.assert_array_equal(found.token_class, wanted.token_class)
     assert worker.pid == pid
