@@ -202,6 +202,21 @@ class _Holder(Protocol):
         ...
 
 
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, one or many.
+
+    Args:
+        count: How many.
+        noun: What, in the singular; its plural ends in s or, after an s, in es.
+
+    Example:
+        >>> counted(1, "state"), counted(1_200, "byte class")
+        ('1 state', '1,200 byte classes')
+    """
+    many = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{many}"
+
+
 def flag(name: str, value: object) -> bool:
     """True or false; a word such as "no" would count as true.
 

@@ -306,6 +306,13 @@ class MissingDependency(ExplorerError, AttributeError):
     """
 
 
+class NotATable(ExplorerError, AttributeError):
+    """A lazy machine was asked for what only a table of all states has.
+
+    Also an ``AttributeError``, so that ``hasattr`` can ask whether a machine is a table.
+    """
+
+
 class ContextFull(ExplorerError):
     """The text has more tokens than the model can read, so nothing more can be drawn."""
 

@@ -25,6 +25,7 @@ from explorer.analysis.explaining.step import (
     reasons_at,
 )
 from explorer.analysis.session import Session
+from explorer.arguments import counted
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
@@ -97,13 +98,19 @@ class PageData:
             return "no constraint"
         report = self.machine.report
         if table_of(self.machine) is None:
-            line = f"{report.character_states:,} states, token states as they are visited"
+            # No number: this line is written once, and the states are met afterwards.
+            if report.byte_machine == "closed":
+                line = f"{counted(report.character_states, 'character state')}; token states"
+            else:
+                line = "character and token states"
+            line += " are worked out as they are visited"
             if report.reason:
                 line += f" · {report.reason}"
         else:
             line = (
-                f"{report.character_states:,} character states → {report.token_states:,} token "
-                f"states, {report.token_classes:,} token classes, "
+                f"{counted(report.character_states, 'character state')} → "
+                f"{counted(report.token_states, 'token state')}, "
+                f"{counted(report.token_classes, 'token class')}, "
                 f"{report.total_milliseconds:.1f} ms"
             )
         return " · ".join([line, *report.warnings])

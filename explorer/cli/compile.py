@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from explorer.arguments import counted
 from explorer.budget import Budget
 from explorer.cli.answers import print_json
 from explorer.cli.machine_lines import report_lines, show_allowed
@@ -93,7 +94,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(line)
     print(f"  allowed at the start {show_allowed(machine, machine.start)}")
     if fewest is not None:
-        print(f"  the shortest way to the end takes {fewest:,} tokens, EOS included")
+        print(f"  the shortest way to the end takes {counted(fewest, 'token')}, EOS included")
 
 
 def positive(word: str) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from explorer.analysis.characters.display import show_text
+from explorer.arguments import counted
 from explorer.tokens.machine import TokenMachine
 
 SHOWN = 8
@@ -83,13 +84,13 @@ def report_lines(machine: TokenMachine) -> Iterable[str]:
     """Sizes and milliseconds, one stage per line."""
     report = machine.report
     yield (
-        f"  character FSA   {report.character_states:>9,} states, "
-        f"{report.byte_classes:,} byte classes"
+        f"  character FSA   {_column(report.character_states, 'state')}, "
+        f"{counted(report.byte_classes, 'byte class')}"
     )
     if report.kind == "table":
         yield from _table_lines(machine)
     else:
-        yield f"  {report.kind:<15} {machine.num_states:>9,} states so far; no table is made"
+        yield f"  {report.kind:<15} {_column(machine.num_states, 'state')} so far; no table is made"
         if report.reason:
             yield f"  {report.reason}"
     for warning in report.warnings:
@@ -99,13 +100,20 @@ def report_lines(machine: TokenMachine) -> Iterable[str]:
     yield f"  {'sum':<15} {report.total_milliseconds:>9.2f} ms"
 
 
+def _column(count: int, noun: str) -> str:
+    """A number with its noun, the numbers of all lines one below the other."""
+    number, _, word = counted(count, noun).partition(" ")
+    return f"{number:>9} {word}"
+
+
 def _table_lines(machine: TokenMachine) -> Iterable[str]:
     report = machine.report
     yield (
-        f"  token DFA       {report.token_states:>9,} states, "
-        f"{report.token_classes:,} token classes, {report.bytes_held / 1024:,.0f} kB"
+        f"  token DFA       {_column(report.token_states, 'state')}, "
+        f"{counted(report.token_classes, 'token class')}, {report.bytes_held / 1024:,.0f} kB"
     )
     yield (
         f"  allowed at all  {report.live_tokens:>9,} of {len(machine.vocabulary):,} ids; "
-        f"{report.stuck_states:,} states cannot finish and are trimmed"
+        f"{counted(report.stuck_states, 'state')} cannot finish and "
+        f"{'is' if report.stuck_states == 1 else 'are'} trimmed"
     )

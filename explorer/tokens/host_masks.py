@@ -219,6 +219,7 @@ def refuse_budget(remaining: int) -> None:
         raise ExplorerError(
             f"remaining={remaining} takes part in the mask, which needs the fewest tokens to the "
             "end from every state. A machine without a table does not know them.",
-            remedy="Compile the constraint with lazy=False, or give no budget.",
+            remedy="Compile the constraint to a table (lazy=False, with a budget that is large "
+            "enough), or give no budget.",
             evidence={"remaining": remaining},
         )

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import RLock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from explorer.arguments import whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine, Int32
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded
+from explorer.errors import BudgetExceeded, NotATable
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.arrays import arrays_from
@@ -43,6 +43,15 @@ from explorer.vocabulary import Vocabulary
 
 SHOWN: Final = Budget(states=20_000, arcs=2_000_000, bytes=200_000_000, seconds=2.0)
 """For the closed form of a machine that is discovered, where somebody wants to look at it."""
+
+TABLE_ONLY: Final = frozenset(
+    {
+        "table", "token_class", "char_state", "accepting", "distance", "stuck", "num_classes",
+        "nbytes", "class_row", "walk", "tokens_of_class", "lost", "to", "save", "load",
+        "sets",
+    }
+)  # fmt: skip
+"""The names of `explorer.TokenDFA` that a machine without a table does not have."""
 
 _SIZES: Final = ("states", "arcs", "bytes", "seconds")
 
@@ -363,6 +372,23 @@ class LazyMachine:
         """
         report = replace(self._report, reason=reason)
         return LazyMachine(self._constraint, self._vocabulary, self._walked, report, self._budget)
+
+    if not TYPE_CHECKING:  # A type checker knows what is there.
+
+        def __getattr__(self, name: str) -> object:
+            if name not in TABLE_ONLY:
+                raise AttributeError(f"'LazyMachine' object has no attribute {name!r}")
+            reason, larger = self._report.reason, "lazy=False"
+            if reason:
+                reason, larger = f" It was not made a table: {reason}", "a larger budget"
+            raise NotATable(
+                f"This machine is lazy: it works its states out as they are visited, so it has no "
+                f"{name!r}, which needs all of them.{reason}",
+                remedy=f"Compile with {larger} for a table, or ask for one state at a time, such "
+                "as distance_to_end(state). explorer.tokens.machine.table_of(machine) tells "
+                "whether a machine is a table.",
+                evidence={"name": name, "reason": self._report.reason},
+            )
 
     def __reduce__(self) -> tuple[object, ...]:
         return LazyMachine, (

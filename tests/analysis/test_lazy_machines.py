@@ -154,7 +154,7 @@ def test_traps_are_those_of_the_visited_states() -> None:
     constraint = explorer.regex(r"x\s*y")
     lazy = explorer.compile(constraint, vocabulary, lazy=True)
     (said,) = machine_traps(lazy)
-    assert said.kind == "visited_only" and "1 states" in said.message
+    assert said.kind == "visited_only" and "1 state visited" in said.message
     state = lazy.step(lazy.start, 2)
     assert state is not None and lazy.step(state, 0) is not None
     found = machine_traps(lazy)

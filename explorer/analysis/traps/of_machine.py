@@ -23,6 +23,7 @@ from explorer.analysis.traps.trap import Trap
 from explorer.analysis.verdict.asked import checked_machine
 from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.paths import BYTES_PER_STATE
+from explorer.arguments import counted
 from explorer.automata.choice import Choice
 from explorer.automata.machine import Bool, Dfa
 from explorer.automata.tree.over_tokens import is_over_tokens
@@ -196,8 +197,8 @@ class _Visited:
 def _visited_only(machine: TokenMachine, count: int, stopped: BudgetExceeded | None) -> Trap:
     larger = "with a larger budget" if machine.report.reason else "with lazy=False"
     message = (
-        f"Only the {count:,} states that were visited so far were looked at: this machine works "
-        "its states out as they are visited."
+        f"Only the {counted(count, 'state')} visited so far {'was' if count == 1 else 'were'} "
+        "looked at: this machine works its states out as they are visited."
     )
     if stopped is not None:
         message += f" The search for traps stopped before it had seen all that: {stopped.message}"

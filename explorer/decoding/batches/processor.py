@@ -116,7 +116,9 @@ class ConstraintLogitsProcessor:
         for constraint in given:
             if id(constraint) not in compiled:
                 compiled[id(constraint)] = Rule.of(constraint, self._vocabulary, budget)
-                compiled[id(constraint)].check_budget(self._max_tokens)
+                compiled[id(constraint)].check_budget(
+                    self._max_tokens, "leave out max_tokens to be cut off"
+                )
         self._rules = [compiled[id(constraint)] for constraint in given]
         self._prompts: Tensor | None = None
         self._masks: PrefixMasks | None = None

@@ -150,11 +150,14 @@ class Rule:
                 allowed.setflags(write=False)
         return StateMask(allowed, row, kept_row, over_budget)
 
-    def check_budget(self, max_tokens: int | None) -> None:
+    def check_budget(
+        self, max_tokens: int | None, otherwise: str = "give masking_budget=False to be cut off"
+    ) -> None:
         """Refuse a token budget that the mask cannot keep.
 
         Args:
             max_tokens: The budget, EOS included; ``None`` for none.
+            otherwise: What the caller can do to have no such budget, as an imperative.
 
         Raises:
             ExplorerError: It is too small for the constraint, or the machine does not know how
@@ -163,20 +166,21 @@ class Rule:
         if max_tokens is None or isinstance(self.machine, Free):
             return
         if self._table is None:
-            raise ExplorerError(
-                f"max_tokens={max_tokens} takes part in the mask, which needs the fewest tokens to "
-                "the end from every state. This machine works its states out as they are visited "
-                "and does not know them.",
-                remedy="Compile the constraint with lazy=False, or give masking_budget=False to "
-                "be cut off.",
-                evidence={"max_tokens": max_tokens},
+            reason = self.machine.report.reason
+            table = (
+                "a larger budget, such as budget=Budget(states=...)," if reason else "lazy=False,"
+            )
+            raise without_distances(
+                self.machine,
+                f"max_tokens={max_tokens}",
+                remedy=f"Compile the constraint with {table} or {otherwise}.",
             )
         least = int(self._table.distance[self.machine.start])
         if max_tokens < least:
             raise ExplorerError(
                 f"No text of the constraint fits into max_tokens={max_tokens}: the shortest takes "
                 f"{least} tokens, the end of text included.",
-                remedy=f"Give at least {least}, or masking_budget=False to be cut off.",
+                remedy=f"Give at least {least}, or {otherwise}.",
                 evidence={"max_tokens": max_tokens, "fewest": least},
             )
 
@@ -226,3 +230,21 @@ class Rule:
             return np.empty(0, np.int32)
         count = self._table.table.shape[1]
         return np.bincount(self._table.token_class, minlength=count).astype(np.int32)
+
+
+def without_distances(machine: TokenMachine, asked: str, remedy: str) -> ExplorerError:
+    """The error for a token budget that a machine without a table cannot keep.
+
+    Args:
+        machine: The machine.
+        asked: The budget as the user wrote it.
+        remedy: What the user can do.
+    """
+    reason = machine.report.reason
+    return ExplorerError(
+        f"{asked} takes part in the mask, which needs the fewest tokens to the end from every "
+        "state. This machine works its states out as they are visited and does not know them."
+        + (f" It was not made a table: {reason}" if reason else ""),
+        remedy=remedy,
+        evidence={"budget": asked, "reason": reason},
+    )

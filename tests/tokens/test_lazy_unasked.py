@@ -1,0 +1,99 @@
+"""What a lazy machine does not have is refused with its reason, also where nobody asked for one."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import explorer
+from explorer.cli import main
+from explorer.cli.machine_lines import report_lines
+from explorer.decoding.batches.generate import generate
+from explorer.decoding.models.load import load_model
+from explorer.errors import ExplorerError, NotATable
+from explorer.tokens.lazy import TABLE_ONLY, LazyMachine
+from explorer.tokens.machine import table_of
+from explorer.vocabulary import Vocabulary
+from widgets.page import PageData
+
+VOCABULARY = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+LARGE = explorer.regex("(a|b)*a(a|b){12}")
+FEW = explorer.Budget(states=300)
+
+
+def test_a_table_s_names_say_why_they_are_not_there() -> None:
+    fallback = explorer.compile(LARGE, VOCABULARY, FEW)
+    assert isinstance(fallback, LazyMachine) and fallback.report.reason
+    for name in TABLE_ONLY:
+        with pytest.raises(NotATable) as caught:
+            getattr(fallback, name)
+        said = str(caught.value)
+        assert repr(name) in said and fallback.report.reason in said
+        assert "larger budget" in said and "lazy=False" not in said
+        assert "table_of" in said and "distance_to_end(state)" in said
+        assert not hasattr(fallback, name)
+    asked = explorer.compile(LARGE, VOCABULARY, lazy=True)
+    with pytest.raises(AttributeError, match="lazy=False"):
+        getattr(asked, "distance")  # noqa: B009
+    with pytest.raises(AttributeError, match="no attribute 'nothing'") as plain:
+        getattr(asked, "nothing")  # noqa: B009
+    assert not isinstance(plain.value, ExplorerError)
+
+
+def test_these_names_are_those_of_the_table() -> None:
+    """All that `TokenDFA` shows and a lazy machine does not have, and nothing else."""
+    table = explorer.compile(explorer.regex("a|b"), VOCABULARY)
+    lazy = explorer.compile(explorer.regex("a|b"), VOCABULARY, lazy=True)
+    names = {name for name in dir(table) if not name.startswith("_")}
+    assert names - set(dir(lazy)) == TABLE_ONLY
+    assert table_of(lazy) is None
+    again: LazyMachine = pickle.loads(pickle.dumps(lazy))
+    assert again.num_states == lazy.num_states
+
+
+def test_a_token_budget_is_refused_with_the_reason_and_a_remedy_that_works() -> None:
+    model = load_model("tiny")
+    few = explorer.Budget(bytes=300_000)
+    with pytest.raises(ExplorerError) as caught:
+        generate(model, ["hi"], LARGE, max_tokens=5, budget=few)
+    said = str(caught.value)
+    assert "300,000 bytes" in said and "larger budget" in said and "lazy=False" not in said
+    assert "masking_budget=False" in said
+    generate(model, ["hi"], LARGE, max_tokens=5, budget=few, masking_budget=False)
+    asked = explorer.compile(LARGE, model.vocabulary, lazy=True)
+    with pytest.raises(ExplorerError, match="lazy=False"):
+        explorer.Session(model, asked, "hi", max_tokens=5)
+
+
+def test_the_processor_names_an_argument_that_it_has() -> None:
+    model = load_model("tiny")
+    with pytest.raises(ExplorerError, match="leave out max_tokens") as caught:
+        explorer.ConstraintLogitsProcessor(
+            model.vocabulary, LARGE, max_tokens=5, budget=explorer.Budget(bytes=300_000)
+        )
+    assert "masking_budget" not in str(caught.value)
+
+
+def test_the_command_line_names_its_own_flag(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.tokens.compile._TABLE_SHARE", 1e-9)
+    assert main(["trace", "--regex", "(ab){3}", "--max-tokens", "9"]) == 2
+    said = capsys.readouterr().err
+    assert "--max-tokens 9" in said and "--no-masking-budget" in said and "It was not made" in said
+    assert "masking_budget=" not in said and "lazy=False" not in said
+    assert main(["trace", "--regex", "(ab){3}", "--no-masking-budget"]) == 0
+
+
+def test_the_lines_about_it_are_english() -> None:
+    machine = explorer.compile(LARGE, VOCABULARY, FEW)
+    assert "1 state so far" in "\n".join(report_lines(machine))
+    discovered = explorer.compile(LARGE, VOCABULARY, lazy=True)
+    session = explorer.Session.from_ids(VOCABULARY, discovered, [])
+    line = PageData(session).report()
+    assert line.startswith("character and token states are worked out as they are visited")
+    assert not any(character.isdigit() for character in line)  # It would soon be another number.
+    closed = explorer.compile(explorer.regex("[ab]"), VOCABULARY, lazy=True)
+    table = explorer.compile(explorer.regex("[ab]"), VOCABULARY)
+    assert "1 states" not in "\n".join([*report_lines(closed), *report_lines(table)])
