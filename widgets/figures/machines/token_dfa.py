@@ -93,9 +93,9 @@ def token_figure(
     caption = "tokens on the arcs"
     about = "the states of the character FSA, with tokens on the arcs"
     if table is None:
-        met = len(followed or ())
-        caption = f"arcs of {met:,} states"
-        about = f"worked out as it is used: the arcs of {met:,} states met so far"
+        number = len(followed or ())
+        caption = f"arcs of {number:,} states"
+        about = f"worked out as it is used: the arcs of {number:,} states met so far"
     elif wanted is not None:
         caption = f"{len(edges):,} arcs, not all"
         about = f"{len(edges):,} arcs near where we are, not all"
