@@ -94,7 +94,8 @@ def test_the_construction(notebook: Notebook, lab: Lab) -> None:
     sizes = {"composed": 8, "ε-free": 8, "determinized": 4, "trimmed": 4}
     for number, (name, states) in enumerate(sizes.items(), 1):
         tokens.get_by_label("construction").select_option(str(number))
-        tokens.locator("header span", has_text=f"{name}: {states} states").wait_for()
+        caption = tokens.locator(f'header span[title*="{name}: {states} states"]')
+        caption.wait_for(state="attached")
         assert tokens.locator("svg .n").count() == states + 1  # The end of the text.
         assert root.evaluate(OVERLAPS) == []
         # Where we are has the name that it has in the token DFA, so it is lit in each stage.
