@@ -45,7 +45,8 @@ def compare(examples: int) -> Counter[str]:
 
     equal()
     print(f"\n{dict(tally)}")
-    for stage in STAGES:
+    # A filter is not drawn here; `tests/tokens/test_canonical.py` has an oracle of its own.
+    for stage in set(STAGES) - {"filtered"}:
         assert tally[stage] > 0
     return tally
 
