@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.automata.tree.build import build
-from explorer.automata.tree.counters import PLAIN, Counters, counted
+from explorer.automata.tree.counters import PLAIN, Counters, value_after
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Node, Source, Texts
 from explorer.automata.tree.origin import Origin
@@ -223,7 +223,9 @@ class PositionAutomaton:
         while waiting:
             state, value = waiting.pop()
             for target, action, scope in self._silent.get(state, ()):
-                after = value if action == PLAIN else counted(self._scopes[scope], action, value)
+                after = (
+                    value if action == PLAIN else value_after(self._scopes[scope], action, value)
+                )
                 if after is not None and (target, after) not in seen:
                     seen.add((target, after))
                     waiting.append((target, after))

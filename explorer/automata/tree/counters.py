@@ -51,7 +51,7 @@ class Scope:
     endless: bool
 
 
-def counted(scope: Scope, action: int, value: int) -> int | None:
+def value_after(scope: Scope, action: int, value: int) -> int | None:
     """The counts after a move; ``None`` where it is not allowed.
 
     Args:
