@@ -16,6 +16,7 @@ import pytest
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.trace.trace import Trace
 from tests.browser.conftest import Lab, Notebook
 from tests.browser.test_explorer import STEP, at, press, rest, settle
 from widgets.figures.panels.mask import order_packet, token_order
@@ -309,10 +310,15 @@ def test_the_keyboard_walks_from_cell_to_cell(tiny: tuple[Locator, Session]) -> 
     root.locator(f'.lmx-why .lmx-tok[data-token="{columns}"]').first.wait_for(state="attached")
 
 
+def shown_counts(trace: Trace) -> list[int]:
+    """How many ids each position allows; after the end the page shows none."""
+    return [0 if each.finished else each.num_allowed for each in trace.positions]
+
+
 def test_the_history_counts_what_the_trace_counts(tiny: tuple[Locator, Session]) -> None:
     root, session = tiny
     session.jump(session.length)
-    counts = [position.num_allowed for position in session.trace.positions]
+    counts = shown_counts(session.trace)
     assert len(set(counts)) > 3
     assert history(root) == counts
     # Without a kernel that order is not there, and the page says why.
@@ -351,6 +357,9 @@ def test_a_row_of_the_history_is_painted_where_it_allows(tiny: tuple[Locator, Se
         some = {c for c in classes if allowed[trace.token_class == c].any()}
         # As many separate stretches at most as classes are allowed, and nothing where none is.
         edges = np.diff(np.array([False, *row]).astype(int))
+        if trace.positions[k].finished:
+            assert not any(row)
+            continue
         assert 0 < (edges == 1).sum() <= len(some)
         assert all(row) == (some == classes)
 
@@ -361,7 +370,7 @@ def test_few_tokens_have_a_square_each(chromium: Browser, tmp_path: Path) -> Non
     trace = made.session.trace
     made.cursor.jump(1)
     root = exported(chromium, made, tmp_path / "toy.html")
-    assert history(root) == [position.num_allowed for position in trace.positions]
+    assert history(root) == shown_counts(trace)
     size = root.locator(".lmx-history canvas").evaluate("(c) => [c.width, c.height]")
     assert size == [6, len(trace.positions)]
     cell = root.locator('.lmx-cell[data-token="3"]')
@@ -458,7 +467,7 @@ def test_131_072_tokens_stand_by_class_and_five_can_be_seen(notebook: Notebook, 
     )
     assert seen >= 4 * 4
     # The page was shown one position and asked for the rest.
-    assert history(root) == [position.num_allowed for position in trace.positions]
+    assert history(root) == shown_counts(trace)
     root.get_by_label("order of the mask").select_option("id")
     assert lit(root) == trace.allowed(1).nonzero()[0].tolist()
 

@@ -41,8 +41,10 @@ def test_the_lines_read_as_the_trace(chromium: Browser, tmp_path: Path) -> None:
     for k, position in enumerate(trace.positions):
         said = (grid.get_attribute("aria-valuetext") or "").split("; ")
         assert said[0].startswith(f"position {k}")
-        assert f"allowed {position.num_allowed:,}" in said
-        assert ("one token allowed" in said) == position.forced
+        # After the end nothing is allowed.
+        number = 0 if position.finished else position.num_allowed
+        assert f"allowed {number:,}" in said
+        assert ("one token allowed" in said) == (position.forced and not position.finished)
         found = position.distribution
         masked = found is not None and found.intervention
         assert ("the model's first choice was masked" in said) == masked
