@@ -282,7 +282,7 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
         "allowed" if machine.is_final(state) else "end_of_text"
     ]
     if isinstance(machine, Filtered):
-        # What the text allows and the mask does not, a filter masks: the end of the text, too.
+        # A filter masks each token that the text allows and the mask does not; EOS is one of them.
         if state >= 0 and background.byte_machine.is_accepting(machine.byte_state(state)):
             of_id[list(vocabulary.eos_ids)] = _STAGE["allowed"]
         of_id[(of_id == _STAGE["allowed"]) & ~machine.allowed(state)] = _STAGE["filtered"]

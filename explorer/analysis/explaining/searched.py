@@ -1,4 +1,4 @@
-"""What an explanation searches for, and a search that stopped at its limit.
+"""The searches of an explanation, each of which may stop at its limit.
 
 A search that stops leaves its `BudgetExceeded` in place of what it looks for, so that it is not
 begun again each time that somebody asks.
@@ -57,7 +57,7 @@ class Completion:
 
 
 def unless_stopped(found: _Found | BudgetExceeded) -> _Found:
-    """What a search found.
+    """The result of a search, unless it stopped.
 
     Args:
         found: That, or the limit at which the search stopped.

@@ -77,7 +77,7 @@ class Background:
 
     @property
     def trie(self) -> Trie:
-        """What the vocabulary's tokens write, as a trie."""
+        """The trie of the bytes of all tokens."""
         return self._trie
 
     @cached_property

@@ -210,7 +210,7 @@ def judge(
             stage = "constraint"
         else:
             stage = "allowed" if background.can_finish(after) else "dead_end"
-    # What the text allows, a filter may still mask; the end of the text, too.
+    # A filter may still mask a token, or EOS, that the text allows.
     refusal = None
     reads = stage == "allowed" or (ends and stage == "end_of_text")
     if reads and state >= 0 and isinstance(machine, Filtered):
@@ -231,7 +231,7 @@ def judge(
 
 
 def _mark(machine: ByteMachine, state: int) -> Mark:
-    """What a machine could read in a state besides bytes."""
+    """The label that a machine could read in a state besides bytes: `end`, `id`, or none."""
     if state == NO_ARC or not is_over_tokens(machine):
         return ""
     if machine.step(state, TOKEN_END) != NO_ARC:

@@ -95,7 +95,7 @@ def _constraint(verdict: Verdict) -> str:
 
 
 def refused_by_filter(verdict: Verdict, names: Names | None) -> str:
-    """What a filter has against a token that the text allows."""
+    """The sentence that says why a filter masks a token that the text allows."""
     found = verdict.refusal
     if found is None:
         return "by a filter"

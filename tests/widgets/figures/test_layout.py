@@ -17,6 +17,7 @@ from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.drawing.dot import Engine, engines
 from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.layout import lay_out_figures
+from widgets.figures.drawing.tree import tree
 from widgets.figures.machines.ahead import STEP, ahead
 from widgets.figures.machines.character_fsa import character_figure
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
@@ -217,3 +218,11 @@ def test_stages_can_be_laid_out() -> None:
     }
     for layout in lay_out_figures(figures).values():
         assert overlaps(layout) == []
+
+
+def test_the_word_of_an_arc_straight_down_stands_beside_it() -> None:
+    drawn = tree(detokenizing_figure(toy_vocabulary(), range(5)))
+    left, _, right, _ = drawn.edges["t-tend"].box
+    line = drawn.nodes["t"].x
+    assert drawn.nodes["tend"].x == line
+    assert right < line or left > line

@@ -22,7 +22,17 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from widgets.figures.drawing.geometry import RADIUS, Box, Placed, Point, Routed, Wire, extent, pair
+from widgets.figures.drawing.geometry import (
+    RADIUS,
+    Box,
+    Placed,
+    Point,
+    Routed,
+    Wire,
+    extent,
+    label_width,
+    pair,
+)
 from widgets.figures.drawing.placing import LABEL_STEPS, SAMPLES, Labels, WantedLabel
 
 STRAIGHT: Final = 150
@@ -109,6 +119,9 @@ class Router:
             loop = wire.source == wire.target
             samples = curves[wire.id].samples
             places = samples[0] + _LOOP_PLACES if loop else samples[LABEL_STEPS]
+            if not loop and np.ptp(samples[:, 0]) < 1.0:  # Straight down: the label stands beside.
+                beside = np.array((label_width(wire.label) / 2 + 7.0, 0.0))
+                places = np.concatenate([places - beside, places + beside, places])
             under = bows[wire.id] > 0 and same
             asked.append(WantedLabel(wire.id, wire.label, places, under, samples))
         # Straight arcs first: their labels have the fewest places to go.
