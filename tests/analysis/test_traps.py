@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -251,3 +252,10 @@ def test_a_search_in_large_pieces_looks_at_its_clock(monkeypatch: pytest.MonkeyP
     with pytest.raises(BudgetExceeded, match="the limit is 2"):
         machine_traps(machine, budget=explorer.Budget(seconds=2))
     assert looks[0] <= 8
+
+
+def test_what_is_not_a_budget_is_refused_in_our_words() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a"], eos_ids=[1])
+    machine = explorer.compile(explorer.regex("a+"), vocabulary, lazy=True)
+    with pytest.raises(explorer.errors.ExplorerError, match="not a Budget"):
+        machine_traps(machine, budget=np.zeros(2))  # pyright: ignore[reportArgumentType]

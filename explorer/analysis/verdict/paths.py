@@ -219,7 +219,7 @@ class Paths:
             budget: Limits that somebody gave; default `DISCOVERED` over a machine that discovers
                 its states, else `Budget()`.
         """
-        return Meter(budget or self._limits)
+        return Meter(self._limits if budget is None else budget)
 
     def text_to(self, state: int, meter: Meter | None = None) -> bytes:
         """A shortest text, in bytes, that tokens write from the start to a byte state.
