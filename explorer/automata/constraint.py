@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
-from explorer.arguments import plain, whole_number, whole_text, wrong
+from explorer.arguments import instance, plain, whole_number, whole_text, wrong
 from explorer.automata import operations
 from explorer.automata.algebra import (
     Complement,
@@ -35,7 +35,7 @@ from explorer.automata.regex.source import Regex
 from explorer.automata.serial import MAX_DEPTH
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Source
-from explorer.automata.tree.over_tokens import build_over_tokens, texts_of
+from explorer.automata.tree.over_tokens import build_over_tokens, texts_are_those_of, texts_of
 from explorer.automata.words import accepts, check_word, is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
@@ -55,6 +55,7 @@ class Constraint:
         source: The tree that says what the language is.
         dfa: Its minimal byte machine, where it is at hand.
         depth: How deep the source is nested.
+        rules: The tokenizer's, where only texts in its own tokens count; see `canonical`.
 
     Raises:
         ConstraintError: Constraints are nested more than `MAX_DEPTH` deep.
@@ -66,24 +67,25 @@ class Constraint:
         (True, False)
     """
 
-    __slots__ = ("_depth", "_dfa", "_machine", "_tokens_dfa", "rules", "source")
+    __slots__ = ("_depth", "_dfa", "_machine", "_rules", "_source", "_tokens_dfa")
 
-    def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
+    def __init__(
+        self, source: Source, dfa: Dfa | None = None, *, depth: int = 1,
+        rules: CanonicalRules | None = None,
+    ) -> None:  # fmt: skip
         if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong(
                 "source", source, "the source of a constraint", error=ConstraintError,
                 remedy="Make constraints with regex(...), choice([...]) or literal(...).",
             )  # fmt: skip
-        if dfa is not None and not isinstance(dfa, Dfa):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise wrong(
-                "dfa", dfa, "the minimal byte machine of the source", error=ConstraintError,
-                remedy="Leave it out: the machine is built from the source.",
-            )  # fmt: skip
-        self.source = source
+        if dfa is not None:
+            what, remedy = "the minimal byte machine of the source", "Leave it out: it is built."
+            instance("dfa", dfa, Dfa, what, error=ConstraintError, remedy=remedy)
+        self._source = source
         self._dfa = dfa
         self._machine: ByteMachine | None = None
         self._tokens_dfa: Dfa | None = None
-        self.rules: CanonicalRules | None = None
+        self._rules = rules
         self._depth = depth = whole_number("depth", depth, 0, error=ConstraintError)
         if depth > MAX_DEPTH:
             raise ConstraintError(
@@ -92,6 +94,16 @@ class Constraint:
                 "concatenation of many counts as one level.",
                 evidence={"limit": MAX_DEPTH},
             )
+
+    @property
+    def source(self) -> Source:
+        """The tree that says what the language is."""
+        return self._source
+
+    @property
+    def rules(self) -> CanonicalRules | None:
+        """The rules of the tokenizer that `canonical` was given; ``None`` without it."""
+        return self._rules
 
     def build(self, meter: Meter) -> Dfa:
         """The minimal byte machine, built now if it was not before.
@@ -104,7 +116,7 @@ class Constraint:
         """
         _check_meter(meter)
         if self._dfa is None:
-            if self.over_tokens:
+            if self.over_tokens and not texts_are_those_of(self.source.tree):
                 self._dfa = texts_of(self.for_tokens(meter), meter)
             else:
                 self._dfa = build(self.source.tree, meter)
@@ -251,9 +263,7 @@ class Constraint:
         Raises:
             UnsupportedTokenizer: Its rules are not followed (Unigram, WordPiece, …).
         """
-        found = Constraint(self.source, self._dfa, depth=self._depth)
-        found.rules = rules_of(tokenizer)
-        return found
+        return Constraint(self.source, self._dfa, depth=self._depth, rules=rules_of(tokenizer))
 
     # Questions.
 
@@ -449,11 +459,8 @@ def regex(pattern: str, budget: Budget | None = None) -> Constraint:
 
 
 def _check_meter(meter: object) -> None:
-    if not isinstance(meter, Meter):
-        raise wrong(
-            "meter", meter, "a Meter", error=ConstraintError,
-            remedy="Use within(Budget(...)) to build it within limits.",
-        )  # fmt: skip
+    remedy = "Use within(Budget(...)) to build it within limits."
+    instance("meter", meter, Meter, "a Meter", error=ConstraintError, remedy=remedy)
 
 
 def choice(texts: Iterable[str] | Mapping[str, str | Sequence[str]]) -> Constraint:

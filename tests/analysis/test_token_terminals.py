@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import explorer
-from explorer import Session, TokenDFA, Trace, Vocabulary, regex, terminals
+from explorer import Session, TokenDFA, Trace, Vocabulary, gen, literal, regex, template, terminals
 from explorer.analysis import explain_all, machine_traps
 from explorer.analysis.explaining.step import explain_recorded
 from explorer.analysis.verdict.verdict import STAGES
@@ -117,3 +117,43 @@ def test_a_made_up_text_leads_to_the_state() -> None:
     assert explorer.explain(machine, state, 0, text="Summary:\n* b\n* ").allowed
     with pytest.raises(explorer.errors.ExplorerError, match="does not lead"):
         explorer.explain(machine, state, 0, text="Summary: ")
+
+
+LIMITED = template('"{line}" {word}!', line=gen(stop='"', max_tokens=2), word=gen(
+    constraint=gen(regex="[ab]{3}|c", max_tokens=1) | literal("bb")))  # fmt: skip
+SHORT = Vocabulary.from_bytes(
+    [b"a", b"b", b'b"', b'"', b"ab", b' "', b" ", b"!", b"bb", b"aab"], eos_ids=[10]
+)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize(
+    ("ids", "token", "says"),
+    [
+        ([3, 0, 1], 0, "Part `line` may take at most 2 tokens."),
+        ([3, 0, 1], 2, "Part `line` may take at most 2 tokens."),
+        ([3, 0], 4, ""),
+        ([3, 0, 1], 6, "Part `line` may take at most 2 tokens."),
+        ([3, 0, 1, 3, 6], 0, "Part `word` may take at most 1 token."),
+        ([3, 0, 1, 3, 6], 7, ""),
+        ([3, 0, 1, 3, 6], 9, ""),
+    ],
+)
+def test_the_limit_on_tokens_that_masks_a_token_is_named(
+    ids: list[int], token: int, says: str, lazy: bool
+) -> None:
+    machine = explorer.compile(LIMITED, SHORT, lazy=lazy)
+    why = explorer.explain(machine, after(machine, *ids), token)
+    assert why.message.endswith(says) and ("may take at most" in why.message) == bool(says)
+    assert why.prose.endswith(says) and why.paragraph.count("may take at most") == bool(says)
+    assert why.allowed == (token in (4, 9))
+
+
+def test_a_record_names_the_limit_too(tmp_path: Path) -> None:
+    session = Session.from_ids(SHORT, LIMITED, [3, 0, 1, 3, 6, 8, 7])
+    session.trace.save(tmp_path / "run.json")
+    trace = Trace.load(tmp_path / "run.json")
+    for token, known in ((0, 3), (8, 3)):
+        why = explain_recorded(trace, token, known)
+        assert why.message.endswith("Part `line` may take at most 2 tokens.")
+        assert why.prose == session.explain(token, position=known).prose

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from itertools import product
 
@@ -228,3 +229,11 @@ def test_examples_keep_to_their_budget() -> None:
     with pytest.raises(BudgetExceeded, match="words"):
         regex("[ab]*").examples(2**70, budget=Budget(bytes=100_000))
     assert long.examples(2) == ["", "a"]
+
+
+@pytest.mark.parametrize("name", ["rules", "source"])
+def test_a_constraint_is_a_value(name: str) -> None:
+    one = regex("a")
+    with pytest.raises(AttributeError):
+        setattr(one, name, getattr(regex("b"), name))
+    assert one.rules is None and pickle.loads(pickle.dumps(one)).accepts("a")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from explorer import Constraint, Vocabulary, literal, terminals
+from explorer import Constraint, Vocabulary, gen, literal, terminals
 
 Place = tuple[int, int]
 """The number of a token in the sequence, and how many of its bytes have been read."""
@@ -216,6 +216,24 @@ class Many(Expression):
         return self.body.constraint().star()
 
 
+@dataclass(frozen=True)
+class InFewTokens(Expression):
+    """A piece of which at most so many tokens write a byte, or stand in it without text."""
+
+    body: Expression
+    most: int
+
+    def ends(self, tokens: Sequence[bytes | int], place: Place) -> set[Place]:
+        return {
+            there
+            for there in self.body.ends(tokens, place)
+            if there == place or there[0] - place[0] + (there[1] > 0) <= self.most
+        }
+
+    def constraint(self) -> Constraint:
+        return gen(constraint=self.body.constraint(), max_tokens=self.most)
+
+
 def is_text(data: bytes) -> bool:
     try:
         data.decode()
@@ -250,9 +268,12 @@ def _combined(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expr
         st.builds(But, children, children),
         st.builds(Other, children),
         st.builds(Many, children),
+        st.builds(InFewTokens, children, st.integers(1, 2)),
     )
 
 
 expressions = st.recursive(LEAVES, _combined, max_leaves=5)
 
-__all__ = ["Both", "Expression", "Many", "Text", "Then", "Token", "expressions", "matches"]
+__all__ = [
+    "Both", "Expression", "InFewTokens", "Many", "Text", "Then", "Token", "expressions", "matches",
+]  # fmt: skip

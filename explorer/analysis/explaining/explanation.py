@@ -28,8 +28,9 @@ from explorer.analysis.explaining.searched import (
     unless_stopped,
 )
 from explorer.analysis.explaining.text import TextExplanation, explain_text
+from explorer.analysis.places.limited import parts_over_tokens
 from explorer.analysis.places.part import SourcePart
-from explorer.analysis.places.spans import deciding_parts, deciding_parts_over_tokens
+from explorer.analysis.places.spans import deciding_parts
 from explorer.analysis.places.widening import Widening, widen
 from explorer.analysis.verdict.asked import (
     as_bytes,
@@ -458,7 +459,7 @@ def live_parts(background: Background, verdict: Verdict) -> tuple[SourcePart, ..
     if constraint is None:
         return ()
     if constraint.over_tokens:
-        return deciding_parts_over_tokens(constraint.source, constraint.machine, verdict)
+        return parts_over_tokens(constraint.source, constraint.machine, verdict)
     return deciding_parts(constraint.source, background.byte_machine, verdict)
 
 

@@ -2,5 +2,6 @@
 
 Read in this order: `positions` (the position automaton of a source), `part` (what is named),
 `assertions` (those of a pattern, one by one), `spans` (the part that expects or excludes
-something), `widening` (the smallest change that would let a token through).
+something), `limited` (the limit on tokens that decides), `widening` (the smallest change that would
+let a token through).
 """

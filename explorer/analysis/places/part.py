@@ -9,7 +9,7 @@ from explorer.analysis.places.positions import SourcePlace
 from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.nodes import Source
 
-Role = Literal["expects", "excludes", "combination", "state", "too_large"]
+Role = Literal["expects", "excludes", "combination", "state", "too_large", "token_limit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class SourcePart:
         role: ``expects``: it must go on at its positions. ``excludes``: it forbids what its rival
             would allow. ``combination``: several parts together. ``state``: a machine without
             source. ``too_large``: it could not be laid out within limits.
+            ``token_limit``: its text goes on so, but no more tokens may write it.
         source: The source that it was written in.
         path: The way to that source: the number of the child at each level.
         positions: The live places in it; for an excluding assertion, the assertion.
@@ -28,6 +29,7 @@ class SourcePart:
         state: For ``state``: the state of the machine.
         assertion: For an excluding assertion: what kind it is.
         operands: For ``combination``: what each operand was written as, in the order of ``words``.
+        limit: For ``token_limit``: what the part is called, if it has a name, and the most tokens.
     """
 
     role: Role
@@ -38,6 +40,7 @@ class SourcePart:
     state: int = NO_ARC
     assertion: str = ""
     operands: tuple[str, ...] = ()
+    limit: tuple[str, int] = ("", 0)
 
     @property
     def pattern(self) -> str:

@@ -48,6 +48,7 @@ from explorer.automata.tree.nodes import (
     Repeat,
     Source,
     Subtract,
+    TokenLimit,
     Whole,
     Written,
 )
@@ -79,7 +80,7 @@ class _At:
     def entered(self, node: Node) -> tuple[Node, _At]:
         """The node below groups and `Written` nodes, and where it is."""
         at = self
-        while isinstance(node, Group | Written):
+        while isinstance(node, Group | Written | TokenLimit):
             if isinstance(node, Written):
                 path = at.path if node.child is None else (*at.path, node.child)
                 at = _At(node.source or at.source, path, node.label or at.label)
@@ -194,13 +195,13 @@ def children_of(source: Source) -> tuple[Source, ...]:
 
 
 @lru_cache(maxsize=64)
-def source_machines(source: Source) -> _SourceMachines:
+def source_machines(source: Source) -> SourceMachines:
     """The machines of a source; they are kept for the last few sources."""
-    return _SourceMachines(source)
+    return SourceMachines(source)
 
 
 @dataclass(slots=True, eq=False)
-class _SourceMachines:
+class SourceMachines:
     """A source, and the machines of its parts, each built when it is first asked.
 
     Nodes are known by identity: the tree belongs to the source, which is held here.
@@ -329,6 +330,7 @@ class _SourceMachines:
             yield node, at
 
     def intersected(self, node: Node, at: _At, question: _PlaceQuestion) -> list[SourcePart]:
+        """The operands that reject the text, or the combination of all."""
         operands = list(self.operands(node, at))
         dying = [item for item in operands if self.survives(item[0], question) == NO_ARC]
         if dying:
@@ -364,35 +366,47 @@ class _SourceMachines:
     def nested(self, node: Concat | Repeat, at: _At, question: _PlaceQuestion) -> list[SourcePart]:
         """The parts that decide in a sequence, each asked from wherever it can begin."""
         found: dict[tuple[tuple[int, ...], str, tuple[SourcePlace, ...]], SourcePart] = {}
+        for below, begin, may_end in self.reading(node, question.text):
+            # Where it may end itself, what must come before the end is in the parts after it.
+            if question.byte is None and may_end and self.is_closed(below):
+                continue
+            rest = question.text[begin:]
+            shifted = replace(question, text=rest, begin=max(question.begin - begin, 0))
+            for part in self.find(below, at, shifted):
+                found.setdefault((part.path, part.role, part.positions), part)
+        return list(found.values())
+
+    def reading(self, node: Concat | Repeat, text: bytes) -> Iterator[tuple[Node, int, bool]]:
+        """The parts of a sequence that may be reading where a text ends.
+
+        Args:
+            node: The sequence.
+            text: What was read since it began.
+
+        Yields:
+            Each part with where in the text it begins, and whether it may end where the text does.
+        """
         begins = {0}
-        following = node.items if isinstance(node, Concat) else (node.body,)
-        for below in following:
+        for below in node.items if isinstance(node, Concat) else (node.body,):
             waiting = sorted(begins)
             ends: set[int] = set()
             machine = self.machine(below)
+            if machine.start == NO_ARC:
+                return
             for begin in waiting:
                 # A repetition begins again where it ended; its list grows while it is read.
-                rest = question.text[begin:]
-                states = run(machine, machine.start, rest) if machine.start != NO_ARC else None
-                if states is None:
-                    continue
+                states: list[int] = run(machine, machine.start, text[begin:]).tolist()
                 stops = {
                     begin + n
-                    for n, state in enumerate(states.tolist())
+                    for n, state in enumerate(states)
                     if state >= 0 and machine.is_accepting(state)
                 }
                 if isinstance(node, Repeat) and node.maximum != 1:
                     waiting += sorted(stops - set(waiting))
                 ends |= stops
-                # Where it may end itself, what must come before the end is in the parts after it.
-                done = question.byte is None and len(question.text) in stops
-                if states[-1] == NO_ARC or (done and self.is_closed(below)):
-                    continue
-                shifted = replace(question, text=rest, begin=max(question.begin - begin, 0))
-                for part in self.find(below, at, shifted):
-                    found.setdefault((part.path, part.role, part.positions), part)
+                if states[-1] != NO_ARC:
+                    yield below, begin, len(text) in stops
             begins = ends
-        return list(found.values())
 
     def places(
         self, node: Node, at: _At, machine: ByteMachine, here: int, question: _PlaceQuestion

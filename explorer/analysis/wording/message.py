@@ -41,7 +41,9 @@ def message(
     line = title(verdict, names, assumed=assumed)
     if why := reason(verdict, names):
         line += f" {why}" if verdict.stage == "filtered" else f": {why}"
-    clauses = [line, source_clause(verdict, parts), inside_terminal(verdict, parts)]
+    clauses = [
+        line, source_clause(verdict, parts), inside_terminal(verdict, parts), token_limits(parts),
+    ]  # fmt: skip
     return "".join(f"{clause}. " for clause in clauses if clause).rstrip()
 
 
@@ -145,6 +147,21 @@ def inside_terminal(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
     return ""
 
 
+def token_limits(parts: Sequence[SourcePart]) -> str:
+    """The limits on tokens that decide, without a full stop; empty if there are none.
+
+    Args:
+        parts: The parts of the source that decide.
+    """
+    limits = dict.fromkeys(part.limit for part in parts if part.role == "token_limit")
+    said = [
+        f"{name or 'this part'} may take at most {most:,} token{'s' * (most > 1)}"
+        for name, most in limits
+    ]
+    clause = ", and ".join(said)
+    return f"{clause[:1].upper()}{clause[1:]}"
+
+
 def source_clause(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
     """Which part of the source decides, without a full stop; empty if none is to be named."""
     if verdict.stage not in ("constraint", "end_of_text"):
@@ -180,5 +197,7 @@ def _part(part: SourcePart) -> str:
             return f"Excluded by the combination of {texts}"
         case "state":
             return f"State {part.state} of {inline(str(part.source))}"
+        case "token_limit":
+            return ""  # See `token_limits`.
         case "too_large":
             return "The source is too large to say which part of it"

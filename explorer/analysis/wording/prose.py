@@ -20,7 +20,12 @@ from explorer.analysis.characters.display import (
 )
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.analysis.wording.message import MOST_PLACES, inside_terminal, refused_by_filter
+from explorer.analysis.wording.message import (
+    MOST_PLACES,
+    inside_terminal,
+    refused_by_filter,
+    token_limits,
+)
 from explorer.analysis.wording.words import (
     Names,
     begun,
@@ -199,6 +204,8 @@ def _sources(verdict: Verdict, parts: Sequence[SourcePart]) -> Iterator[str]:
         yield from dict.fromkeys(sentence for part in parts if (sentence := _part(part)))
         if inside := inside_terminal(verdict, parts):
             yield f"{inside}."
+    if limits := token_limits(parts):
+        yield f"{limits}."
 
 
 def _part(part: SourcePart) -> str:
@@ -230,6 +237,8 @@ def _part(part: SourcePart) -> str:
                 f"The constraint was given as a machine, here in its state {part.state}: it has "
                 f"no source to point at."
             )
+        case "token_limit":
+            return ""  # See `token_limits`.
         case "too_large":
             return "The source is too large to say which part of it decides."
 

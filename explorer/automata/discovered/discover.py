@@ -26,6 +26,7 @@ from explorer.automata.tree.nodes import (
     Negate,
     Node,
     Subtract,
+    TokenLimit,
     Whole,
     Written,
 )
@@ -57,7 +58,7 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
         (False, True)
     """
     meter = meter or Meter(budget)
-    while isinstance(node, Group | Written):
+    while isinstance(node, Group | Written | TokenLimit):
         node = node.body
     if isinstance(node, Machine):
         return node.dfa

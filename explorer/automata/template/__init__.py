@@ -1,6 +1,7 @@
 """Fixed text and generated parts in turn, composed over the whole.
 
 Read in this order: `splitting` (which part of a text belongs to which piece), `until` (text up to a
-stop), `many` (one part several times), `source` (the template), `spelled` and `expression` (a
-template as Python writes it, and back), `functions` (what users call).
+stop), `many` (one part several times), `limited` (a part in at most so many tokens), `source` (the
+template), `spelled` and `expression` (a template as Python writes it, and back), `functions` (what
+users call).
 """

@@ -270,11 +270,19 @@ class _ExpressionReader:
             evidence={"offset": start},
         )  # fmt: skip
 
+    def _blamed(self, error: ExplorerError, node: ast.Call) -> ast.expr:
+        """The argument that an error names, or the only one; else the call."""
+        values = [*node.args, *(each.value for each in node.keywords)]
+        named = [each.value for each in node.keywords if each.arg in error.evidence]
+        if named or len(values) == 1:
+            return (named or values)[0]
+        return node
+
     def _placed(self, error: ExplorerError, node: ast.Call) -> ExplorerError:
         """An error of a function, with a caret under the argument that it is about."""
         if "expression" in error.evidence:
             return error
-        start, end = self._span(node)
+        start, end = self._span(self._blamed(error, node))
         for argument in (*node.args, *(each.value for each in node.keywords)):
             places = self._places(argument)
             value = argument.value if isinstance(argument, ast.Constant) else None

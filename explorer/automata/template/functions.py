@@ -13,28 +13,45 @@ def gen(
     choices: object = None,
     stop: object = None,
     json_schema: object = None,
+    type: object = None,
+    constraint: Constraint | None = None,
     max_tokens: int | None = None,
 ) -> Constraint:
-    """A part of a template that the model writes; give exactly one of the kinds.
+    """A part of a template that the model writes; give exactly one of the kinds, and a limit.
 
     Args:
         regex: A pattern, as `regex` has it.
         choices: Texts, or a mapping from names to texts, as `choice` has it.
         stop: A text, or several: any text before one of them appears.
         json_schema: A JSON Schema, as `json_schema` has it.
-        max_tokens: Not possible for a part: see `ConstraintError` below.
+        type: A Python type, as `from_type` has it: what is parsed is an instance.
+        constraint: Any other constraint, where it is to have a limit.
+        max_tokens: The most tokens that may write the part; ``None`` for no limit. A token counts
+            if it writes at least one byte of the part, so one that crosses into the part, or out of
+            it, counts too. The part is never cut off: tokens after which it could not be complete
+            within the limit are masked.
 
     Raises:
-        ConstraintError: None or several kinds are given; or ``max_tokens`` is. A constraint is a
-            set of texts, and how many tokens a stretch takes is not a property of its text: a token
-            may cross the border of two parts. ``regex="(?s:.{0,200})"`` limits the characters, and
-            ``Session(max_tokens=...)`` limits the tokens of the whole text exactly.
+        ConstraintError: None or several kinds are given, or the limit is not a whole number from 1
+            to 10,000.
 
     Example:
         >>> gen(stop='"').accepts('a "quoted" text'), gen(stop='"').accepts("plain")
         (False, True)
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b'b"', b'"'], eos_ids=[4])
+        >>> quoted = template('"{x}"', x=gen(stop='"', max_tokens=2))
+        >>> machine = explorer.compile(quoted, vocab)
+        >>> state = machine.start
+        >>> for token in (3, 0, 1):  # " a b
+        ...     state = machine.step(state, token)
+        >>> machine.allowed(state).tolist()
+        [False, False, False, True, False]
     """
-    given = {"regex": regex, "choices": choices, "stop": stop, "json_schema": json_schema}
+    given = {
+        "regex": regex, "choices": choices, "stop": stop, "json_schema": json_schema, "type": type,
+        "constraint": constraint if constraint is None else _source(constraint),
+    }  # fmt: skip
     chosen = {name: value for name, value in given.items() if value is not None}
     return Constraint(generated(**chosen, max_tokens=max_tokens))
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from explorer.arguments import plain, shown, wrong
+from explorer.arguments import plain, wrong
 from explorer.automata.regex.source import Regex
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.template.expression import Places, choices, constructor
+from explorer.automata.template.limited import Limited
 from explorer.automata.template.many import Many
 from explorer.automata.template.source import Template, fields_of
 from explorer.automata.template.until import Until
 from explorer.automata.tree.nodes import Source
+from explorer.automata.types.calls import CallType
+from explorer.automata.types.source import JsonType
 from explorer.errors import ConstraintError
 
-KINDS = ("regex", "choices", "stop", "json_schema")
+KINDS = ("regex", "choices", "stop", "json_schema", "type", "constraint")
 """The kinds of generated parts."""
 
 
@@ -26,23 +29,20 @@ def generated(**given: object) -> Source:
         given: One of `KINDS` by its name, and ``max_tokens``.
 
     Raises:
-        ConstraintError: None or several are given, or ``max_tokens`` is.
+        ConstraintError: None or several are given, or the limit is not usable.
     """
     limit = given.pop("max_tokens", None)
-    if limit is not None:
-        raise ConstraintError(
-            f"max_tokens={shown(limit)} cannot be kept for a part: a token may cross the border of "
-            "two parts, so the tokens of one are not a property of the text.",
-            remedy='Limit the characters (regex="(?s:.{0,200})"), or the tokens of the whole text '
-            "(Session(..., max_tokens=...)), which is exact.",
-            evidence={"max_tokens": limit},
-        )
+    part = _without_limit(given)
+    return part if limit is None else Limited.of(part, limit)
+
+
+def _without_limit(given: Mapping[str, object]) -> Source:
     if len(given) != 1 or not given.keys() <= set(KINDS):
         raise ConstraintError(
             f"gen(...) takes exactly one of {', '.join(KINDS)}; it was given "
             f"{', '.join(given) or 'none'}.",
-            remedy='Write gen(regex="..."), gen(choices=[...]), gen(stop="...") or '
-            "gen(json_schema={...}).",
+            remedy='Write gen(regex="..."), gen(choices=[...]), gen(stop="..."), '
+            "gen(json_schema={...}), gen(type=...) or gen(constraint=...).",
         )
     ((name, value),) = given.items()
     match name:
@@ -54,10 +54,32 @@ def generated(**given: object) -> Source:
             return choices(value)
         case "stop":
             return Until.of(value)
+        case "type":
+            return typed(value)
+        case "constraint":
+            if not isinstance(value, Source):
+                raise wrong("constraint", value, "a constraint", error=ConstraintError)
+            return value
         case _:
             return JsonSchema.of(
                 dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
             )
+
+
+def typed(described: object, *, style: object = "json") -> Source:
+    """The source of a type, or of the text that declares one as the editor has it.
+
+    Args:
+        described: The type, or class statements and an expression in a str.
+        style: As `from_type` has it.
+
+    Raises:
+        ConstraintError: The type cannot be followed exactly, or the text does not declare one.
+    """
+    if style not in ("json", "python"):
+        raise wrong("style", style, 'a style: "json" or "python"', error=ConstraintError)
+    kind = JsonType if style == "json" else CallType
+    return kind.read(described) if isinstance(described, str) else kind.of(described)
 
 
 def repeated(part: object, min: object = 0, max: object = None, separator: object = "") -> Source:
@@ -104,5 +126,6 @@ def templated(text: object, places: Places = (), written: str = "", /, **parts: 
 _PART = 'Give regex("..."), gen(stop="..."), choice([...]) or another constraint.'
 
 constructor("gen", generated)
+constructor("from_type", typed)
 constructor("many", repeated)
 constructor("template", templated, located=True)

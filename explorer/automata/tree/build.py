@@ -20,6 +20,7 @@ from explorer.automata.tree.nodes import (
     Negate,
     Node,
     Subtract,
+    TokenLimit,
     TokenPiece,
     Whole,
     Written,
@@ -47,7 +48,7 @@ def build(node: Node, meter: Meter) -> Dfa:
         >>> build(parse("(?i)(foo)+d").whole(), Meter()).accepts(b"FoofooD")
         True
     """
-    while isinstance(node, Group | Written):
+    while isinstance(node, Group | Written | TokenLimit):
         node = node.body
     match node:
         case Machine():

@@ -56,6 +56,7 @@ from explorer.automata.tree.nodes import (
     Source,
     Subtract,
     Texts,
+    TokenLimit,
     TokenPiece,
     Whole,
     Written,
@@ -215,6 +216,8 @@ class _NfaLayout:
                     self.lay(option, source, target)
             case Group():
                 self.lay(node.body, source, target)
+            case TokenLimit() if self.num_symbols == NUM_BYTES:  # It says nothing about texts.
+                self.lay(node.body, source, target)
             case Repeat():
                 body, minimum, maximum = flattened(node)
                 self.repeat(body, minimum, maximum, source, target)
@@ -231,7 +234,9 @@ class _NfaLayout:
                     self.lay(node.body, source, target)
                 else:
                     self.closed(node, source, target)
-            case Machine() | Deferred() | TokenPiece() | Intersect() | Subtract() | Negate():
+            case Machine() | Deferred() | Intersect() | Subtract() | Negate():
+                self.closed(node, source, target)
+            case TokenPiece() | TokenLimit():
                 self.closed(node, source, target)
             case Assertion():
                 if self.mark is None:

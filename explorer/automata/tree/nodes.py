@@ -278,6 +278,25 @@ class TokenPiece:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLimit:
+    """A piece that at most so many tokens may write; a text alone does not say how many did.
+
+    A token counts if it writes at least one byte of the piece, so one that crosses an edge of it
+    counts too.
+
+    Args:
+        start, end: Its span.
+        body: The piece.
+        most: How many tokens, at least one.
+    """
+
+    start: int
+    end: int
+    body: Node
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Intersect:
     """Words of both nodes."""
 
@@ -343,10 +362,10 @@ class Written:
 
 Node = (
     Empty | Literal | Class | Dot | Concat | Branch | Repeat | Group | Assertion | Texts | Machine
-    | Deferred | TokenPiece | Intersect | Subtract | Negate | Whole | Written
+    | Deferred | TokenPiece | TokenLimit | Intersect | Subtract | Negate | Whole | Written
 )  # fmt: skip
 Leaf = Literal | Class | Dot
-Closed = Machine | Deferred | TokenPiece | Intersect | Subtract | Negate
+Closed = Machine | Deferred | TokenPiece | TokenLimit | Intersect | Subtract | Negate
 """Nodes that become a machine of their own before anything can be laid around them."""
 
 

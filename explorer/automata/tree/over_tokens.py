@@ -54,11 +54,13 @@ from explorer.automata.tree.nodes import (
     Node,
     Subtract,
     Texts,
+    TokenLimit,
     TokenPiece,
     Whole,
     Written,
 )
 from explorer.automata.tree.utf8 import ENTRY, EXIT, Fragment, utf8_fragment
+from explorer.automata.tree.walking import children, walk
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 
@@ -119,6 +121,30 @@ def texts_of(machine: Dfa, meter: Meter) -> Dfa:
     return operations.minimal_dfa(texts, meter)
 
 
+def texts_are_those_of(node: Node) -> bool:
+    """Whether the texts of a tree over tokens are those that `build` reads, which takes no marks.
+
+    So it is where nothing but limits speaks about tokens, and no limit stands in what is taken
+    away: a text that is one token keeps every limit.
+
+    Args:
+        node: The root.
+    """
+    match node:
+        case TokenPiece():
+            return False
+        case Negate():
+            return not _speaks_of_tokens(node.body)
+        case Subtract():
+            return texts_are_those_of(node.left) and not _speaks_of_tokens(node.right)
+        case _:
+            return all(map(texts_are_those_of, children(node)))
+
+
+def _speaks_of_tokens(node: Node) -> bool:
+    return any(isinstance(each, TokenPiece | TokenLimit) for each in walk(node))
+
+
 # Parts, over beginnings, bytes, ends and digits
 
 
@@ -129,6 +155,10 @@ def _part(node: Node, meter: Meter) -> Dfa:
     match node:
         case TokenPiece():
             return node.tokens()
+        case TokenLimit():
+            body = _part(node.body, meter)
+            meter.check("Counting tokens", states=body.num_states * (2 * node.most + 1))
+            return operations.intersection(body, _at_most(node.most), meter)
         case Machine() | Deferred() | Whole() | Texts():
             return in_any_tokens(build(node, meter), meter)
         case Intersect():
@@ -187,6 +217,27 @@ def _fragment(chars: CharSet) -> Fragment:
     arcs += [(s, TOKEN_BEGIN, TOKEN_BEGIN, first_begun + k) for s, k in begun.items()]
     arcs += [(first_ending + k, TOKEN_END, TOKEN_END, s) for s, k in ending.items()]
     return Fragment(tuple(arcs), plain.num_inner + len(begun) + len(ending))
+
+
+@lru_cache(maxsize=32)
+def _at_most(most: int) -> Dfa:
+    """Pieces that at most so many tokens write.
+
+    A token writes the bytes between two marks, so those runs are counted. The first and the last
+    run may be the end and the beginning of tokens that also write what stands around the piece. The
+    digits of an id are a run as well: a token that is not text counts as one.
+    """
+    marks = ((TOKEN_END, TOKEN_END), (TOKEN_BEGIN, TOKEN_BEGIN))
+    written = ((0, NUM_BYTES - 1), (FIRST_DIGIT, _LAST_DIGIT))
+    # State 2k: after k runs, at a mark; state 2k - 1: inside of run k.
+    arcs = [(state, low, high, state + state % 2) for state in range(2 * most + 1)
+            for low, high in marks]  # fmt: skip
+    arcs += [(state, low, high, state + 1 - state % 2) for state in range(2 * most)
+             for low, high in written]  # fmt: skip
+    every = np.arange(2 * most + 1, dtype=np.int32)
+    rows = np.array(arcs, np.int32)
+    nfa = Nfa(len(every), 0, rows, _NO_EPSILONS, every, NUM_PART_SYMBOLS)
+    return operations.minimal_dfa(nfa, Meter())
 
 
 @cache

@@ -14,6 +14,7 @@ from explorer.automata.tree.nodes import (
     Node,
     Repeat,
     Subtract,
+    TokenLimit,
     Whole,
     Written,
 )
@@ -26,7 +27,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return node.items
         case Branch():
             return node.options
-        case Repeat() | Group() | Whole() | Written() | Negate():
+        case Repeat() | Group() | Whole() | Written() | TokenLimit() | Negate():
             return (node.body,)
         case Intersect() | Subtract():
             return (node.left, node.right)
@@ -37,8 +38,8 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def inside(node: Node) -> Node:
-    """The node below groups and `Written` nodes, which change nothing of the language."""
-    while isinstance(node, Group | Written):
+    """The node below groups, `Written` nodes and limits, which change nothing of the texts."""
+    while isinstance(node, Group | Written | TokenLimit):
         node = node.body
     return node
 

@@ -23,6 +23,7 @@ from explorer.automata.tree.nodes import (
     Repeat,
     Subtract,
     Texts,
+    TokenLimit,
     TokenPiece,
     Whole,
     Written,
@@ -46,7 +47,7 @@ def width(node: Node) -> tuple[int, int]:
     match node:
         case Empty() | Assertion():
             return 0, 0
-        case Group() | Whole() | Written():
+        case Group() | Whole() | Written() | TokenLimit():
             return width(node.body)
         case Texts():
             lengths = [len(text) for text in node.texts]

@@ -135,6 +135,11 @@ class CallType(Combination):
         """The fields without the type, which a process that compiles may not be able to import."""
         return super().__getstate__() | {"shape": None}
 
+    def spelled(self) -> str:
+        """As Python writes it; a type that was not declared is named, which cannot be read back."""
+        declared_as = f'from_type({self.declaration!r}, style="python")'
+        return declared_as if self.declaration else str(self)
+
     def __str__(self) -> str:
         return f'from_type({self.name}, style="python")'
 

@@ -108,6 +108,10 @@ class JsonType(Combination):
         state = super().__getstate__()
         return state | {"described": None, "adapter": None}
 
+    def spelled(self) -> str:
+        """As Python writes it; a type that was not declared is named, which cannot be read back."""
+        return f"from_type({self.declaration!r})" if self.declaration else str(self)
+
     def __str__(self) -> str:
         return f"from_type({self.name})"
 
