@@ -242,6 +242,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     "present": Entry(ask.PresentArcs, handlers.on_present, later=True, unasked=True),
     "machine": Entry(ask.MachineFigures, handlers.on_machines, later=True),
     "draw": Entry(ask.Draw, handlers.on_draw, quiet=True, later=True),
+    "stage_machine": Entry(ask.StageMachine, handlers.on_stage_machine, quiet=True, later=True),
     "arc": Entry(ask.ArcClasses, handlers.on_arc, unasked=True),
     "words": Entry(ask.TokenTexts, handlers.on_words, later=True),
     "line": Entry(ask.WholeLine, handlers.of_the_widget),
@@ -249,6 +250,10 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     "figure": Entry(ask.RunFigure, handlers.on_figure, later=True),
     "export": Entry(ask.Export, handlers.of_the_widget, later=True),
     "edit": Entry(ask.Edit, handlers.on_edit, moves=True, quiet=True, later=True),
+    "switch_stage": Entry(
+        ask.SwitchStage, handlers.on_switch_stage, moves=True, quiet=True, later=True
+    ),
+    "add_stage": Entry(ask.AddStage, handlers.on_add_stage, moves=True, quiet=True, later=True),
     "cancel": Entry(ask.Cancel, handlers.on_cancel),
     "ready": Entry(ask.Ready, handlers.on_ready, quiet=True),
     "sampler": Entry(ask.SetSampler, handlers.on_sampler, moves=True, quiet=True),

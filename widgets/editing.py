@@ -14,11 +14,14 @@ from weakref import WeakKeyDictionary
 
 from explorer.analysis.session import Session
 from explorer.automata.constraint import Constraint
+from explorer.automata.pipeline.stage import stages_alone
+from explorer.automata.pipeline.staged import Placed, stages_of, unstaged
 from explorer.automata.registry import name_of
 from explorer.budget import Budget
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.stepping.healing import without_healing
+from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
 from widgets import examples, kinds
 from widgets.compiling.worker import CallOff, CompileWorker, shared_worker
@@ -103,9 +106,8 @@ class Editing:
         if question == self.text() and not elsewhere:
             self._change(None, prompt)
             return None
-        if self.worker is None:
-            self.worker = shared_worker()
-        worker = self.worker
+        worker = self._worker()
+        stages = self._stages(self._aside.session if elsewhere and self._aside else session)
 
         def work() -> Callable[[], None]:
             lm, vocabulary, aside = session.lm, session.vocabulary, self._aside
@@ -114,7 +116,7 @@ class Editing:
             elif elsewhere:
                 lm = load_model("tiny")
                 vocabulary = lm.vocabulary
-            dfa = worker.compile(question, vocabulary, self.budget, mine)
+            dfa = worker.compile(question, vocabulary, self.budget, mine, stages)
             character_view(dfa)  # The page needs it at once, and here no step waits for it.
 
             def put() -> None:
@@ -132,6 +134,75 @@ class Editing:
             return put
 
         return Later(work)
+
+    def switch_stage(self, number: int, on: bool) -> Later:
+        """Switch a stage of the constraint on or off.
+
+        Args:
+            number: Which of the stages.
+            on: Whether it is to do something.
+
+        Returns:
+            The rest of it: compiling.
+
+        Raises:
+            ExplorerError: There is no such stage.
+        """
+        stages = self._stages(self._cursor.session)
+        if not 0 <= number < len(stages):
+            raise ExplorerError(f"There is no stage {number}.")
+        stage = stages[number][0]
+        return self._restage((*stages[:number], (stage, on), *stages[number + 1 :]))
+
+    def add_stage(self, kind: str) -> Later:
+        """Put another stage around the constraint.
+
+        Args:
+            kind: Of a stage that needs no arguments.
+
+        Returns:
+            The rest of it: compiling.
+
+        Raises:
+            ExplorerError: There is no such stage, or there is no constraint.
+        """
+        made = [stage for stage in stages_alone() if stage.kind == kind]
+        if not made:
+            raise ExplorerError(f"There is no stage {kind!r} that needs no arguments.")
+        return self._restage((*self._stages(self._cursor.session), (made[0], True)))
+
+    def _stages(self, session: Session) -> tuple[Placed, ...]:
+        constraint = session.constraint
+        return () if constraint is None else stages_of(without_healing(constraint).source)
+
+    def _restage(self, stages: tuple[Placed, ...]) -> Later:
+        self._newest.call(GRACE)
+        mine = self._newest = CallOff()
+        session, worker, question = self._cursor.session, self._worker(), self.text()
+        constraint = session.constraint
+        if constraint is None:
+            raise ExplorerError("There is no constraint, so there is nothing to filter.")
+        asked = Constraint(unstaged(without_healing(constraint).source))
+
+        def work() -> Callable[[], None]:
+            machine = worker.compile(asked, session.vocabulary, self.budget, mine, stages)
+            character_view(machine)
+
+            def put() -> None:
+                mine.check()
+                if self._cursor.session.lm is not session.lm:
+                    raise CalledOff("Another model was chosen meanwhile.")
+                self._written[machine] = question
+                self._cursor.edit(constraint=machine)
+
+            return put
+
+        return Later(work)
+
+    def _worker(self) -> CompileWorker:
+        if self.worker is None:
+            self.worker = shared_worker()
+        return self.worker
 
     def _prompt_for(self, preset: str, typed: str) -> str:
         """The prompt that a preset is asked after: the user's own, else the one it brings."""
@@ -189,7 +260,8 @@ def written_constraint(constraint: Constraint | None) -> tuple[str, str]:
     """
     if constraint is None:
         return "regex", ""
-    source = without_healing(constraint).source  # The session puts the prompt's end before it.
+    # The session puts the prompt's end before it; the pipeline bar shows the stages.
+    source = unstaged(without_healing(constraint).source)
     return name_of(source), source.text
 
 

@@ -264,6 +264,12 @@ def on_arc(place: Place, message: ask.ArcClasses) -> Packet:
     return {"classes": (ids if table is None else np.unique(table.token_class[ids])).tolist()}
 
 
+def on_stage_machine(place: Place, message: ask.StageMachine) -> Later:
+    """Tell what a stage does, and draw its machine."""
+    page, number = place.page, message.stage
+    return Later.of(lambda: {"stage": page.stage(number)})
+
+
 def on_words(place: Place, message: ask.TokenTexts) -> Later:
     """Tell the readable text of every token."""
     page = place.page
@@ -290,6 +296,16 @@ def on_figure(place: Place, message: ask.RunFigure) -> Later:
 def on_edit(place: Place, message: ask.Edit) -> Reply:
     """Change the prompt, the constraint or the preset."""
     return place.editing.edit(message.kind, message.text, message.prompt, message.preset)
+
+
+def on_switch_stage(place: Place, message: ask.SwitchStage) -> Reply:
+    """Switch a stage on or off, and compile again."""
+    return place.editing.switch_stage(message.stage, message.on)
+
+
+def on_add_stage(place: Place, message: ask.AddStage) -> Reply:
+    """Put a stage around the constraint, and compile again."""
+    return place.editing.add_stage(message.stage)
 
 
 def on_cancel(place: Place, message: ask.Cancel) -> None:

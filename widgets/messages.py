@@ -203,6 +203,12 @@ class Draw(PageMessage, frozen=True, kw_only=True):
     form: Form = "characters"
 
 
+class StageMachine(PageMessage, frozen=True, kw_only=True):
+    """What a stage of the constraint does, and its machine, by its number."""
+
+    stage: int
+
+
 class ArcClasses(PageMessage, frozen=True, kw_only=True):
     """All token classes of an arc of the token DFA."""
 
@@ -251,6 +257,19 @@ class Edit(PageMessage, frozen=True, kw_only=True):
     text: str
     prompt: str = ""
     preset: str | None = None
+
+
+class SwitchStage(PageMessage, frozen=True, kw_only=True):
+    """Switch a stage of the constraint, by its number, on or off."""
+
+    stage: int
+    on: bool
+
+
+class AddStage(PageMessage, frozen=True, kw_only=True):
+    """Put a stage that needs no arguments around the constraint, by its kind."""
+
+    stage: str
 
 
 class Cancel(PageMessage, frozen=True):

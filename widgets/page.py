@@ -26,6 +26,9 @@ from explorer.analysis.explaining.step import (
 )
 from explorer.analysis.session import Session
 from explorer.arguments import counted
+from explorer.automata.pipeline.staged import stages_of
+from explorer.automata.tree.nodes import Source
+from explorer.decoding.stepping.healing import without_healing
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
@@ -46,6 +49,7 @@ from widgets.figures.packets import (
     written_pattern,
 )
 from widgets.figures.panels.over_time import over_time
+from widgets.figures.panels.pipeline import pipeline_packet, stage_packet
 from widgets.figures.panels.reasons import Grouped, grouped
 from widgets.figures.panels.strip import rejected_token, strip_packet, strip_token
 from widgets.figures.panels.traps import trap_packet
@@ -140,6 +144,34 @@ class PageData:
             if self._machine is None:
                 self._machine = machine_packet(self.machine, key=self.key())
             return self._machine
+
+    def pipeline(self) -> Packet:
+        """The stages of the constraint, for the pipeline bar."""
+        return pipeline_packet(self._source, self.vocabulary)
+
+    @property
+    def num_stages(self) -> int:
+        """How many stages the constraint has."""
+        return 0 if self._source is None else len(stages_of(self._source))
+
+    def stage(self, number: int) -> Packet:
+        """One stage of the constraint: what it does, and its machine.
+
+        Args:
+            number: Which of them.
+
+        Raises:
+            ExplorerError: There is no such stage.
+        """
+        source = self._source
+        if source is None or not 0 <= number < self.num_stages:
+            raise ExplorerError(f"There is no stage {number}.")
+        return stage_packet(source, number)
+
+    @property
+    def _source(self) -> Source | None:
+        constraint = None if self.machine is None else self.machine.constraint
+        return None if constraint is None else without_healing(constraint).source
 
     def classes(self) -> Packet:
         """The classes of the tokens alone, for a page that draws no machine."""

@@ -146,6 +146,7 @@ class Place:
             "presets": [preset.to_dict() for preset in examples.OFFERED],
             "report": page.report(),
             "pattern": page.pattern(),
+            "pipeline": page.pipeline(),
         }
 
 

@@ -287,9 +287,13 @@ def not_an_operand(sign: str, other: object) -> ExplorerError:
     )
 
 
-def filtered_operand() -> ExplorerError:
-    """The error for an operand with a filter over tokens."""
+def filtered_operand(stage: str) -> ExplorerError:
+    """The error for an operand with a filter over tokens.
+
+    Args:
+        stage: The call that made the filter, such as ``canonical()``.
+    """
     return ConstraintError(
-        "canonical(...) is about all tokens of a text, so a constraint with it is not a part.",
-        remedy="Combine first, then write (...).canonical(tokenizer).",
+        f"{stage} is about all tokens of a text, so a constraint with it is not a part.",
+        remedy=f"Combine first, then write (...).{stage}.",
     )

@@ -22,7 +22,6 @@ from explorer.automata.algebra import (
     Repetition,
     Union,
     alternatives,
-    filtered_operand,
     not_an_operand,
     sequence,
 )
@@ -31,6 +30,9 @@ from explorer.automata.choice import Choice
 from explorer.automata.discovered.discover import discover, small_or_discovered
 from explorer.automata.imported import Imported
 from explorer.automata.machine import ByteMachine, Dfa
+from explorer.automata.pipeline.methods import StageMethods
+from explorer.automata.pipeline.stage import PipelineStage, TokenStage
+from explorer.automata.pipeline.staged import Staged, check_operand
 from explorer.automata.regex.source import Regex
 from explorer.automata.serial import MAX_DEPTH
 from explorer.automata.tree.build import build
@@ -39,7 +41,6 @@ from explorer.automata.tree.over_tokens import build_over_tokens, texts_are_thos
 from explorer.automata.words import accepts, check_word, is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
-from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
 
 if TYPE_CHECKING:
     import interegular.fsm
@@ -48,14 +49,13 @@ Labels = Literal["bytes", "codepoints", "explorer"]
 """How an acceptor from elsewhere labels its arcs; see `Constraint.from_fst`."""
 
 
-class Constraint:
+class Constraint(StageMethods):
     """A language over text. Make one with `regex`, `choice`, `literal` or from a machine.
 
     Args:
         source: The tree that says what the language is.
         dfa: Its minimal byte machine, where it is at hand.
         depth: How deep the source is nested.
-        rules: The tokenizer's, where only texts in its own tokens count; see `canonical`.
 
     Raises:
         ConstraintError: Constraints are nested more than `MAX_DEPTH` deep.
@@ -67,12 +67,9 @@ class Constraint:
         (True, False)
     """
 
-    __slots__ = ("_depth", "_dfa", "_machine", "_rules", "_source", "_tokens_dfa")
+    __slots__ = ("_depth", "_dfa", "_machine", "_source", "_tokens_dfa")
 
-    def __init__(
-        self, source: Source, dfa: Dfa | None = None, *, depth: int = 1,
-        rules: CanonicalRules | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
         if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong(
                 "source", source, "the source of a constraint", error=ConstraintError,
@@ -85,7 +82,6 @@ class Constraint:
         self._dfa = dfa
         self._machine: ByteMachine | None = None
         self._tokens_dfa: Dfa | None = None
-        self._rules = rules
         self._depth = depth = whole_number("depth", depth, 0, error=ConstraintError)
         if depth > MAX_DEPTH:
             raise ConstraintError(
@@ -99,11 +95,6 @@ class Constraint:
     def source(self) -> Source:
         """The tree that says what the language is."""
         return self._source
-
-    @property
-    def rules(self) -> CanonicalRules | None:
-        """The rules of the tokenizer that `canonical` was given; ``None`` without it."""
-        return self._rules
 
     def build(self, meter: Meter) -> Dfa:
         """The minimal byte machine, built now if it was not before.
@@ -254,16 +245,15 @@ class Constraint:
         """Valid UTF-8 texts that are not words of this one; also ``~c``."""
         return ~self
 
-    def canonical(self, tokenizer: object) -> Constraint:
-        """These texts, in the tokens that a tokenizer itself writes them with; apply it last.
+    def through(self, stage: PipelineStage) -> Constraint:
+        """This constraint behind a stage, such as those of `StageMethods`; see there.
 
         Args:
-            tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from.
-
-        Raises:
-            UnsupportedTokenizer: Its rules are not followed (Unigram, WordPiece, …).
+            stage: A stage of a registered kind.
         """
-        return Constraint(self.source, self._dfa, depth=self._depth, rules=rules_of(tokenizer))
+        source = Staged(self.source, stage)
+        known = self._dfa if isinstance(stage, TokenStage) else None
+        return Constraint(source, known, depth=self._depth + 1)
 
     # Questions.
 
@@ -411,7 +401,7 @@ class Constraint:
         return dfa_to_fsm(self.dfa)
 
     def __repr__(self) -> str:
-        return str(self.source) + (".canonical(…)" if self.rules is not None else "")
+        return str(self.source)
 
 
 def _check_operand(sign: str, other: object) -> None:
@@ -422,8 +412,8 @@ def _check_operand(sign: str, other: object) -> None:
 
 def _depth(*operands: Constraint, flat: type | None = None) -> int:
     """How deep a combination is nested; operands of the kind ``flat`` are merged into it."""
-    if any(part.rules is not None for part in operands):
-        raise filtered_operand()
+    for part in operands:
+        check_operand(part.source)
     return 1 + max(
         part._depth - (flat is not None and isinstance(part.source, flat))  # pyright: ignore[reportPrivateUsage]
         for part in operands

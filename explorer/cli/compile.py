@@ -22,6 +22,7 @@ from explorer.cli.options import (
     constraint_of,
 )
 from explorer.errors import ExplorerError
+from explorer.tokens.filtered.machine import CanonicalMachine
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
@@ -65,10 +66,10 @@ def run(arguments: argparse.Namespace) -> None:
     constraint = constraint_of(arguments)
     if constraint is None:  # The parser asks for one.
         raise ExplorerError("There is no constraint.", remedy="Give --regex, for example.")
-    shown: str = arguments.regex or str(constraint)
+    shown: str = str(constraint) if arguments.canonical else arguments.regex or str(constraint)
     machine = compiled(arguments, constraint, vocabulary, Budget(seconds=arguments.seconds))
     if arguments.save:
-        if not isinstance(machine, TokenDFA):
+        if not isinstance(machine, TokenDFA | CanonicalMachine):
             raise ExplorerError(
                 "Only a token DFA can be saved; this machine has no table.",
                 remedy="Leave out --lazy, or --save.",

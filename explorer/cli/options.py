@@ -99,12 +99,17 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
         help='a part of the template, such as name=gen(regex="[a-z]+"); repeatable',
     )
     command.add_argument(
+        "--canonical",
+        action="store_true",
+        help="only the tokens that the tokenizer itself would write the text with",
+    )
+    command.add_argument(
         "--style", choices=("json", "python"), help="how values of --type are written"
     )
 
 
 def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
-    """The constraint that the options of `add_constraint` name.
+    """The constraint that the options of `add_constraint` name, behind the stages they name.
 
     Args:
         arguments: The parsed options.
@@ -112,6 +117,18 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
     Raises:
         RegexError, ConstraintError: It is not usable.
     """
+    found = _unstaged_constraint(arguments)
+    if not arguments.canonical:
+        return found
+    if found is None:
+        raise ConstraintError(
+            "--canonical filters the tokens of a constraint, and there is no constraint.",
+            remedy="Give --regex, for example; --regex '(?s:.*)' is any text.",
+        )
+    return found.canonical()
+
+
+def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
     if arguments.regex is not None:
         return regex(arguments.regex)
     if arguments.constraint is not None:

@@ -67,7 +67,8 @@ def add_parser(commands: Commands) -> None:
     command.add_argument(
         "--no-masking-budget",
         action="store_true",
-        help="cut the text off at N tokens instead of ending it in time; --lazy always does",
+        help="cut the text off at N tokens instead of ending it in time; always so with --lazy and "
+        "--canonical",
     )
     command.add_argument(
         "--heal", action="store_true", help="the text may begin inside the prompt's last token"
@@ -108,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     prompt: str = arguments.prompt
     machine = None if constraint is None else compiled(arguments, constraint, model.vocabulary)
     # Only a table knows how many tokens each text still takes.
-    masking_budget = not (arguments.no_masking_budget or arguments.lazy)
+    masking_budget = not (arguments.no_masking_budget or arguments.lazy or arguments.canonical)
     if masking_budget and machine is not None and table_of(machine) is None:
         raise without_distances(
             machine,

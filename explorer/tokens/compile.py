@@ -32,10 +32,11 @@ from explorer.errors import (
 )
 from explorer.tokens.assemble import Assembled, assemble
 from explorer.tokens.class_words import class_words, packed_bytes
-from explorer.tokens.filtered.machine import CanonicalMachine
+from explorer.tokens.filtered.apply import filtered
 from explorer.tokens.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.report import Report
 from explorer.tokens.rows import compose_rows
 from explorer.tokens.spelling import longest_spelled
@@ -89,7 +90,7 @@ def compile(
     width: int | None = None,
     lazy: bool | None,
     method: Method = "functions",
-) -> TokenDFA | LazyMachine | CanonicalMachine: ...
+) -> TokenMachine: ...
 
 
 def compile(
@@ -100,7 +101,7 @@ def compile(
     width: int | None = None,
     lazy: bool | None = None,
     method: Method = "functions",
-) -> TokenDFA | LazyMachine | CanonicalMachine:
+) -> TokenMachine:
     """Compile a constraint to an exact token machine over a vocabulary.
 
     Args:
@@ -122,7 +123,7 @@ def compile(
     Returns:
         The trimmed machine: a token is allowed in a state exactly if some continuation of it,
         written with this vocabulary, completes a word of the constraint. With a filter
-        (`Constraint.canonical`) it is a `CanonicalMachine`, whose rows are worked out as needed.
+        over tokens (`Constraint.canonical`) it is a machine whose rows are worked out as needed.
 
     Raises:
         ConstraintError, VocabularyError: An argument is something else.
@@ -158,20 +159,28 @@ def compile(
     meter = Meter(budget)
     if width is not None:
         vocabulary = vocabulary.with_width(width)
-    machine = _unfiltered(constraint, vocabulary, meter, lazy, method)
-    if constraint.rules is None:
-        return machine
-    return CanonicalMachine(machine, constraint.rules, meter.budget)
+    machine = compile_texts(constraint, vocabulary, meter, lazy, method)
+    return filtered(machine, constraint, meter.budget)
 
 
-def _unfiltered(
+def compile_texts(
     constraint: Constraint,
     vocabulary: Vocabulary,
     meter: Meter,
-    lazy: bool | None,
-    method: Method,
+    lazy: bool | None = None,
+    method: Method = "functions",
 ) -> TokenDFA | LazyMachine:
-    """The machine of the text alone."""
+    """The machine of a constraint's texts: its stages of the tokens are left out.
+
+    Args:
+        constraint: The language of the text.
+        vocabulary: The tokens that write it.
+        meter: Watches the limits.
+        lazy, method: As `compile` has them.
+
+    Raises:
+        ExplorerError: As `compile` has it.
+    """
     clock = time.perf_counter()
     stages: dict[str, float] = {}
 

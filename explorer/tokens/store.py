@@ -35,11 +35,12 @@ from numpy.typing import NDArray
 
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.pipeline.staged import token_stages
 from explorer.automata.serial import source_from_dict, source_to_dict
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.validate import checked_dfa
 from explorer.budget import Meter
-from explorer.errors import DamagedFile, ExplorerError
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json, write_whole
 from explorer.tokens.lost import find_lost
 from explorer.tokens.report import FIGURES, Report
@@ -127,6 +128,25 @@ def save(dfa: TokenDFA, path: str | Path) -> None:
 
 def load(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
     """Read a token DFA from a file; see `TokenDFA.load`."""
+    machine = load_texts(path, vocabulary)
+    if stages := token_stages(machine.constraint.source):
+        raise ConstraintError(
+            f"{path} holds a machine behind the stage {stages[0]}, which filters its tokens.",
+            remedy="Read it with explorer.tokens.filtered.apply.load_filtered(path, vocabulary).",
+            evidence={"stages": [str(stage) for stage in stages]},
+        )
+    return machine
+
+
+def load_texts(path: str | Path, vocabulary: Vocabulary) -> TokenDFA:
+    """The machine of the texts in a file, without the stages of the tokens.
+
+    Args:
+        path, vocabulary: As `TokenDFA.load` has them.
+
+    Raises:
+        DamagedFile: As `TokenDFA.load` has it.
+    """
     with file_errors(path):
         file = open(path, "rb")  # noqa: SIM115 - What is wrong with its content is told below.
     try:

@@ -9,7 +9,7 @@ because a mask without them cannot be explained.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -269,6 +269,14 @@ class TokenDFA:
             ) from error
         return DeviceMasks([self], device=device)
 
+    def of_constraint(self, constraint: Constraint) -> TokenDFA:
+        """This table under a constraint of the same texts, such as one with a stage that is off.
+
+        Args:
+            constraint: The constraint.
+        """
+        return replace(self, constraint=constraint)
+
     def save(self, path: str | Path) -> None:
         """Write the machine, its constraint and the vocabulary's fingerprint to one file."""
         from explorer.tokens.store import save
@@ -286,6 +294,8 @@ class TokenDFA:
         Raises:
             DamagedFile: The file is of another kind or version, damaged, or was compiled for
                 another vocabulary.
+            ConstraintError: It holds a machine whose tokens are filtered, which is more than a
+                table; `explorer.tokens.filtered.apply.load_filtered` reads it.
         """
         from explorer.tokens.store import load
 

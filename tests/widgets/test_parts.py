@@ -30,6 +30,7 @@ from widgets.views.parts import (
     Machines,
     Mask,
     OverTime,
+    Pipeline,
     Reasons,
     SamplerControls,
     Stepper,
@@ -38,8 +39,8 @@ from widgets.views.parts import (
 from widgets.views.view import View
 
 PARTS = (
-    ConstraintEditor, Distribution, Machines, Mask, OverTime, Reasons, SamplerControls, Stepper,
-    TokenStrip,
+    ConstraintEditor, Distribution, Machines, Mask, OverTime, Pipeline, Reasons, SamplerControls,
+    Stepper, TokenStrip,
 )  # fmt: skip
 FOO, FOR, FOOD = 2, 3, 4
 

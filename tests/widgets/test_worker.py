@@ -156,7 +156,7 @@ def test_the_trie_is_made_when_the_vocabulary_comes(
     # A compilation only uses it: it is the same object.
     before = trie_of(kept[sent.fingerprint])
     job = worker_process.Job(
-        pickle.dumps(("regex", "foo")), sent.fingerprint, LARGE, 3600, str(tmp_path / "a.dfa")
+        pickle.dumps((("regex", "foo"), ())), sent.fingerprint, LARGE, 3600, str(tmp_path / "a.dfa")
     )
     monkeypatch.setattr(worker_process, "_limit_memory", lambda more: more)  # Not of this process.
     assert worker_process._run(job, kept).outcome == "done"

@@ -42,14 +42,18 @@ from typing import Final
 from weakref import WeakSet
 
 from explorer.automata.constraint import Constraint
-from explorer.budget import Budget
+from explorer.automata.pipeline.staged import Placed, stages_of, unstaged
+from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
-from explorer.tokens.compile import compile
+from explorer.tokens.compile import compile_texts
+from explorer.tokens.filtered.apply import filtered
 from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.store import load_texts
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
-from widgets.compiling.worker_process import Job, Outcome, Question, TokenBytes
+from widgets.compiling.worker_process import Job, Outcome, Question, TokenBytes, staged_constraint
 from widgets.later import CalledOff
 
 MARGIN: Final = 3.0
@@ -266,7 +270,8 @@ class CompileWorker:
         vocabulary: Vocabulary,
         budget: Budget,
         call_off: CallOff | None = None,
-    ) -> TokenDFA | LazyMachine:
+        stages: tuple[Placed, ...] | None = None,
+    ) -> TokenMachine:
         """Compile, and wait for it.
 
         Args:
@@ -274,11 +279,13 @@ class CompileWorker:
             vocabulary: The tokens.
             budget: Limits of the compilation. The wall limit is its seconds and the margin.
             call_off: A handle that can stop it.
+            stages: The stages around it; default those that the constraint has.
 
         Returns:
             The token DFA over this very vocabulary object, with its constraint and report. Where
             that is over the budget, a machine that works its rows out as they are visited, as
-            `explorer.compile` makes it; its ``report.reason`` says why.
+            `explorer.compile` makes it; its ``report.reason`` says why. Stages that filter tokens
+            are put around it here.
 
         Raises:
             CalledOff: It was called off.
@@ -288,20 +295,20 @@ class CompileWorker:
         off = call_off or CallOff()
         if isinstance(question, tuple) and not kinds.is_built_in(question[0]):
             question = kinds.constraint_of_kind(*question)
+        if stages is None:
+            stages = stages_of(question.source) if isinstance(question, Constraint) else ()
         with self._my_turn(off):
-            found = self._there(question, vocabulary, budget, off)
-        if not isinstance(found, TokenDFA):
-            made = (
-                question
-                if isinstance(question, Constraint)
-                else kinds.constraint_of_kind(*question)
-            )
-            if found is None:
-                found = compile(made, vocabulary, budget, lazy=None)
-            else:
-                found = compile(made, vocabulary, budget, lazy=True).with_reason(found.reason)
+            found = self._there(question, stages, vocabulary, budget, off)
+        made = staged_constraint(
+            found.constraint if isinstance(found, TokenDFA) else question, stages
+        )
+        if found is None:
+            found = compile_texts(made, vocabulary, Meter(budget))
+        elif isinstance(found, _OnlyLazy):
+            lazy = compile_texts(made, vocabulary, Meter(budget), lazy=True)
+            found = lazy.with_reason(found.reason) if isinstance(lazy, LazyMachine) else lazy
         off.check()
-        return found
+        return filtered(found, made, budget)
 
     def close(self) -> None:
         """End the process. Later compilations run in this process."""
@@ -329,14 +336,21 @@ class CompileWorker:
             self._turn.release()
 
     def _there(
-        self, question: Question, vocabulary: Vocabulary, budget: Budget, off: CallOff
+        self,
+        question: Question,
+        stages: tuple[Placed, ...],
+        vocabulary: Vocabulary,
+        budget: Budget,
+        off: CallOff,
     ) -> TokenDFA | _OnlyLazy | None:
         """The token DFA from the process, or why there is only a lazy machine.
 
         ``None`` if it cannot be compiled there.
         """
         try:
-            packed = pickle.dumps(question)
+            if stages and isinstance(question, Constraint):
+                question = Constraint(unstaged(question.source))
+            packed = pickle.dumps((question, tuple((one.to_send(), on) for one, on in stages)))
         except Exception:  # What a notebook's own class raises is not known.
             return None
         child = self._started()
@@ -396,7 +410,7 @@ class CompileWorker:
             return _OnlyLazy(answer.reason)
         if answer.outcome != "done":
             return None
-        return TokenDFA.load(path, vocabulary)
+        return load_texts(path, vocabulary)
 
     def _started(self) -> _Child | None:
         """The process, started and warm; ``None`` if it cannot start. Called only in one's turn."""

@@ -22,12 +22,13 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final, NoReturn
+from typing import Final, NoReturn, cast
 
 from explorer.automata.constraint import Constraint, regex
-from explorer.budget import Budget
+from explorer.automata.pipeline.staged import Placed, stages_of, with_stages
+from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
-from explorer.tokens.compile import compile
+from explorer.tokens.compile import compile, compile_texts
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.trie import trie_of
 from explorer.vocabulary import Vocabulary
@@ -63,7 +64,8 @@ class Job:
     """One compilation.
 
     Args:
-        question: A pickled `Question`; by itself, because its class may not exist in the worker.
+        question: A pickled `Question` and the stages around it; by itself, because its class may
+            not exist in the worker.
         fingerprint: The vocabulary's.
         budget: Limits of the compilation.
         seconds: The wall limit, reading the constraint included.
@@ -151,15 +153,16 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
         return Outcome("unknown vocabulary")
     vocabularies.move_to_end(job.fingerprint)
     try:
-        question: Question = pickle.loads(job.question)
+        question, stages = cast("tuple[Question, tuple[Placed, ...]]", pickle.loads(job.question))
     except Exception:  # A class of the notebook: there is no knowing what its absence raises.
         return Outcome("foreign")
     faulthandler.dump_traceback_later(job.seconds + WATCHDOG, exit=True)
     limit = _limit_memory(2 * job.budget.bytes)
     try:
-        made = question if isinstance(question, Constraint) else kinds.constraint_of_kind(*question)
-        by_size: bool | None = None  # A table, or else a lazy machine.
-        machine = compile(made, vocabulary, job.budget, lazy=by_size)
+        made = staged_constraint(question, stages)
+        # A table, or else a lazy machine. What filters tokens is put around it by the kernel, which
+        # has the tokenizer.
+        machine = compile_texts(made, vocabulary, Meter(job.budget))
         if isinstance(machine, LazyMachine):
             return Outcome("lazy", reason=machine.report.reason)
         machine.save(Path(job.path))
@@ -172,6 +175,19 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     finally:
         faulthandler.cancel_dump_traceback_later()
     return Outcome("done")
+
+
+def staged_constraint(question: Question, stages: tuple[Placed, ...]) -> Constraint:
+    """The constraint of a question, with some stages around it instead of its own.
+
+    Args:
+        question: A constraint, or its kind and text.
+        stages: In the order in which they are applied.
+    """
+    made = question if isinstance(question, Constraint) else kinds.constraint_of_kind(*question)
+    if stages == stages_of(made.source):
+        return made
+    return Constraint(with_stages(made.source, stages))
 
 
 def _limit_memory(more: int) -> int:

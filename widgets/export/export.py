@@ -164,6 +164,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
         "rows": run["rows"],
         "positions": positions,
         "traps": data.traps(trace),
+        "stages": [data.stage(k) for k in range(data.num_stages)],
     }
     walks: list[Packet] = []
     reasons: list[Packet] = []

@@ -20,6 +20,7 @@ from typing import Final, cast
 
 import numpy as np
 
+from explorer.automata.pipeline.staged import unstaged
 from explorer.automata.regex.source import Regex
 from explorer.automata.regex.unicode_sets import category
 from explorer.automata.tree.charset import char_set
@@ -158,7 +159,7 @@ def narrower(machine: TokenMachine) -> dict[str, object] | None:
         >>> narrower(dfa)["patterns"]
         ['(?a)\\\\d{2}', '[0-9]{2}']
     """
-    source = None if machine.constraint is None else machine.constraint.source
+    source = None if machine.constraint is None else unstaged(machine.constraint.source)
     if not isinstance(source, Regex) or not DIGIT.search(source.pattern):
         return None
     digits = category("d", 0)
@@ -182,7 +183,7 @@ def written_pattern(machine: TokenMachine | None) -> str:
     """The constraint as it is written out; empty if there is none."""
     if machine is None or machine.constraint is None:
         return ""
-    return machine.constraint.source.shown
+    return unstaged(machine.constraint.source).shown
 
 
 def class_count(machine: TokenMachine) -> int:

@@ -69,6 +69,7 @@ VIEWS: Final = {
     "mask": ViewPart("renderMask", ("machine", "words"), needs=("bitmap", "history")),
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
     "editor": ViewPart("renderEditor"),
+    "pipeline": ViewPart("renderPipeline", needs=("drawing",)),
     "sampler": ViewPart("renderSampler"),
     "over_time": ViewPart("renderOverTime"),
 }

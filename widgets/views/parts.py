@@ -30,6 +30,22 @@ class ConstraintEditor(View):
     _sent = ("editor",)
 
 
+class Pipeline(View):
+    """The stages of the constraint: pattern → stages of the text → tokens → stages of the tokens.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> import explorer
+        >>> bar = Pipeline("tiny", explorer.choice(["Berlin", "Bern"]).canonical())
+        >>> [stage["title"] for stage in bar.editor["pipeline"]["stages"]]
+        ['canonical']
+    """
+
+    _esm = bundle.module("pipeline")
+    _sent = ("editor",)
+
+
 class Stepper(View):
     """The controls to go to the start, back, one step, play, to the end, fork and reset, as buttons
     and keys.
@@ -154,6 +170,7 @@ __all__ = [
     "Machines",
     "Mask",
     "OverTime",
+    "Pipeline",
     "Reasons",
     "SamplerControls",
     "Stepper",

@@ -18,6 +18,7 @@ from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC
+from explorer.automata.pipeline.staged import token_stages
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
@@ -67,6 +68,8 @@ def widen(machine: TokenMachine, verdict: Verdict, parts: Sequence[SourcePart]) 
         return None
     part, whole = parts[0], machine.constraint
     if len(part.positions) != 1 or whole is None or whole.over_tokens:
+        return None
+    if token_stages(whole.source):  # What the text allows, they may still mask.
         return None
     place = part.positions[0]
     source = place.source

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from explorer.automata.algebra import filtered_operand
 from explorer.automata.constraint import Constraint
+from explorer.automata.pipeline.staged import check_operand
 from explorer.automata.template.generated import generated, repeated, templated
 
 
@@ -111,6 +111,4 @@ def template(text: str, /, **parts: Constraint) -> Constraint:
 def _source(part: object) -> object:
     if not isinstance(part, Constraint):
         return part
-    if part.rules is not None:
-        raise filtered_operand()
-    return part.source
+    return check_operand(part.source)

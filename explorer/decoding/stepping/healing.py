@@ -8,9 +8,9 @@ nor is one that holds part of a character, nor the only one.
 
 from __future__ import annotations
 
-from explorer.automata.algebra import filtered_operand
 from explorer.automata.constraint import Constraint
 from explorer.automata.healed import Healed
+from explorer.automata.pipeline.staged import check_operand
 from explorer.automata.regex.source import Regex
 from explorer.budget import Budget
 from explorer.decoding.stepping.rule import Rule
@@ -67,9 +67,7 @@ def healed(
     source = None
     given = constraint.constraint if known else constraint
     if isinstance(given, Constraint):
-        if prefix and given.rules is not None:
-            raise filtered_operand()
-        source = given.source
+        source = check_operand(given.source) if prefix else given.source
     was_healed = isinstance(source, Healed)
     if isinstance(source, Healed):
         source = source.part

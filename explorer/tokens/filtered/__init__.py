@@ -1,6 +1,6 @@
 """Token machines that are filtered by what the tokens before allow.
 
 Reading order: `canonical` (what a tokenizer would write, token by token), `finding` (the search for
-an end), `limits` (constraints for which a tokenizer's rules are not followed) and `machine` (a
-token machine with that filter, its dead ends trimmed).
+an end), `limits` (constraints for which a tokenizer's rules are not followed), `machine` (a token
+machine with that filter, its dead ends trimmed) and `apply` (the stages of a constraint, in turn).
 """

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from threading import RLock
 from time import perf_counter
 
@@ -25,7 +26,7 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
-from explorer.errors import IncompatibleVocabulary
+from explorer.errors import ExplorerError, IncompatibleVocabulary
 from explorer.tokens.filtered.canonical import NO_TOKEN, START, distinct, filter_of
 from explorer.tokens.filtered.finding import CanonicalEnds, Place
 from explorer.tokens.filtered.limits import check_texts
@@ -33,6 +34,7 @@ from explorer.tokens.kept import Kept
 from explorer.tokens.machine import Refusal, TokenMachine
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DONE, FREE, checked_state
+from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.words import UInt32, num_words, set_bits, unpack
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.canonical.merges import Bool
@@ -49,6 +51,7 @@ class CanonicalMachine:
         rules: The tokenizer's.
         budget: Limits for each question that searches, such as "can this be finished".
         places: The states that were met, by number, the start first.
+        constraint: The language with all its stages; default that of the machine.
 
     Raises:
         UnsupportedTokenizer: The tokenizer treats some text of the constraint by rules that are not
@@ -77,10 +80,12 @@ class CanonicalMachine:
         rules: CanonicalRules,
         budget: Budget,
         places: Sequence[Place] = (),
+        constraint: Constraint | None = None,
     ) -> None:
         began = perf_counter()
         check_texts(rules, machine.byte_machine)
         self._machine = machine
+        self._constraint = machine.constraint if constraint is None else constraint
         self._rules = rules
         self._budget = budget
         self._filter = filter_of(rules, machine.vocabulary)
@@ -106,7 +111,7 @@ class CanonicalMachine:
     @property
     def constraint(self) -> Constraint | None:
         """The language, with its source and its filter."""
-        return self._machine.constraint
+        return self._constraint
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -279,6 +284,25 @@ class CanonicalMachine:
             owed -= len(different[-1])
         return Refusal("canonical", tuple(different))
 
+    def save(self, path: str | Path) -> None:
+        """Write the table without the filter and the constraint with it to one file.
+
+        Args:
+            path: The file; `explorer.tokens.filtered.apply.load_filtered` reads it.
+
+        Raises:
+            ExplorerError: The machine without the filter is not a table.
+        """
+        machine = self._machine
+        if not isinstance(machine, TokenDFA):
+            raise ExplorerError(
+                "Only a machine over a table can be saved; this one works its rows out.",
+                remedy="Compile the constraint with a larger budget, or save its source.",
+            )
+        if self._constraint is not None:
+            machine = machine.of_constraint(self._constraint)
+        machine.save(path)
+
     def _cannot_write(self) -> IncompatibleVocabulary:
         machine = self._machine.byte_machine
         word = b"" if machine is None else shortest_word(machine)
@@ -291,7 +315,9 @@ class CanonicalMachine:
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        parts = (self._machine, self._rules, self._budget, tuple(self._places))
+        parts = (
+            self._machine, self._rules, self._budget, tuple(self._places), self._constraint
+        )  # fmt: skip
         return CanonicalMachine, parts
 
     def __repr__(self) -> str:

@@ -115,10 +115,11 @@ def rules_of(tokenizer: object) -> CanonicalRules:
         tokenizer = Vocabulary.from_tokenizer(tokenizer)
     vocabulary = tokenizer
     # The rules hold the encoder, so no other one has its identity while they are kept.
-    return _known.get(id(vocabulary.encoder), lambda: _rules(vocabulary))
+    key = id(vocabulary.encoder), vocabulary.fingerprint
+    return _known.get(key, lambda: _rules(vocabulary))
 
 
-_known = Recent[int, CanonicalRules]()
+_known = Recent[tuple[int, str], CanonicalRules]()
 
 
 def _rules(vocabulary: Vocabulary) -> CanonicalRules:

@@ -14,6 +14,7 @@ from typing import Final
 from explorer.analysis import Explanation
 from explorer.analysis.characters.display import half_characters, show_bytes, show_text
 from explorer.analysis.places.part import SourcePart
+from explorer.automata.pipeline.staged import unstaged
 from explorer.automata.registry import name_of
 
 MOST_PARTS: Final = 3
@@ -135,6 +136,6 @@ def widening_packet(found: Explanation) -> dict[str, object] | None:
         "from": change.pattern[change.start : change.end],
         "to": change.replacement,
         "changed": change.changed,
-        "whole": change.constraint.source.text == change.changed,
-        "kind": name_of(change.constraint.source),
+        "whole": unstaged(change.constraint.source).text == change.changed,
+        "kind": name_of(unstaged(change.constraint.source)),
     }

@@ -1,0 +1,97 @@
+"""From a machine of the texts to one that the stages of the tokens filter: one registry.
+
+Which stages a constraint has stands in its source (`explorer.automata.pipeline`). Each kind says
+here how it filters a token machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from explorer.arguments import file_path, instance
+from explorer.automata.constraint import Constraint
+from explorer.automata.pipeline.canonical import Canonical
+from explorer.automata.pipeline.stage import TokenStage
+from explorer.automata.pipeline.staged import token_stages
+from explorer.budget import Budget, Meter
+from explorer.errors import ConstraintError
+from explorer.tokens.filtered.machine import CanonicalMachine
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.store import load_texts
+from explorer.vocabulary import Vocabulary
+
+Stage = TypeVar("Stage", bound=TokenStage)
+Filter = Callable[[Stage, TokenMachine, Constraint, Budget], TokenMachine]
+
+_FILTERS: Final[dict[type[TokenStage], Filter[Any]]] = {}
+
+
+def filters(kind: type[Stage]) -> Callable[[Filter[Stage]], Filter[Stage]]:
+    """Say how a kind of stage filters a machine; a decorator for the function that does it.
+
+    Args:
+        kind: The class of the stage. Its function takes the stage, the machine before it, the
+            constraint with all its stages, and a budget.
+    """
+
+    def known(function: Filter[Stage]) -> Filter[Stage]:
+        _FILTERS[kind] = function
+        return function
+
+    return known
+
+
+def filtered(machine: TokenMachine, constraint: Constraint, budget: Budget) -> TokenMachine:
+    """A machine of texts, behind the stages of the tokens that a constraint has.
+
+    Args:
+        machine: The machine of the constraint's texts.
+        constraint: The constraint.
+        budget: Limits for each stage.
+
+    Returns:
+        The machine behind the last stage; the same machine if there is none.
+
+    Raises:
+        UnsupportedTokenizer: A stage does not follow the tokenizer of the vocabulary.
+        IncompatibleVocabulary: Nothing is left.
+        BudgetExceeded: A limit was reached.
+    """
+    for stage in token_stages(constraint.source):
+        function = _FILTERS.get(type(stage))
+        if function is None:
+            raise ConstraintError(
+                f"The stage {stage.kind!r} does not say how it filters a machine.",
+                remedy="Register a function for it with explorer.tokens.filtered.apply.filters.",
+            )
+        machine = function(stage, machine, constraint, budget)
+    return machine
+
+
+def load_filtered(
+    path: str | Path, vocabulary: Vocabulary, budget: Budget | None = None
+) -> TokenMachine:
+    """Read a machine that was saved behind stages of the tokens.
+
+    Args:
+        path: A file that the machine's ``save`` wrote.
+        vocabulary: The vocabulary that it was compiled for; its tokenizer decides anew.
+        budget: Limits for the stages.
+
+    Raises:
+        DamagedFile: As `explorer.TokenDFA.load` has it.
+        ExplorerError: As `filtered` has it.
+    """
+    vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+    machine = load_texts(file_path("path", path), vocabulary)
+    return filtered(machine, machine.constraint, Meter(budget).budget)
+
+
+@filters(Canonical)
+def _canonically(
+    stage: Canonical, machine: TokenMachine, constraint: Constraint, budget: Budget
+) -> TokenMachine:
+    rules = stage.rules(machine.vocabulary)
+    return CanonicalMachine(machine, rules, budget, constraint=constraint)

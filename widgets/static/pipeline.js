@@ -1,0 +1,82 @@
+// The pipeline of the constraint: pattern → stages of the text → tokens → stages of the tokens.
+//
+// A click on a stage shows what it does, and its machine where it has one. The box beside its name switches it
+// on and off: the constraint is compiled again, and mask and probabilities follow.
+
+export function renderPipeline({ model, el, ui = pageState(model) }) {
+  island(el, "Pipeline of the constraint");
+  const replay = !!model.get("replay");
+  const bar = h("ol.lmx-pipeline", { "aria-label": "pipeline" });
+  const add = h("select", { "aria-label": "add a stage", title: "put another stage around the constraint" });
+  const failure = h("p.no", { role: "alert", hidden: true });
+  const panel = h("div.lmx-stage", { hidden: true });
+  el.append(h("div.lmx-pipes", {}, bar, add), failure, panel);
+  let open = -1;
+  let drawn = "";
+  let waiting = false;
+  const given = () => (model.get("editor") || {}).pipeline || { stages: [], offered: [] };
+
+  const told = (answer) => {
+    const error = answer.ok || answer.cancelled || answer.gone ? null : answer.error || {};
+    failure.hidden = !error;
+    if (error) put(failure, error.message || "not possible", " ", error.remedy || "");
+  };
+  const change = async (type, content) => {
+    waiting = true;
+    update();
+    const answer = await ui.ask(type, content, { shown: true });
+    waiting = false;
+    told(answer);
+    drawn = "";
+    update();
+  };
+  const show = async (number) => {
+    open = open === number ? -1 : number;
+    drawn = "";
+    update();
+    if (open < 0) return;
+    const answer = await ui.ask("stage_machine", { stage: number });
+    if (open !== number) return;
+    told(answer);
+    if (!answer.ok) return;
+    const { title, about, call, figure, layout, drawn: why } = answer.stage;
+    put(panel, h("h4", {}, title), h("code", {}, call), h("p", {}, about),
+      figure ? h("div.lmx-graph", { tabindex: 0, "aria-label": "the machine of the stage " + title }, machineOf(figure, layout)) : h("p.dim", {}, why));
+  };
+  const machineOf = (figure, layout) => {
+    const { svg } = drawMachine(figure, layout, "characters");
+    svg.setAttribute("width", layout.width);
+    return svg;
+  };
+  add.addEventListener("change", () => {
+    const kind = add.value;
+    add.value = "";
+    if (kind) change("add_stage", { stage: kind });
+  });
+
+  const box = ({ title, about, on }, number) => {
+    const toggle = h("input", { type: "checkbox", "aria-label": "stage " + title, title: on ? "switch it off" : "switch it on", disabled: waiting || replay || ui.gone,
+      onchange: () => change("switch_stage", { stage: number, on: toggle.checked }) });
+    toggle.checked = on;
+    const name = h("button.quiet", { title: about, "aria-expanded": open === number, onclick: () => show(number) }, title);
+    return h("li.stage" + (on ? "" : ".off"), {}, toggle, name);
+  };
+  const update = () => {
+    const { pattern, tokens, stages, offered } = given();
+    const key = JSON.stringify([pattern, tokens, stages, offered, waiting, ui.gone, open]);
+    if (key === drawn) return;
+    drawn = key;
+    el.hidden = !pattern || (!stages.length && (replay || !offered.length));
+    if (open >= stages.length) open = -1;
+    panel.hidden = open < 0;
+    const of = (level) => stages.map((stage, number) => (stage.level === level ? box(stage, number) : null));
+    put(bar, h("li", {}, pattern), of("text"), h("li", { title: "the vocabulary: the detokenizing FST" }, count(tokens || 0) + " tokens"), of("tokens"), h("li", {}, "mask"));
+    add.hidden = replay || !offered.length;
+    add.disabled = waiting || ui.gone;
+    put(add, h("option", { value: "" }, waiting ? "compiling…" : "+ stage"), offered.map((stage) => h("option", { value: stage.kind, title: stage.about }, stage.title)));
+  };
+  model.on("change:editor", update);
+  const off = ui.on("change", update);
+  update();
+  return off;
+}
