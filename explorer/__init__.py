@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from explorer.analysis.session import Session
     from explorer.automata.constraint import Constraint, choice, literal, regex
     from explorer.automata.detokenizing import detokenizing_fst
+    from explorer.automata.grammar.functions import grammar
     from explorer.automata.schema.functions import json, json_schema, profile
     from explorer.automata.template.functions import gen, many, template
     from explorer.automata.types.functions import from_type
@@ -56,6 +57,7 @@ __all__ = [
     "from_type",
     "gen",
     "generate",
+    "grammar",
     "json",
     "json_schema",
     "literal",
@@ -83,6 +85,7 @@ _LATER = {
     "explain_text": "explorer.analysis.explaining.explanation",
     "from_type": "explorer.automata.types.functions",
     "gen": "explorer.automata.template.functions",
+    "grammar": "explorer.automata.grammar.functions",
     "json": "explorer.automata.schema.functions",
     "json_schema": "explorer.automata.schema.functions",
     "literal": "explorer.automata.constraint",

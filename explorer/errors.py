@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from types import MappingProxyType
 
 import wcwidth
@@ -129,6 +130,30 @@ class RegexError(ExplorerError):
             remedy=remedy,
             evidence={"pattern": pattern, "start": start, "end": self.end},
         )
+
+
+class GrammarError(ExplorerError):
+    """A grammar that cannot be read, or whose rules cannot be followed.
+
+    Attributes:
+        reason: What is wrong, without the place.
+        start, end: The offending span, in characters of the grammar.
+        line, column: Where it begins, both from 1.
+    """
+
+    def __init__(
+        self, reason: str, *, text: str, start: int, end: int | None = None, remedy: str = "",
+        more: str = "",
+    ) -> None:  # fmt: skip
+        self.reason = reason
+        self.start = start
+        self.end = start + 1 if end is None else end
+        self.line = text.count("\n", 0, start) + 1
+        self.column = start - (text.rfind("\n", 0, start) + 1) + 1
+        shown = f"Line {self.line}, column {self.column}: {reason}.\n"
+        shown += f"{caret(text, start, self.end)}\n{more}"
+        place = {"start": self.start, "end": self.end, "line": self.line, "column": self.column}
+        super().__init__(shown, remedy=remedy, evidence={"reason": reason, **place})
 
 
 class UnsupportedTokenizer(ExplorerError):
@@ -297,6 +322,27 @@ class BudgetExceeded(ExplorerError):
             ),
             evidence={"resource": resource, "limit": limit, "reached": reached, "stage": stage},
         )
+
+
+class NotRegular(BudgetExceeded):
+    """A machine of finitely many states was asked for, and the rules of a grammar recurse.
+
+    It counts as a budget that no number of states is enough for, so that whoever has a way for
+    machines that are too large takes it here too.
+
+    Attributes:
+        rules: The rules that call themselves, by way of each other.
+    """
+
+    def __init__(self, rules: tuple[str, ...]) -> None:
+        self.rules = rules
+        super().__init__("states", limit=inf, reached=inf, stage="A grammar as a finite machine")
+        self.message = f"The grammar recurses ({', '.join(rules)}), so no finite machine reads it."
+        self.remedy = (
+            "Leave out lazy=False, which insists on a table; or bound the nesting: "
+            "explorer.automata.grammar.bounded(constraint, depth=...)."
+        )
+        self.args = (f"{self.message} {self.remedy}",)
 
 
 class MissingDependency(ExplorerError, AttributeError):

@@ -14,6 +14,7 @@ from explorer.automata import aliases as _aliases
 from explorer.automata import choice as _choice
 from explorer.automata import healed as _healed
 from explorer.automata import imported as _imported
+from explorer.automata.grammar import source as _grammar
 from explorer.automata.pipeline import staged as _staged
 from explorer.automata.regex import source as _regex
 from explorer.automata.registry import kind_of
@@ -36,6 +37,7 @@ BUILT_IN: Final = (
     _calls,
     _healed,
     _staged,
+    _grammar,
 )
 """The files whose kinds every process knows."""
 

@@ -28,6 +28,7 @@ from explorer.errors import (
     EmptyConstraint,
     ExplorerError,
     IncompatibleVocabulary,
+    NotRegular,
     VocabularyError,
 )
 from explorer.tokens.assemble import Assembled, assemble
@@ -209,6 +210,8 @@ def compile_texts(
                 part, limit = f"{_TABLE_SHARE:.0%} of ", f"{meter.budget.seconds:,.15g}"
             budgeted = f"{part}the budget of {limit} {error.resource}"
             reason = f"{what} was over {budgeted} ({error.stage})."
+            if isinstance(error, NotRegular):
+                reason = error.message
             lap("given_up")
     machine: ByteMachine = constraint.discover(meter) if closed is None else closed
     _check_has_words(constraint, machine)

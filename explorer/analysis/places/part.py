@@ -28,6 +28,7 @@ class SourcePart:
             one word of each operand.
         state: For ``state``: the state of the machine.
         assertion: For an excluding assertion: what kind it is.
+        note: For ``expects``: one more sentence, such as which rules of a grammar are open.
         operands: For ``combination``: what each operand was written as, in the order of ``words``.
         limit: For ``token_limit``: what the part is called, if it has a name, and the most tokens.
     """
@@ -41,6 +42,7 @@ class SourcePart:
     assertion: str = ""
     operands: tuple[str, ...] = ()
     limit: tuple[str, int] = ("", 0)
+    note: str = ""
 
     @property
     def pattern(self) -> str:

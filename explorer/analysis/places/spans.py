@@ -30,8 +30,11 @@ from functools import lru_cache
 from explorer.analysis.places.assertions import dropped, outer_assertions
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.places.positions import LIMITS, PositionAutomaton, SourcePlace, positions_of
+from explorer.analysis.places.question import PlaceQuestion, state_after
+from explorer.analysis.places.rules import parts_of_rules
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.discovered.discover import discover
+from explorer.automata.grammar.places import GrammarPlaces
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.edges import without_edge_anchors
@@ -46,6 +49,7 @@ from explorer.automata.tree.nodes import (
     Negate,
     Node,
     Repeat,
+    Rules,
     Source,
     Subtract,
     TokenLimit,
@@ -88,28 +92,6 @@ class _At:
         return node, at
 
 
-@dataclass(frozen=True, slots=True)
-class _PlaceQuestion:
-    """A question about one place of a text.
-
-    Args:
-        text: What was read; the beginning of some word.
-        byte: The byte that fails there; ``None`` asks what must come before the text may end.
-        begin: Where the character begins that the byte belongs to, at most ``len(text)``.
-        only: Only the places that read one of these bytes; ``None`` for all.
-    """
-
-    text: bytes
-    byte: int | None
-    begin: int
-    only: bytes | None = None
-
-    @property
-    def longer(self) -> bytes:
-        """The text with the byte."""
-        return self.text if self.byte is None else self.text + bytes([self.byte])
-
-
 def parts(
     source: Source, machine: ByteMachine, text: bytes, byte: int | None, begin: int | None = None
 ) -> tuple[SourcePart, ...]:
@@ -126,7 +108,7 @@ def parts(
     Returns:
         The parts, in the order of the tree.
     """
-    question = _PlaceQuestion(text, byte, len(text) if begin is None else begin)
+    question = PlaceQuestion(text, byte, len(text) if begin is None else begin)
     known = source_machines(source)
     return tuple(known.find(known.source.tree, _At(known.source), question, machine))
 
@@ -171,21 +153,21 @@ def deciding_parts_over_tokens(
         "constraint", "end_of_text", "dead_end", "allowed", "not_text",
     ):  # fmt: skip
         return ()
-    if _after(texts, verdict.read) == NO_ARC:
+    if state_after(texts, verdict.read) == NO_ARC:
         return ()
     known = source_machines(source)
 
-    def expecting(question: _PlaceQuestion) -> list[SourcePart]:
+    def expecting(question: PlaceQuestion) -> list[SourcePart]:
         parts = known.find(known.source.tree, _At(known.source), question, texts)
         return [part for part in parts if part.role == "expects"]
 
     if verdict.stage != "constraint":
-        return tuple(expecting(_PlaceQuestion(verdict.read, None, verdict.char_begin)))
-    here = _PlaceQuestion(verdict.read, None, verdict.char_begin, verdict.expected)
+        return tuple(expecting(PlaceQuestion(verdict.read, None, verdict.char_begin)))
+    here = PlaceQuestion(verdict.read, None, verdict.char_begin, verdict.expected)
     if parts := expecting(here):
         return tuple(parts)
     # The token was to end: what it was to be is what has a name where it begins.
-    begin = expecting(_PlaceQuestion(verdict.prefix, None, len(verdict.prefix)))
+    begin = expecting(PlaceQuestion(verdict.prefix, None, len(verdict.prefix)))
     return tuple(part for part in begin if any(place.label for place in part.positions))
 
 
@@ -211,6 +193,7 @@ class SourceMachines:
     machines: dict[int, ByteMachine] = field(default_factory=dict[int, ByteMachine])
     automata: dict[int, PositionAutomaton] = field(default_factory=dict[int, PositionAutomaton])
     closed: dict[int, bool] = field(default_factory=dict[int, bool])
+    grammars: dict[int, GrammarPlaces] = field(default_factory=dict[int, GrammarPlaces])
     variants: dict[int, tuple[tuple[Assertion, Dfa], ...]] = field(
         default_factory=dict[int, "tuple[tuple[Assertion, Dfa], ...]"]
     )
@@ -256,20 +239,20 @@ class SourceMachines:
         known = self.closed.get(id(node))
         if known is None:
             known = self.closed[id(node)] = isinstance(
-                node, Machine | Deferred | Intersect | Subtract | Negate
+                node, Machine | Deferred | Rules | Intersect | Subtract | Negate
             ) or (not isinstance(node, Whole) and any(map(self.is_closed, children(node))))
         return known
 
     # Each part is asked as what it is.
 
     def find(
-        self, node: Node, at: _At, question: _PlaceQuestion, whole: ByteMachine | None = None
+        self, node: Node, at: _At, question: PlaceQuestion, whole: ByteMachine | None = None
     ) -> list[SourcePart]:
         """The parts that decide within a part; ``whole`` is its machine where that is known."""
         inner, here_at = at.entered(node)
         try:
             machine = self.machine(node) if whole is None else whole
-            here = _after(machine, question.text)
+            here = state_after(machine, question.text)
             if here == NO_ARC:
                 return []
             match inner:
@@ -285,9 +268,11 @@ class SourceMachines:
                     return self.excluded(node, here_at, inner.left, inner.right, question)
                 case Negate():
                     return self.excluded(node, here_at, None, inner.body, question)
+                case Rules() if found := self.ruled(inner, here_at, machine, question):
+                    return found
                 case Deferred() if found := self.located(inner, here_at, question):
                     return [SourcePart("expects", here_at.source, here_at.path, found)]
-                case Machine() | Deferred():
+                case Machine() | Deferred() | Rules():
                     return [SourcePart("state", here_at.source, here_at.path, state=here)]
                 case Concat() | Repeat() if self.is_closed(inner):
                     return self.nested(inner, here_at, question)
@@ -296,7 +281,7 @@ class SourceMachines:
         except BudgetExceeded:
             return [SourcePart("too_large", here_at.source, here_at.path)]
 
-    def located(self, node: Deferred, at: _At, question: _PlaceQuestion) -> tuple[SourcePlace, ...]:
+    def located(self, node: Deferred, at: _At, question: PlaceQuestion) -> tuple[SourcePlace, ...]:
         """The places that a ready machine's source names for what comes next."""
         if node.locate is None:
             return ()
@@ -306,19 +291,29 @@ class SourceMachines:
             for start, end, label in node.locate(question.text, question.byte)
         )
 
-    def survives(self, node: Node, question: _PlaceQuestion) -> int:
+    def ruled(
+        self, node: Rules, at: _At, machine: ByteMachine, question: PlaceQuestion
+    ) -> list[SourcePart]:
+        """The places of a grammar at which the text goes on, one part for each rule."""
+        known = self.grammars.get(id(node))
+        if known is None:
+            known = self.grammars[id(node)] = GrammarPlaces(node, LIMITS)
+        found = known.after(question.begun, question.expected(machine))
+        return parts_of_rules(found, at.source, at.path)
+
+    def survives(self, node: Node, question: PlaceQuestion) -> int:
         """The state of a part after the byte; `NO_ARC` if it dies, or must end and may not."""
         machine = self.machine(node)
-        here = _after(machine, question.longer)
+        here = state_after(machine, question.longer)
         dies = question.byte is None and here != NO_ARC and not machine.is_accepting(here)
         return NO_ARC if dies else here
 
-    def word(self, node: Node, question: _PlaceQuestion) -> bytes:
+    def word(self, node: Node, question: PlaceQuestion) -> bytes:
         """A shortest word of a part that begins with the text; the text itself where it may end."""
         if question.byte is None:
             return question.text
         machine = self.machine(node)
-        return question.longer + shortest_word(machine, _after(machine, question.longer))
+        return question.longer + shortest_word(machine, state_after(machine, question.longer))
 
     def operands(self, node: Node, at: _At) -> Iterator[tuple[Node, _At]]:
         """The operands of an intersection of any number."""
@@ -329,7 +324,7 @@ class SourceMachines:
         else:
             yield node, at
 
-    def intersected(self, node: Node, at: _At, question: _PlaceQuestion) -> list[SourcePart]:
+    def intersected(self, node: Node, at: _At, question: PlaceQuestion) -> list[SourcePart]:
         """The operands that reject the text, or the combination of all."""
         operands = list(self.operands(node, at))
         dying = [item for item in operands if self.survives(item[0], question) == NO_ARC]
@@ -341,7 +336,7 @@ class SourceMachines:
         return [SourcePart("combination", there.source, there.path, words=words, operands=names)]
 
     def excluded(
-        self, node: Node, at: _At, left: Node | None, right: Node, question: _PlaceQuestion
+        self, node: Node, at: _At, left: Node | None, right: Node, question: PlaceQuestion
     ) -> list[SourcePart]:
         """The parts that decide in a difference; a complement is a difference from any text."""
         if left is not None:
@@ -349,10 +344,10 @@ class SourceMachines:
                 return self.find(left, at, question)
             words = (self.word(left, question),)
         else:
-            there = _after(any_text(), question.longer)
+            there = state_after(any_text(), question.longer)
             if there == NO_ARC or (question.byte is None and not any_text().is_accepting(there)):
                 # Bytes that are not text are not excluded by the part.
-                here = _after(self.machine(node), question.text)
+                here = state_after(self.machine(node), question.text)
                 return [SourcePart("state", at.source, at.path, state=here)]
             rest = b"" if question.byte is None else shortest_word(any_text(), there)
             words = (question.longer + rest,)
@@ -363,7 +358,7 @@ class SourceMachines:
         found = automaton.positions(automaton.live(question.text), bytes([question.byte]))
         return [SourcePart("excludes", inner.source, inner.path, found, words)]
 
-    def nested(self, node: Concat | Repeat, at: _At, question: _PlaceQuestion) -> list[SourcePart]:
+    def nested(self, node: Concat | Repeat, at: _At, question: PlaceQuestion) -> list[SourcePart]:
         """The parts that decide in a sequence, each asked from wherever it can begin."""
         found: dict[tuple[tuple[int, ...], str, tuple[SourcePlace, ...]], SourcePart] = {}
         for below, begin, may_end in self.reading(node, question.text):
@@ -409,15 +404,12 @@ class SourceMachines:
             begins = ends
 
     def places(
-        self, node: Node, at: _At, machine: ByteMachine, here: int, question: _PlaceQuestion
+        self, node: Node, at: _At, machine: ByteMachine, here: int, question: PlaceQuestion
     ) -> list[SourcePart]:
         """The live places of a part, and its assertions that exclude."""
         inner, there = at.entered(node)
         automaton = self.automaton(node, at)
-        begun = question.text[: question.begin]
-        expected = machine.expected(_after(machine, begun))
-        if question.only is not None and question.begin == len(question.text):
-            expected = bytes(byte for byte in expected if byte in question.only)
+        begun, expected = question.begun, question.expected(machine)
         found: list[SourcePart] = []
         positions = automaton.positions(automaton.live(begun), expected)
         if positions and machine.num_states and machine.expected(here):
@@ -434,7 +426,7 @@ class SourceMachines:
 
     # Assertions
 
-    def assertions(self, whole: Whole, at: _At, question: _PlaceQuestion) -> list[SourcePart]:
+    def assertions(self, whole: Whole, at: _At, question: PlaceQuestion) -> list[SourcePart]:
         """The assertions without one of which the pattern would go on; else their combination."""
         found: list[SourcePart] = []
         tried: list[SourcePart] = []
@@ -444,7 +436,7 @@ class SourceMachines:
             name = f"{'negative ' if assertion.negated else ''}{assertion.kind.value}"
             part = SourcePart("excludes", at.source, at.path, (where,), assertion=name)
             tried.append(part)
-            there = _after(machine, question.longer)
+            there = state_after(machine, question.longer)
             if there != NO_ARC and (question.byte is not None or machine.accepting[there]):
                 rest = b"" if question.byte is None else shortest_word(machine, there)
                 found.append(replace(part, words=(question.longer + rest,)))
@@ -464,12 +456,6 @@ class SourceMachines:
                 for assertion in outer_assertions(root)[:MOST_ASSERTIONS]
             )
         return known
-
-
-def _after(machine: ByteMachine, text: bytes) -> int:
-    if machine.start == NO_ARC:
-        return NO_ARC
-    return int(run(machine, machine.start, text)[-1])
 
 
 def _is_split(node: Branch) -> bool:

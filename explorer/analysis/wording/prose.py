@@ -213,8 +213,9 @@ def _part(part: SourcePart) -> str:
         case "expects":
             if part.spans:
                 # The underlined pattern says it, and a label where to look in a long one.
-                labels = [place.label for place in part.positions if place.label]
-                return f"Expected by {', '.join(labels)}." if labels else ""
+                labels = dict.fromkeys(place.label for place in part.positions if place.label)
+                said = f"Expected by {', '.join(labels)}." if labels else ""
+                return f"{said} {part.note}".strip()
             if isinstance(part.source, Choice):
                 texts = dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES])
                 return f"Still open: {', '.join(texts)}."

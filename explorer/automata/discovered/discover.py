@@ -13,6 +13,7 @@ from typing import Final
 from explorer.automata.discovered.net import net_of
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.discovered.paired import STAGE, paired
+from explorer.automata.grammar.machine import of_grammar
 from explorer.automata.machine import ByteMachine, Nfa
 from explorer.automata.minimize import empty_dfa
 from explorer.automata.tree.build import build
@@ -25,11 +26,13 @@ from explorer.automata.tree.nodes import (
     Machine,
     Negate,
     Node,
+    Rules,
     Subtract,
     TokenLimit,
     Whole,
     Written,
 )
+from explorer.automata.tree.walking import walk
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
@@ -66,6 +69,8 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
         return _pair(node, budget, meter)
     if isinstance(node, Whole):
         return _on_demand(resolve(node.body, meter), None, budget, meter)
+    if any(isinstance(part, Rules) for part in walk(node)):
+        return of_grammar(node, budget, meter)
     counters = Counters()
     built = lay_out(node, meter, machine=lambda inner: build(inner, meter), counters=counters)
     return _on_demand(built.nfa, counters, budget, meter)

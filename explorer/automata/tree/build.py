@@ -19,6 +19,7 @@ from explorer.automata.tree.nodes import (
     Machine,
     Negate,
     Node,
+    Rules,
     Subtract,
     TokenLimit,
     TokenPiece,
@@ -55,6 +56,8 @@ def build(node: Node, meter: Meter) -> Dfa:
             return node.dfa
         case Deferred():
             return node.make(meter)
+        case Rules():
+            return node.make(node, meter)
         case TokenPiece():
             return node.text()
         case Whole():

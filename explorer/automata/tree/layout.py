@@ -38,6 +38,7 @@ from explorer.automata.tree.joined import joined
 from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
+    Call,
     Class,
     Closed,
     Concat,
@@ -45,23 +46,20 @@ from explorer.automata.tree.nodes import (
     Dot,
     Empty,
     Group,
-    Intersect,
     Leaf,
     Literal,
-    Machine,
-    Negate,
     Node,
     Outline,
     Repeat,
+    Rules,
     Source,
-    Subtract,
     Texts,
     TokenLimit,
-    TokenPiece,
     Whole,
     Written,
 )
 from explorer.automata.tree.origin import Built, Origin
+from explorer.automata.tree.prefix_tree import prefix_tree
 from explorer.automata.tree.repeats import flattened
 from explorer.automata.tree.utf8 import Arc, Fragment, utf8_fragment
 from explorer.automata.tree.width import width
@@ -76,6 +74,7 @@ _TILE_FROM: Final = 200
 
 
 MarkSymbol = Callable[[Assertion], int]
+CallSymbol = Callable[[Call | Rules], int]
 
 
 def lay_out(
@@ -89,6 +88,7 @@ def lay_out(
     with_origin: bool = False,
     relax_assertions: bool = False,
     counters: Counters | None = None,
+    call: CallSymbol | None = None,
 ) -> Built:
     """The NFA of a node, over the 256 bytes or any other alphabet.
 
@@ -104,6 +104,8 @@ def lay_out(
         relax_assertions: Read every assertion as if it always held. The machine then accepts
             more texts than the pattern; good for showing where in a pattern one is.
         counters: Takes down the repeats that are counted; by default none is.
+        call: The symbol of a call of a rule, and of a grammar inside; by default a grammar is one
+            of the nodes that ``machine`` builds, and a call is refused.
 
     Returns:
         The automaton and its origins. State 0 is the start, state 1 accepts.
@@ -121,8 +123,9 @@ def lay_out(
         [0, 1]
     """
     layout = _NfaLayout(
-        meter, num_symbols, write, mark, machine, with_origin, relax_assertions, counters
-    )
+        meter, num_symbols, write, mark, machine, with_origin, relax_assertions, counters,
+        call,
+    )  # fmt: skip
     layout.lay(root, 0, 1)
     return layout.built()
 
@@ -131,7 +134,7 @@ class _NfaLayout:
     """Arcs and ε-arcs so far: short pieces in lists, copies of long ones as arrays."""
 
     __slots__ = (
-        "arc_blocks", "arcs", "builder", "counters", "epsilon_blocks", "epsilons",
+        "arc_blocks", "arcs", "builder", "call", "counters", "epsilon_blocks", "epsilons",
         "fragments", "label", "machines", "mark", "meter", "num_block_arcs", "num_states",
         "num_symbols", "origin", "origin_blocks", "origin_index", "outlines", "relax",
         "source", "write",
@@ -147,7 +150,9 @@ class _NfaLayout:
         with_origin: bool,
         relax: bool,
         counters: Counters | None,
+        call: CallSymbol | None,
     ) -> None:
+        self.call = call
         self.counters = counters
         self.meter = meter
         self.num_symbols = num_symbols
@@ -227,17 +232,15 @@ class _NfaLayout:
                 self.written(node, source, target)
             case Texts() if self.num_symbols == NUM_BYTES:
                 self.texts(node, source, target)
-            case Texts():
-                self.closed(node, source, target)
             case Whole():
                 if self.relax:
                     self.lay(node.body, source, target)
                 else:
                     self.closed(node, source, target)
-            case Machine() | Deferred() | Intersect() | Subtract() | Negate():
-                self.closed(node, source, target)
-            case TokenPiece() | TokenLimit():
-                self.closed(node, source, target)
+            case Call() | Rules() if self.call is not None:
+                self.called(self.call(node), node, source, target)
+            case Call():
+                raise ExplorerError("A call of a rule stands outside its grammar.")
             case Assertion():
                 if self.mark is None:
                     if not self.relax:
@@ -252,6 +255,8 @@ class _NfaLayout:
                     self.arcs.append((source, symbol, symbol, target))
                     if self.origin is not None:
                         self.origin.append(-1)
+            case _:
+                self.closed(node, source, target)
 
     def leaf(self, leaf: Leaf, source: int, target: int) -> None:
         fragment = self.fragments.get(id(leaf.chars))
@@ -288,7 +293,13 @@ class _NfaLayout:
             else:
                 self.origin_blocks.append(np.full(len(fragment.arcs), index, np.int32))
 
-    def origin_of(self, node: Leaf | Texts | Closed, before: bytes = b"") -> int:
+    def called(self, symbol: int, node: Call | Rules, source: int, target: int) -> None:
+        """A call, as an arc over its symbol."""
+        self.arcs.append((source, symbol, symbol, target))
+        if self.origin is not None:
+            self.origin.append(self.origin_of(node))
+
+    def origin_of(self, node: Leaf | Texts | Closed | Call, before: bytes = b"") -> int:
         """The number of the origin of a node that is laid now."""
         key = (id(node), before, self.label)
         known = self.origin_index.get(key)
@@ -311,28 +322,11 @@ class _NfaLayout:
         if self.origin is not None:  # Each origin holds what stands before it.
             held = sum(len(word) * len(word) // 2 for word in words)
             self.meter.check(STAGE, bytes=held)
-        # In byte order, so a word that others go on from comes before them.
-        ends: set[int] = set()
-        states: dict[tuple[int, int], int] = {}
-        for k, word in enumerate(words):
-            if k % 4096 == 0:
-                self.meter.check_time(STAGE)
-            goes_on = k + 1 < len(words) and words[k + 1].startswith(word)
-            here = source
-            for at, byte in enumerate(word):
-                there = states.get((here, byte))
-                if there is None:
-                    last = at + 1 == len(word) and not goes_on
-                    there = target if last else self.fresh()
-                    if not last:
-                        states[here, byte] = there
-                    self.arcs.append((here, byte, byte, there))
-                    if self.origin is not None:
-                        self.origin.append(self.origin_of(node, word[:at]))
-                here = there
-            if goes_on or not word:
-                ends.add(here)
-        self.epsilons += [(end, target) for end in sorted(ends)]
+        arcs, befores, ends = prefix_tree(words, source, target, self.fresh, self.meter)
+        self.arcs += arcs
+        if self.origin is not None:
+            self.origin += [self.origin_of(node, words[k][:at]) for k, at in befores]
+        self.epsilons += [(end, target) for end in ends]
 
     @property
     def may_outline(self) -> bool:

@@ -21,36 +21,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import ClassVar, Self
 
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.node_type import node_type
 from explorer.budget import Meter
 from explorer.errors import EmptyConstraint
 
-T = TypeVar("T")
 
-
-@dataclass_transform(frozen_default=True)
-def _node(declared: type[T]) -> type[T]:
-    """A frozen dataclass with slots, whose constructor takes a third less time.
-
-    A pattern has a node for each character. The constructor that `dataclass` writes has every name
-    looked up by `object.__setattr__`; this one calls the slots themselves.
-    """
-    made: Any = dataclass(frozen=True, slots=True)(declared)
-    names = [entry.name for entry in fields(made)]
-    slots: dict[str, Any] = {f"_{name}": getattr(made, name).__set__ for name in names}
-    body = "; ".join(f"_{name}(self, {name})" for name in names)
-    exec(f"def __init__(self, {', '.join(names)}): {body}", slots)
-    made.__init__ = slots["__init__"]
-    return made
-
-
-@_node
+@node_type
 class Empty:
     """Nothing at all: an empty alternative, an empty group, an empty pattern."""
 
@@ -58,7 +41,7 @@ class Empty:
     end: int
 
 
-@_node
+@node_type
 class Literal:
     """One character of the pattern, however it is written (``a``, ``\\x61``, ``\\N{BULLET}``).
 
@@ -72,7 +55,7 @@ class Literal:
     chars: CharSet
 
 
-@_node
+@node_type
 class Class:
     """A set ``[...]`` or a category escape such as ``\\d``.
 
@@ -86,7 +69,7 @@ class Class:
     chars: CharSet
 
 
-@_node
+@node_type
 class Dot:
     """The dot: any character, or any but the newline.
 
@@ -100,7 +83,7 @@ class Dot:
     chars: CharSet
 
 
-@_node
+@node_type
 class Concat:
     """Pieces one after the other; at least two."""
 
@@ -109,7 +92,7 @@ class Concat:
     items: tuple[Node, ...]
 
 
-@_node
+@node_type
 class Branch:
     """Alternatives between bars; at least two."""
 
@@ -118,7 +101,7 @@ class Branch:
     options: tuple[Node, ...]
 
 
-@_node
+@node_type
 class Repeat:
     """A piece and its quantifier.
 
@@ -138,7 +121,7 @@ class Repeat:
     lazy: bool
 
 
-@_node
+@node_type
 class Group:
     """Parentheses.
 
@@ -260,6 +243,33 @@ class Deferred:
     outline: Callable[[Meter], Outline] | None = field(default=None, repr=False)
 
 
+@node_type
+class Call:
+    """A word of the rule of that name; only in the bodies of `Rules`."""
+
+    start: int
+    end: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """The words of one rule of a grammar, whose rules call each other and themselves.
+
+    Args:
+        root, rules: The rule, and the body of every rule that is called.
+        make: From these rules to their minimal machine; raises `NotRegular` if they recurse.
+        ambiguous: Whether a text may lead to several stacks.
+    """
+
+    start: int
+    end: int
+    root: str
+    rules: Mapping[str, Node] = field(repr=False)
+    make: Callable[[Rules, Meter], Dfa] = field(repr=False)
+    ambiguous: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class TokenPiece:
     """A piece that is made of whole tokens, such as one text token without a newline.
@@ -362,10 +372,11 @@ class Written:
 
 Node = (
     Empty | Literal | Class | Dot | Concat | Branch | Repeat | Group | Assertion | Texts | Machine
-    | Deferred | TokenPiece | TokenLimit | Intersect | Subtract | Negate | Whole | Written
+    | Deferred | Call | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate | Whole
+    | Written
 )  # fmt: skip
 Leaf = Literal | Class | Dot
-Closed = Machine | Deferred | TokenPiece | TokenLimit | Intersect | Subtract | Negate
+Closed = Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate
 """Nodes that become a machine of their own before anything can be laid around them."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.automata.machine import Int32, Nfa
-from explorer.automata.tree.nodes import Closed, Leaf, Source, Texts
+from explorer.automata.tree.nodes import Call, Closed, Leaf, Source, Texts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +19,7 @@ class Origin:
         before: For texts: the bytes before the arc.
     """
 
-    node: Leaf | Texts | Closed
+    node: Leaf | Texts | Closed | Call
     source: Source | None = None
     label: str = ""
     before: bytes = b""

@@ -12,6 +12,7 @@ from typing import Final
 from explorer.automata.tree.nodes import (
     Assertion,
     Branch,
+    Call,
     Concat,
     Deferred,
     Empty,
@@ -21,6 +22,7 @@ from explorer.automata.tree.nodes import (
     Negate,
     Node,
     Repeat,
+    Rules,
     Subtract,
     Texts,
     TokenLimit,
@@ -52,7 +54,10 @@ def width(node: Node) -> tuple[int, int]:
         case Texts():
             lengths = [len(text) for text in node.texts]
             return min(lengths, default=0), max(lengths, default=0)
-        case Machine() | Deferred() | TokenPiece() | Intersect() | Subtract() | Negate():
+        case (
+            Machine() | Deferred() | Call() | Rules() | TokenPiece() | Intersect() | Subtract()
+            | Negate()
+        ):  # fmt: skip
             return 0, _UNLIMITED  # Not worked out.
         case Concat():
             widths = [width(item) for item in node.items]

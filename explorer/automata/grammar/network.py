@@ -1,0 +1,238 @@
+"""A grammar as a recursive transition network: an automaton for each rule, with arcs that call.
+
+The rules are made small first, without a change of the language:
+
+*Trim.* A rule without words, and what can only be read by way of it, is left out; so every
+configuration that is met can be finished.
+
+*Loop.* A rule that calls itself as the last thing it does begins again instead.
+
+*Merge.* A rule that does not recurse is laid into those that call it, where it is small, and each
+automaton is determinized and minimised with calls as symbols. So white space, names, numbers,
+strings, and alternatives that begin alike make no stacks and no choices; what is left are the calls
+by which the grammar recurses. (Woods 1970 calls these networks RTNs.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.grammar.pieces import (
+    STAGE,
+    RulePiece,
+    as_nfa,
+    components,
+    pieces_of,
+    productive,
+    with_loops,
+)
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
+from explorer.automata.minimize import empty_dfa
+from explorer.automata.operations import dfa_to_nfa, minimal_dfa
+from explorer.automata.tree.nodes import Node
+from explorer.budget import Meter
+from explorer.errors import NotRegular
+
+MOST_MERGED: Final = 300
+"""The most states of a rule that is laid into those that call it."""
+
+MOST_STATES: Final = 20_000
+"""The most states of a rule with what is laid into it, before it is made small."""
+
+Targets = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """The automata of all rules side by side; every state can be reached and can end its rule.
+
+    Args:
+        symbol_class: int32[256], the class of each byte.
+        arcs: For each state, the states after each class that it reads.
+        calls: For each state, pairs ``(rule, state after it)``.
+        exits: For each state, whether the rule may end there.
+        only_exits: For each state, whether the rule must end there.
+        rule: For each state, the number of its rule.
+        entry: For each rule, its start state.
+        names: For each rule, its name.
+        root: The rule to begin with; `NO_ARC` if the grammar has no words.
+    """
+
+    symbol_class: Int32
+    arcs: tuple[dict[int, Targets], ...]
+    calls: tuple[tuple[tuple[int, int], ...], ...]
+    exits: tuple[bool, ...]
+    only_exits: tuple[bool, ...]
+    rule: tuple[int, ...]
+    entry: tuple[int, ...]
+    names: tuple[str, ...]
+    root: int
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes of bytes there are."""
+        return int(self.symbol_class.max()) + 1
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some arc reads."""
+        used = np.zeros(self.num_classes, np.bool_)
+        for row in self.arcs:
+            used[list(row)] = True
+        return used[self.symbol_class]
+
+
+def network_of(node: Node, meter: Meter) -> Network:
+    """The network of a tree.
+
+    Args:
+        node: A grammar, or anything with grammars inside.
+        meter: Watches sizes and time.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    pieces = pieces_of(node, meter)
+    able = productive(pieces)
+    if not able[0]:
+        none = np.zeros(NUM_BYTES, np.int32)
+        return Network(none, (), (), (), (), (), (), (), NO_ARC)
+    made, _ = _made_small(pieces, able, meter, merge_all=False)
+    return _joined(made, [piece.name for piece in pieces], meter)
+
+
+def regular(node: Node, meter: Meter) -> Dfa:
+    """The minimal machine of a grammar that does not recurse.
+
+    Args:
+        node: The grammar.
+        meter: Watches sizes and time.
+
+    Raises:
+        NotRegular: It recurses.
+        BudgetExceeded: A limit was reached.
+    """
+    pieces = pieces_of(node, meter)
+    able = productive(pieces)
+    if not able[0]:
+        return empty_dfa(NUM_BYTES)
+    made, recursive = _made_small(pieces, able, meter, merge_all=True)
+    if recursive:
+        raise NotRegular(tuple(pieces[k].name for k in recursive))
+    return made[0][0]
+
+
+_Small = tuple[Dfa, tuple[int, ...]]
+"""A rule as a machine over bytes and calls, and the rules that are called, by symbol."""
+
+
+def _made_small(
+    pieces: tuple[RulePiece, ...], able: list[bool], meter: Meter, *, merge_all: bool
+) -> tuple[dict[int, _Small], list[int]]:
+    """The machines of the rules that remain, and the rules of one circle of calls, if any."""
+    pieces = tuple(with_loops(piece, k) for k, piece in enumerate(pieces))
+    called = [
+        sorted({r for _, r, _ in piece.calls if able[r]}) if able[k] else []
+        for k, piece in enumerate(pieces)
+    ]
+    made: dict[int, _Small] = {}
+    merged: set[int] = set()
+    circle: list[int] = []
+    for component in components(called):
+        recursive = len(component) > 1 or component[0] in called[component[0]]
+        if recursive and merge_all:
+            return {}, sorted(component)
+        if recursive and not circle:
+            circle = sorted(component)
+        for k in component:
+            if not able[k]:
+                continue
+            meter.check_time(STAGE)
+            limit = None if merge_all else MOST_STATES
+            made[k] = _determinized(_laid_in(pieces[k], able, made, merged, limit), meter)
+            if not recursive and (merge_all or made[k][0].num_states <= MOST_MERGED):
+                merged.add(k)
+    return made, circle
+
+
+def _laid_in(
+    piece: RulePiece, able: list[bool], made: dict[int, _Small], merged: set[int], limit: int | None
+) -> RulePiece:
+    """A rule with the machines of those rules that it merges laid into it."""
+    arcs, epsilons = list(piece.arcs), list(piece.epsilons)
+    calls: list[tuple[int, int, int]] = []
+    states = piece.num_states
+    for source, rule, target in piece.calls:
+        if not able[rule]:
+            continue
+        size = made[rule][0].num_states if rule in merged else 0
+        if rule not in merged or (limit is not None and states + size > limit):
+            calls.append((source, rule, target))
+            continue
+        machine, callees = made[rule]
+        nfa = dfa_to_nfa(machine)
+        for a, low, high, b in nfa.arcs.tolist():
+            if low < NUM_BYTES:
+                arcs.append((a + states, low, min(high, NUM_BYTES - 1), b + states))
+            calls += [
+                (a + states, callees[symbol - NUM_BYTES], b + states)
+                for symbol in range(max(low, NUM_BYTES), high + 1)
+            ]
+        epsilons.append((source, states + nfa.start))
+        epsilons += [(end + states, target) for end in nfa.accepting.tolist()]
+        states += nfa.num_states
+    return RulePiece(
+        piece.name, states, tuple(arcs), tuple(calls), tuple(epsilons), piece.accepting
+    )
+
+
+def _determinized(piece: RulePiece, meter: Meter) -> _Small:
+    callees = tuple(sorted({rule for _, rule, _ in piece.calls}))
+    symbols = {rule: NUM_BYTES + k for k, rule in enumerate(callees)}
+    return minimal_dfa(as_nfa(piece, symbols), meter), callees
+
+
+def _joined(made: dict[int, _Small], names: list[str], meter: Meter) -> Network:
+    """The machines that the first one needs, side by side."""
+    order = [0]
+    number = {0: 0}
+    for rule in order:  # The list grows while it is read.
+        machine, callees = made[rule]
+        used = (machine.table[:, machine.symbol_class[NUM_BYTES:]] != NO_ARC).any(axis=0)
+        for k, callee in enumerate(callees):
+            if used[k] and callee not in number:
+                number[callee] = len(order)
+                order.append(callee)
+    joint = np.zeros(NUM_BYTES, np.int64)
+    for rule in order:
+        machine = made[rule][0]
+        both = joint * (machine.num_classes + 1) + machine.symbol_class[:NUM_BYTES]
+        joint = np.unique(both, return_inverse=True)[1].reshape(-1)
+    lowest = np.unique(joint, return_index=True)[1]
+    arcs: list[dict[int, Targets]] = []
+    calls: list[tuple[tuple[int, int], ...]] = []
+    exits: list[bool] = []
+    rule_of: list[int] = []
+    entry: list[int] = []
+    for rule in order:
+        machine, callees = made[rule]
+        first = len(arcs)
+        entry.append(first + machine.start)
+        reading: list[list[int]] = machine.table[:, machine.symbol_class[lowest]].tolist()
+        calling: list[list[int]] = machine.table[:, machine.symbol_class[NUM_BYTES:]].tolist()
+        for row, called in zip(reading, calling, strict=True):
+            arcs.append({c: (first + t,) for c, t in enumerate(row) if t != NO_ARC})
+            pairs = zip(callees, called, strict=True)
+            calls.append(tuple((number[r], first + t) for r, t in pairs if t != NO_ARC))
+        exits += machine.accepting.tolist()
+        rule_of += [number[rule]] * machine.num_states
+        meter.check(STAGE, states=len(arcs), arcs=len(arcs) * len(lowest))
+    only = tuple(e and not a and not c for e, a, c in zip(exits, arcs, calls, strict=True))
+    return Network(
+        joint.astype(np.int32), tuple(arcs), tuple(calls), tuple(exits), only, tuple(rule_of),
+        tuple(entry), tuple(names[rule] for rule in order), 0,
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""The kinds of sources that are grammars, one for each notation.
+
+The text is the grammar as it was written, comments included, and the places of its letters, classes
+and patterns are places in it. A place is called after its rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Final, Self
+
+from explorer.arguments import instance, whole_text
+from explorer.automata.grammar.checks import check_rules
+from explorer.automata.grammar.gbnf import GbnfReader
+from explorer.automata.grammar.network import regular
+from explorer.automata.grammar.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
+from explorer.automata.registry import register
+from explorer.automata.tree.nodes import Node, Rules, Source, Written
+from explorer.errors import DamagedFile, ExplorerError, GrammarError
+
+
+@dataclass(frozen=True)
+class GrammarText(Source):
+    """A grammar as a person wrote it.
+
+    Args:
+        grammar: The text.
+        ambiguous: Whether a text may lead to several stacks.
+    """
+
+    reader: ClassVar[type[GrammarReader]]
+    root: ClassVar[str] = "root"
+    notation: ClassVar[str]
+
+    grammar: str
+    ambiguous: bool = False
+
+    @property
+    def text(self) -> str:
+        """The grammar."""
+        return self.grammar
+
+    @property
+    def shown(self) -> str:
+        """The short form: a grammar has many lines."""
+        return self.grammar
+
+    @cached_property
+    def rules(self) -> tuple[WrittenRule, ...]:
+        """The rules, in their order; they were checked."""
+        found = self.reader(self.grammar).rules()
+        check_rules(self.grammar, found, self.root, circles=self.ambiguous)
+        return tuple(found)
+
+    def lower(self) -> Node:
+        """The rules, each body under its name."""
+        bodies: dict[str, Node] = {
+            rule.name: Written(
+                rule.body.start, rule.body.end, rule.body, self, f"rule `{rule.name}`"
+            )
+            for rule in self.rules
+        }
+        return Rules(0, len(self.grammar), self.root, bodies, regular, self.ambiguous)
+
+    def fields(self) -> dict[str, object]:
+        """The text, and whether several stacks are followed."""
+        return {"grammar": self.grammar, "ambiguous": self.ambiguous}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The grammar that was saved, read again."""
+        text = instance("grammar", fields["grammar"], str, "a str", error=DamagedFile)
+        loose = instance("ambiguous", fields["ambiguous"], bool, "a bool", error=DamagedFile)
+        try:
+            return cls.of(text, ambiguous=loose)
+        except ExplorerError as error:
+            raise DamagedFile(f"A saved grammar cannot be read: {error.message}") from error
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The grammar that was written.
+
+        Raises:
+            GrammarError: It cannot be read, or its rules cannot be followed.
+        """
+        return cls.of(text)
+
+    @classmethod
+    def of(cls, text: str, *, ambiguous: bool = False) -> Self:
+        """The grammar that was written, its errors at once.
+
+        Raises:
+            GrammarError: It cannot be read, or its rules cannot be followed.
+        """
+        text = whole_text("grammar", text)
+        if len(text) > MOST_CHARACTERS:
+            raise GrammarError(
+                f"The grammar has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read",
+                text="", start=0, remedy="Leave something out.",
+            )  # fmt: skip
+        made = cls(text, ambiguous)
+        _ = made.rules
+        return made
+
+    def with_stacks(self, ambiguous: bool) -> Self:
+        """The same grammar, with one stack or several."""
+        return replace(self, ambiguous=ambiguous)
+
+    def __str__(self) -> str:
+        first = next((rule.name for rule in self.rules), "")
+        more = ", ambiguous=True" if self.ambiguous else ""
+        return f"grammar({first!r} and {len(self.rules) - 1:,} more rules, {self.notation!r}{more})"
+
+
+@register("grammar")
+@dataclass(frozen=True)
+class GbnfGrammar(GrammarText):
+    """A grammar in GBNF, the notation of llama.cpp."""
+
+    kind: ClassVar[str] = "grammar"
+    reader: ClassVar[type[GrammarReader]] = GbnfReader
+    notation: ClassVar[str] = "gbnf"
+
+
+NOTATIONS: Final[dict[str, type[GrammarText]]] = {"gbnf": GbnfGrammar}
+"""The notations by name."""

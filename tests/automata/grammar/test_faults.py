@@ -1,0 +1,80 @@
+"""What is wrong with a grammar, and where."""
+
+from __future__ import annotations
+
+import pytest
+
+import explorer
+from explorer.automata.grammar.functions import grammar
+from explorer.errors import ConstraintError, GrammarError
+
+FAULTS = {
+    "no name": ('root ::= "a"\n::= x', 2, 1, "begins no rule"),
+    "no arrow": ('root = "a"', 1, 1, "there is no ::="),
+    "undefined": ('root ::= "a" itme\nitem ::= "x"', 1, 14, "'itme' is not defined"),
+    "no root": ('start ::= "a"', 1, 1, "no rule 'root'"),
+    "twice": ('root ::= "a"\nroot ::= "b"', 2, 1, "defined twice, first in line 1"),
+    "never called": ('root ::= "a"\nother ::= "b"', 2, 1, "'other' is never called"),
+    "never ends": ('root ::= "a" x\nx ::= "b" x', 2, 1, "derives no text"),
+    "circle": ('root ::= x\nx ::= "a" | y\ny ::= x', 2, 13, "a circle of ε"),
+    "circle of itself": ('root ::= "a" | ("b"?) root', 1, 23, "'root' derives itself"),
+    "open text": ('root ::= "a', 1, 10, "The text does not end"),
+    "open class": ("root ::= [a-z", 1, 10, "The class does not end"),
+    "open group": ('root ::= ("a" | "b"', 1, 10, "')' is missing for this"),
+    "stray": ('root ::= "a" )', 1, 14, "')' cannot stand here"),
+    "nothing to repeat": ("root ::= * ", 1, 10, "Nothing stands before"),
+    "braces": ('root ::= "a"{x}', 1, 13, "The braces hold no number"),
+    "fewest above most": ('root ::= "a"{3,2}', 1, 13, "The most is below the fewest"),
+    "escape": ('root ::= "\\q"', 1, 11, "The escape \\q is not known"),
+    "short escape": ('root ::= "\\u12"', 1, 11, "takes 4 hexadecimal digits"),
+    "surrogate": ('root ::= "\\ud800"', 1, 11, "Half of a surrogate pair"),
+    "range": ("root ::= [z-a]", 1, 11, "ends before it begins"),
+    "token": ('root ::= <[1000]> "a"', 1, 10, "A token cannot be named"),
+    "pattern": ("root ::= /a(b/", 1, 12, "In the pattern"),
+    "deep": ("root ::= " + "(" * 200 + '"a"' + ")" * 200, 1, 160, "nested more than 150"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_named_with_its_place(name: str) -> None:
+    text, line, column, reason = FAULTS[name]
+    with pytest.raises(GrammarError) as caught:
+        grammar(text)
+    error = caught.value
+    assert reason in str(error)
+    assert (error.line, error.column) == (line, column)
+    assert str(error).startswith(f"Line {line}, column {column}: ")
+    assert "^" in str(error) and error.remedy
+
+
+def test_a_close_name_is_proposed() -> None:
+    with pytest.raises(GrammarError, match="Did you mean 'item'"):
+        grammar('root ::= itme item\nitem ::= "x"')
+
+
+def test_an_unknown_notation() -> None:
+    with pytest.raises(ConstraintError, match='Use "gbnf"'):
+        grammar("x", syntax="yacc")
+
+
+def test_the_language_of_gbnf() -> None:
+    """Each construct of the notation beside the pattern that means the same."""
+    pairs = {
+        '"a\\x41\\u00e4\\U0001F600\\t\\r\\n\\\\\\"\\[\\]"': 'aAä😀\\t\\r\\n\\\\"\\[\\]',
+        "[a-c_\\]\\\\-]": "[a-c_\\]\\\\-]",
+        "[^a-c\\n]": "[^a-c\\n]",
+        ".": "(?s:.)",
+        '"a"* "b"+ "c"?': "a*b+c?",
+        '"a"{2} "b"{1,} "c"{,2} "d"{1,3}': "aab+c{,2}d{1,3}",
+        '("a" | "b" | ) "c"': "[ab]?c",
+        '(\n"a" # one\n|\n"b")': "[ab]",
+        '"a" |\n "b"': "[ab]",
+        '""': "",
+        '"ab"{2}': "(ab){2}",
+        "/[0-9]{2}(?=x)x/": "[0-9]{2}x",
+        '"a" # "b"': "a",
+        '"ä"+': "ä+",
+    }
+    for body, pattern in pairs.items():
+        assert grammar(f"root ::= {body}").equivalent(explorer.regex(pattern)), body
+        assert grammar(f"# first\n\nroot ::=\n  {body}\r\n").equivalent(explorer.regex(pattern))
