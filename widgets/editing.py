@@ -18,6 +18,7 @@ from explorer.automata.pipeline.stage import stages_alone
 from explorer.automata.pipeline.staged import Placed, stages_of, unstaged
 from explorer.automata.registry import name_of
 from explorer.budget import Budget
+from explorer.decoding.models.compression import CompressionModel
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.stepping.healing import without_healing
@@ -55,7 +56,8 @@ class Editing:
         self._cursor = cursor
         self._top_k = top_k
         self._newest = CallOff()
-        self._aside: Aside | None = None  # The lines that the toy stands in for.
+        self._aside: Aside | None = None  # The lines that a preset's own model stands in for.
+        self._guest: LanguageModel | None = None  # That model, if it is not the toy.
         self._prompt = ""  # The prompt that the page held when the toy came.
         self._written: WeakKeyDictionary[TokenMachine, tuple[str, str]] = WeakKeyDictionary()
 
@@ -94,24 +96,29 @@ class Editing:
         question = kind, text
         session = self._cursor.session
         if preset == kinds.TOY:
-            if session.lm != ToyModel():
-                self._aside = self._cursor.aside()
-                self._prompt = prompt
+            self._set_aside(prompt)
             self._begin(ToyModel(), toy_constraint(), "")
             return None
+        chosen = None if preset is None else examples.preset_of(preset)
+        brings = chosen is not None and chosen.model == examples.COMPRESSION
         # A preset of another language needs a vocabulary that can write it.
-        elsewhere = isinstance(session.lm, ToyModel) and preset is not None
+        elsewhere = preset is not None and self._has_guest() and not brings
+        typed = prompt
         if preset is not None:
             prompt = self._prompt_for(preset, prompt)
-        if question == self.text() and not elsewhere:
+        if question == self.text() and not elsewhere and not brings:
             self._change(None, prompt)
             return None
         worker = self._worker()
-        stages = self._stages(self._aside.session if elsewhere and self._aside else session)
+        before = self._aside.session if elsewhere and self._aside else session
+        stages = () if brings else self._stages(before)
 
         def work() -> Callable[[], None]:
             lm, vocabulary, aside = session.lm, session.vocabulary, self._aside
-            if elsewhere and aside is not None:
+            if brings:
+                lm = CompressionModel(load_model("tiny").vocabulary)
+                vocabulary = lm.vocabulary
+            elif elsewhere and aside is not None:
                 vocabulary = aside.session.vocabulary
             elif elsewhere:
                 lm = load_model("tiny")
@@ -124,7 +131,11 @@ class Editing:
                 if self._cursor.session.lm is not session.lm:
                     raise CalledOff("Another model was chosen meanwhile.")
                 self._written[dfa] = question
-                if elsewhere and aside is not None:
+                if brings and lm is not None:
+                    self._set_aside(typed)
+                    self._guest = lm
+                    self._begin(lm, dfa, prompt)
+                elif elsewhere and aside is not None:
                     self._back(aside, dfa, prompt)
                 elif elsewhere and lm is not None:
                     self._begin(lm, dfa, prompt)
@@ -204,14 +215,28 @@ class Editing:
             self.worker = shared_worker()
         return self.worker
 
+    def _has_guest(self) -> bool:
+        """Whether the model is one that a preset brought, or the toy."""
+        lm = self._cursor.session.lm
+        return isinstance(lm, ToyModel) or (lm is not None and lm is self._guest)
+
+    def _set_aside(self, prompt: str) -> None:
+        """Keep the user's own lines, for when the model that a preset brings goes again."""
+        lm = self._cursor.session.lm
+        if lm != ToyModel() and (lm is None or lm is not self._guest):
+            self._aside = self._cursor.aside()
+            self._prompt = prompt
+
     def _prompt_for(self, preset: str, typed: str) -> str:
         """The prompt that a preset is asked after: the user's own, else the one it brings."""
-        aside = self._aside
+        chosen, aside = examples.preset_of(preset), self._aside
         if isinstance(self._cursor.session.lm, ToyModel) and aside is not None and not typed:
             before = aside.session.prompt
             typed = self._prompt or (before if isinstance(before, str) else "")
         own = typed and typed not in {one.prompt for one in examples.OFFERED}
-        return typed if own else examples.prompt_of(preset)
+        if own or chosen is None:
+            return typed if own else ""
+        return chosen.prompt
 
     def _change(self, dfa: TokenMachine | None, prompt: str) -> None:
         session = self._cursor.session
@@ -230,7 +255,7 @@ class Editing:
             prompt=prompt if typed else None,
             sampler=None if sampler == old.sampler else sampler,
         )
-        self._aside = None
+        self._aside = self._guest = None
 
     def _begin(self, lm: LanguageModel, constraint: Constraint | TokenMachine, prompt: str) -> None:
         session = self._cursor.session

@@ -2,7 +2,8 @@
 
 They are larger than the presets of `widgets.kinds` and stand after them in the list. The same
 character is written in five ways: as a pattern, as a pydantic model (JSON, and a call of it), as a
-template, and as a template whose parts are interleaved with text.
+template, and as a template whose parts are interleaved with text. Every kind of constraint that the
+editor offers has at least one; the prompts are such that the embedded model goes on in kind.
 """
 
 from __future__ import annotations
@@ -11,66 +12,193 @@ from typing import Final
 
 from widgets.kinds import PRESETS, Preset
 
-_CHARACTER: Final = "Characters of Harry Potter, one by one.\n\n"
+COMPRESSION: Final = "zlib"
+"""The model of a preset that is no transformer: `explorer.decoding.models.compression`."""
+
+_PERSON: Final = "Write a JSON record of a person on one line.\n"
+_LINES: Final = "Write a record of a person.\n"
 
 _CLASS: Final = """from pydantic import BaseModel, Field
 
 class Character(BaseModel):
-    name: Annotated[str, Field(pattern="^[A-Z][a-z]+( [A-Z][a-z]+)?$")]
+    name: Annotated[str, Field(pattern="^[A-Z][a-z]{2,8}( [A-Z][a-z]{2,8})?$")]
     house: Literal["Gryffindor", "Hufflepuff", "Ravenclaw", "Slytherin"]
     year: Annotated[int, Field(ge=1, le=7)]
     pets: Annotated[list[Literal["owl", "cat", "toad", "rat"]], Field(max_length=2)] = []
 """
 
 _TEMPLATE: Final = r"""template("Name: {name}\nHouse: {house}\nYear: {year}\nPets: {pets}\n",
-    name=gen(regex="[A-Z][a-z]+( [A-Z][a-z]+)?"),
+    name=gen(regex="[A-Z][a-z]{2,8}"),
     house=gen(choices=["Gryffindor", "Hufflepuff", "Ravenclaw", "Slytherin"]),
     year=gen(regex="[1-7]"),
     pets=many(choice(["owl", "cat", "toad", "rat"]), max=2, separator=", "))"""
 
 _INTERLEAVED: Final = r"""template("{name} said: \"{line}\" The hat shouted: \"{house}!\" {tail}\n",
     name=gen(choices={"Harry": "Harry Potter", "Ron": ["Ron Weasley", "Ronald"]}),
-    line=gen(stop=["\"", "\n"]),
+    line=gen(stop=["\"", "\n"], max_tokens=16),
     house=gen(choices={"G": "GRYFFINDOR", "S": "SLYTHERIN"}),
     tail=gen(json_schema={"type": "object", "properties": {"points": {"type": "integer",
         "minimum": 0, "maximum": 150}}, "required": ["points"], "additionalProperties": False}))"""
 
+_SINGLE_PATTERN: Final = (
+    r'\{"title":"[A-Z][A-Za-z \',]{0,40}","year":(19[67][0-9]|198[0-9]|199[0-4]),'
+    r'"chart":([1-9][0-9]?|100|null)\}'
+)
+"""By hand, as one would before there were schemas; it knows no escapes."""
+
+_SINGLE: Final = """{
+  "type": "object",
+  "properties": {
+    "title": {"type": "string", "pattern": "^[A-Z][A-Za-z ',]{0,40}$"},
+    "year": {"type": "integer", "minimum": 1960, "maximum": 1994},
+    "chart": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 100}, {"type": "null"}]}
+  },
+  "required": ["title", "year", "chart"],
+  "additionalProperties": false
+}"""
+
+_SINGLES: Final = (
+    'Singles of Pink Floyd: {"title":"Arnold Layne","year":1967,"chart":20} '
+    '{"title":"See Emily Play","year":1967,"chart":6} '
+)
+
+_GAME: Final = """{
+  "type": "object",
+  "properties": {
+    "name": {"type": "string", "maxLength": 12},
+    "class": {"enum": ["warrior", "wizard", "ranger", "healer", "thief", "knight", "bard"]},
+    "level": {"type": "integer", "minimum": 1, "maximum": 30},
+    "hp": {"type": "integer", "minimum": 1, "maximum": 100},
+    "items": {"type": "array", "items": {"enum": ["rope", "torch", "map", "key", "potion"]},
+      "maxItems": 3}
+  },
+  "required": ["name", "class", "level"],
+  "additionalProperties": false
+}"""
+
+_EVENT: Final = """{
+  "type": "object",
+  "properties": {
+    "event": {"enum": ["concert", "meeting", "exam", "wedding", "race", "lecture", "festival"]},
+    "date": {"type": "string", "format": "date"},
+    "place": {"type": "string", "pattern": "^[A-Z][a-z]+$", "maxLength": 12}
+  },
+  "required": ["event", "date"],
+  "additionalProperties": false
+}"""
+
+_CALL: Final = """{
+  "oneOf": [
+    {
+      "properties": {
+        "call": {"const": "get_weather"},
+        "city": {"enum": ["Paris", "Rome", "Oslo", "Madrid"]},
+        "days": {"type": "integer", "minimum": 1, "maximum": 9}
+      },
+      "required": ["call", "city", "days"]
+    },
+    {
+      "properties": {
+        "call": {"const": "get_time"},
+        "city": {"enum": ["Paris", "Rome", "Oslo", "Madrid"]}
+      },
+      "required": ["call", "city"]
+    }
+  ],
+  "type": "object",
+  "unevaluatedProperties": false
+}"""
+
+_SUMS: Final = r"""root ::= sum " = " number
+sum ::= term (" + " term)+
+term ::= number | "(" sum ")"
+number ::= [1-9] [0-9]?
+"""
+
+_MOBY_DICK: Final = (
+    "Call me Ishmael. Some years ago, never mind how long precisely, having little or no money "
+    "in my purse, and nothing particular to interest me on shore, I thought I would sail about "
+    "a little and see the watery part of the world. "
+)
+
 _COUNTRIES: Final = ("France", "Germany", "India", "Japan", "Kenya", "Norway", "Peru")
+
+_ALIASES: Final = "{\n{}\n}".replace("{}", ",\n".join(
+    f'  "{name}": ["{name}", "{name.upper()}", "{name.lower()}"]' for name in _COUNTRIES
+))  # fmt: skip
+
+_QUOTED: Final = "The sky is blue, the grass is green and the sun is yellow."
 
 EXAMPLES: Final = (
     Preset(
         "Harry Potter (regex)", "regex",
-        r"Name: [A-Z][a-z]+( [A-Z][a-z]+)?\nHouse: (Gryffindor|Hufflepuff|Ravenclaw|Slytherin)\n"
+        r"Name: [A-Z][a-z]{2,8}\nHouse: (Gryffindor|Hufflepuff|Ravenclaw|Slytherin)\n"
         r"Year: [1-7]\nPets: (none|(owl|cat|toad|rat)(, (owl|cat|toad|rat))?)\n",
-        _CHARACTER,
+        _LINES,
     ),
-    Preset("Harry Potter (pydantic)", "Python type", _CLASS, _CHARACTER),
-    Preset("Harry Potter (Python call)", "Python calls", _CLASS, _CHARACTER),
-    Preset("Harry Potter (template)", "template", _TEMPLATE, _CHARACTER),
-    Preset("Harry Potter (interleaved)", "template", _INTERLEAVED, _CHARACTER),
+    Preset("Harry Potter (pydantic)", "Python type", _CLASS, _PERSON),
+    Preset("Harry Potter (Python call)", "Python calls", _CLASS, _PERSON),
+    Preset("Harry Potter (template)", "template", _TEMPLATE, _LINES),
+    Preset("Harry Potter (interleaved)", "template", _INTERLEAVED, "At school. "),
+    Preset("Pink Floyd single (regex)", "regex", _SINGLE_PATTERN, _SINGLES),
+    Preset("Pink Floyd single (JSON Schema)", "JSON Schema", _SINGLE, _SINGLES),
     Preset(
-        "Pink Floyd single (regex)", "regex",
-        r'\{"title":"[A-Z][A-Za-z \',]{0,40}","year":(19[67][0-9]|198[0-9]|199[0-4]),'
-        r'"chart":([1-9][0-9]?|100|null)\}',
-        "Singles of Pink Floyd as JSON: ",
+        "game character (JSON Schema)", "JSON Schema", _GAME,
+        "Write a JSON record of a game character on one line.\n",
     ),
+    Preset(
+        "event with a date (JSON Schema)", "JSON Schema", _EVENT,
+        "Write a JSON record of an event on one line.\n",
+    ),
+    Preset(
+        "function call (JSON Schema)", "JSON Schema", _CALL, "What time is it in Rome?\n",
+    ),
+    Preset("sums in parentheses (grammar)", "grammar", _SUMS, "What is 3 + 4?\n"),
     Preset(
         "URL", "regex",
         r"https?://([a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?\.){1,3}[a-z]{2,6}(:[1-9][0-9]{0,4})?"
         r"(/[A-Za-z0-9._~-]*){0,4}(\?[a-z]+=[A-Za-z0-9]+(&[a-z]+=[A-Za-z0-9]+){0,2})?",
-        "The page is at ",
+        "Read more on ",
     ),
+    Preset("Moby Dick", "regex", r"[A-Z][a-z]+( [a-z]+){4,20}\.", _MOBY_DICK),
     Preset(
-        "Moby Dick", "regex", r"[A-Z][a-z]+( [a-z]+){4,20}\.",
-        "Call me Ishmael. Some years ago, never mind how long precisely, having little or no money "
-        "in my purse, and nothing particular to interest me on shore, I thought I would sail about "
-        "a little and see the watery part of the world. ",
+        "Moby Dick (zlib for a model)", "regex",
+        r" (Ishmael|Ahab|Queequeg|Starbuck|Stubb|Flask)\. [A-Z][a-z]{3} years ago",
+        f"{_MOBY_DICK}Call me", COMPRESSION,
     ),
-    Preset("countries", "choices", "\n".join(_COUNTRIES), "The capital of Norway is in "),
+    Preset("countries", "choices", "\n".join(_COUNTRIES), "Q: Where is Oslo?\nA: In "),
     Preset(
         "countries in any case", "regex",
         "|".join(f"{name}|{name.upper()}|{name.lower()}" for name in _COUNTRIES),
         "THE COUNTRY IS ",
+    ),
+    Preset("countries by name", "choices with aliases", _ALIASES, "Read more on https://example.org/"),
+    Preset(
+        "summary in bullet points (PARAGRAPH_TOKEN)", "regex",
+        r"Summary:(\n\* (?P<PARAGRAPH_TOKEN>){3,8}){3,5}",
+        "Q: What do you know about France?\nA: ",
+    ),
+    Preset(
+        "words of a text (SUBSTRING_OF)", "regex",
+        f"The grass is (?P<SUBSTRING_OF>{_QUOTED})", "Q: What colour is the grass?\nA: ",
+    ),
+    Preset(
+        "colours in their order (DELIMITED_SUBSEQUENCE_OF)", "regex",
+        "(?P<DELIMITED_SUBSEQUENCE_OF>, |red|orange|yellow|green|blue|violet)",
+        "Name three colours.\n",
+    ),
+    Preset(
+        "sums (DELIMITED_LIST)", "regex",
+        r"(?P<DELIMITED_LIST>; |[1-9] \+ [1-9] = [1-9][0-9]?)", "What is 3 + 4?\n",
+    ),
+    Preset(
+        "YAML record (UNQUOTED_TEXT)", "regex",
+        r"name: (?P<UNQUOTED_TEXT>)\nage: [1-9][0-9]\n",
+        "name: Maria\nage: 31\n\nname: Jonas\nage: 54\n\n",
+    ),
+    Preset(
+        "text up to a phrase (TEXT_UNTIL)", "regex", "(?P<TEXT_UNTIL>.)",
+        "Tell me about France.\n",
     ),
 )  # fmt: skip
 """Each has a prompt; a larger model than the embedded one goes on as it says."""
@@ -79,14 +207,14 @@ OFFERED: Final = (*PRESETS, *EXAMPLES)
 """All that the editor's list holds."""
 
 
-def prompt_of(name: str) -> str:
-    """The prompt of a preset; empty if there is no such preset.
+def preset_of(name: str) -> Preset | None:
+    """The preset of a name.
 
     Args:
         name: As in the list.
 
     Example:
-        >>> prompt_of("IPv4"), prompt_of("sonnet")
-        ('The host is ', '')
+        >>> preset_of("IPv4").prompt, preset_of("sonnet")
+        ('The host is ', None)
     """
-    return next((preset.prompt for preset in OFFERED if preset.name == name), "")
+    return next((preset for preset in OFFERED if preset.name == name), None)

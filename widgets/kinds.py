@@ -79,12 +79,14 @@ class Preset:
         kind: A name from `kinds`.
         text: The constraint.
         prompt: A prompt after which the embedded model writes such a text by itself.
+        model: The model that it is asked of; empty for the one at hand.
     """
 
     name: str
     kind: str
     text: str
     prompt: str = ""
+    model: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """As plain values."""

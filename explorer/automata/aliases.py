@@ -41,9 +41,12 @@ class Aliases(Source):
 
     @property
     def text(self) -> str:
-        """A JSON object: a text, or a list of texts, for each name."""
-        data = {name: texts[0] if len(texts) == 1 else texts for name, texts in self.entries}
-        return json.dumps(data, indent=2, ensure_ascii=False)
+        """A JSON object: a text, or a list of texts, for each name; a line for each."""
+        lines = [
+            f"  {_json(name)}: {_json(texts[0] if len(texts) == 1 else texts)}"
+            for name, texts in self.entries
+        ]
+        return "{\n" + ",\n".join(lines) + "\n}"
 
     def lower(self) -> Node:
         """An alternative for each text; its place is that of the text in the JSON object."""
@@ -82,7 +85,7 @@ class Aliases(Source):
     def read(cls, text: str) -> Self:
         """The JSON object that a text is."""
         try:
-            data: object = json.loads(text)
+            data: object = json.loads(text, object_pairs_hook=_without_repeats)
         except json.JSONDecodeError as error:
             raise ConstraintError(
                 f"The aliases are not JSON: {error.msg} in line {error.lineno}, column "
@@ -148,3 +151,19 @@ class Aliases(Source):
         ]
         shown += [f"… {len(self.entries) - 4:,} more"] if len(self.entries) > 4 else []
         return f"choice({{{', '.join(shown)}}})"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON; of a name that stands twice, Python would keep the last entry alone."""
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConstraintError(
+                f"The name {name!r} stands twice.",
+                remedy="Write a list of the texts that are written for it.",
+            )
+    return dict(pairs)
