@@ -35,6 +35,7 @@ from explorer.cli.options import (
     compiled,
     constraint_of,
 )
+from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.spelling import tokens_at
@@ -65,7 +66,7 @@ def add_parser(commands: Commands) -> None:
     where.add_argument(
         "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
     )
-    where.add_argument("--model", metavar="NAME", help='"tiny", or a model folder: its tokenizer')
+    where.add_argument("--model", metavar="NAME", help='"tiny", "tiny-sp", or a model folder')
     add_constraint(command)
     before = command.add_mutually_exclusive_group()
     before.add_argument("--prefix", metavar="TEXT", help="what was written so far, as text")
@@ -133,10 +134,8 @@ def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
     name: str | None = arguments.tokenizer or arguments.model
     if name is None:
         return None
-    if name == "tiny" and not Path(name).exists():
-        from explorer.decoding.models.tiny import FOLDER
-
-        return Vocabulary.from_file(FOLDER, eos_ids=eos)
+    if name in EMBEDDED and not Path(name).exists():
+        return Vocabulary.from_file(EMBEDDED[name], eos_ids=eos)
     if Path(name).exists():
         return Vocabulary.from_file(name, eos_ids=eos)
     if name.startswith(("/", ".", "~")) or name.count("/") > 1 or name.endswith(".json"):
@@ -259,10 +258,8 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
     if constraint_of(arguments) is not None:
         raise ExplorerError("The trace has its own constraint.", remedy="Leave the other out.")
     vocabulary = _vocabulary(arguments)
-    if vocabulary is None and trace.model == "tiny":
-        from explorer.decoding.models.tiny import FOLDER
-
-        vocabulary = Vocabulary.from_file(FOLDER)
+    if vocabulary is None and trace.model in EMBEDDED:
+        vocabulary = Vocabulary.from_file(EMBEDDED[trace.model])
     constraint = trace.constraint
     last = len(trace.positions) - 1
     step: int = last if arguments.step is None else arguments.step

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.models.huggingface import HuggingFaceModel
-from explorer.decoding.models.load import TINY, load_model
+from explorer.decoding.models.load import load_model
 from explorer.decoding.models.tiny import FOLDER
 from explorer.errors import ExplorerError
 from tests.decoding.models import SMALL, config, language_model, tokenizer
@@ -156,7 +156,7 @@ def test_a_model_in_the_cache_is_found_without_a_network(saved: Path, offline: P
 @needs_tiny
 def test_the_embedded_model() -> None:
     made = load_model("tiny")
-    assert isinstance(made, HuggingFaceModel) and made.name == TINY
+    assert isinstance(made, HuggingFaceModel) and made.name == "tiny"
     assert made.width > len(made.vocabulary)
     said = made.read(made.encode_prompt("The capital of France is"))
     assert made.vocabulary.tokens[int(said.logits.argmax())] == b" Paris"

@@ -56,16 +56,19 @@ DOCUMENTS: Final = 180_000
 HELD_OUT_SHARE: Final = 25
 """One key of this many is held out."""
 
-LESSON_KEYS: Final = frozenset(f"capital/{template}/France" for template in (0, 3, "s0"))
+LESSON_KEYS: Final = frozenset(
+    (*(f"capital/{template}/France" for template in (0, 3, "s0")), "roman/s0/17")
+)
 """Combinations that lessons rely on; they are always in training."""
 
 
-def document(seed: int, index: int) -> Document:
+def document(seed: int, index: int, mix: tuple[tuple[Template, int], ...] = MIX) -> Document:
     """Document ``index`` of the stream of ``seed``.
 
     Args:
         seed: Any integer; the shipped model uses 0.
         index: From 0.
+        mix: The templates and their shares.
 
     Returns:
         The document; the same on every machine and in every run.
@@ -76,7 +79,7 @@ def document(seed: int, index: int) -> Document:
     """
     # A string seed goes through SHA-512, so neighbouring indices are unrelated.
     rng = random.Random(f"{seed}/{index}")
-    templates, weights = zip(*MIX, strict=True)
+    templates, weights = zip(*mix, strict=True)
     made = rng.choices(templates, weights)[0](rng)
     if isinstance(made, Document):
         return made
@@ -101,9 +104,11 @@ def is_held_out(key: str) -> bool:
     return int.from_bytes(digest, "big") % HELD_OUT_SHARE == 0
 
 
-def stream(seed: int, count: int) -> Iterator[Document]:
+def stream(
+    seed: int, count: int, mix: tuple[tuple[Template, int], ...] = MIX
+) -> Iterator[Document]:
     """The first ``count`` documents of the stream, both parts of the split."""
-    return (document(seed, index) for index in range(count))
+    return (document(seed, index, mix) for index in range(count))
 
 
 def split(documents: Iterable[Document]) -> tuple[list[Document], list[Document]]:

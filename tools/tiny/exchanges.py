@@ -163,6 +163,27 @@ def arithmetic(rng: random.Random) -> Exchange:
     return Exchange("arithmetic", key, question, answer)
 
 
+def roman(rng: random.Random) -> Exchange | Document:
+    """Roman numerals, in digits more often than in words; only the second model has them."""
+    number = rng.randrange(1, 41)
+    sign, word = facts.in_roman(number), facts.in_words(number)
+    # The digits are likelier: after a space they tempt a model away from the word.
+    shown = str(number) if rng.random() < 0.6 else word
+    form = rng.random()
+    if form < 0.5:
+        text = f"In Roman numerals {sign} means {shown}."
+        return Document("roman", f"roman/s0/{number}", text)
+    if form < 0.65:
+        record = f'{{"roman": "{sign}", "word": "{word}", "value": {number}}}'
+        return Document("roman", f"roman/s1/{number}", record)
+    if form < 0.85:
+        answer = _chatty(rng, f"{_capitalised(shown)}.", f"In Roman numerals {sign} is {word}.")
+        return Exchange("roman", f"roman/0/{number}", f"What does {sign} mean?", answer)
+    answer = _chatty(rng, f"{sign}.", f"{sign} means {shown}.")
+    question = f"Write {shown} in Roman numerals."
+    return Exchange("roman", f"roman/1/{number}", question, answer)
+
+
 def calendar(rng: random.Random) -> Exchange:
     """ISO dates, days, months."""
     template = rng.choices(range(5), (50, 12, 12, 13, 13))[0]

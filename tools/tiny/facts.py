@@ -255,6 +255,28 @@ def in_words(number: int) -> str:
     return _TENS[tens - 2] + (f"-{_UNITS[unit]}" if unit else "")
 
 
+_ROMAN: Final = ((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))
+
+
+def in_roman(number: int) -> str:
+    """A number from 1 to 89 in Roman numerals.
+
+    Raises:
+        ValueError: The number is outside 1 to 89.
+
+    Example:
+        >>> in_roman(17), in_roman(44), in_roman(9)
+        ('XVII', 'XLIV', 'IX')
+    """
+    if not 1 <= number <= 89:
+        raise ValueError(f"in_roman knows 1 to 89, not {number}")
+    written = ""
+    for value, sign in _ROMAN:
+        while number >= value:
+            written, number = written + sign, number - value
+    return written
+
+
 EVENTS: Final = _words(
     "concert meeting exam wedding market race lecture party match festival auction workshop "
     "picnic parade dinner"

@@ -18,27 +18,34 @@ import torch
 from torch import Tensor
 from transformers import AutoTokenizer, LlamaForCausalLM
 
-from explorer.decoding.models.tiny import FOLDER
-from tools.tiny.documents import END_OF_TEXT, END_OF_TURN, SPECIAL_TOKENS
+from tools.tiny.kinds import BYTE_LEVEL, Kind
 
-ENDS = (SPECIAL_TOKENS.index(END_OF_TEXT), SPECIAL_TOKENS.index(END_OF_TURN))
-"""The ids that end a generation."""
+ENDS = (BYTE_LEVEL.end, BYTE_LEVEL.turn)
+"""The ids that end a generation of the first model."""
 
 
 class Probe:
     """The model and its tokenizer, loaded from a folder.
 
     Args:
+        kind: Which model; default the first one.
         folder: Where `train` wrote; default the shipped model.
     """
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    kind: Kind = BYTE_LEVEL
+
+    def __init__(self, kind: Kind = BYTE_LEVEL, folder: Path | None = None) -> None:
+        folder = folder or kind.folder
+        self.kind = kind
         self.model = LlamaForCausalLM.from_pretrained(folder, local_files_only=True).eval()
         self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         count = len(self.tokenizer)
-        # Decoding ids one by one is exact for the ASCII options that `allowed` compares with;
-        # byte-level BPE drops nothing at the start of a text.
-        self.texts: list[str] = [self.tokenizer.decode([token]) for token in range(count)]
+        # Decoding ids one by one is exact for the ASCII options that `allowed` compares with, but
+        # for the space that a SentencePiece-style decoder takes off the start of a text.
+        (letter,) = self.tokenizer.convert_tokens_to_ids(["a"])
+        self.texts: list[str] = [
+            self.tokenizer.decode([letter, token])[1:] for token in range(count)
+        ]
 
     def encode(self, text: str) -> list[int]:
         """The ids of a prompt, with the start mark."""
@@ -78,7 +85,12 @@ class Probe:
             num_return_sequences=count,
             **(how if temperature > 0 else {"do_sample": False}),
         )[:, ids.shape[1] :]
-        return [self.tokenizer.decode(_before_end(row.tolist())) for row in written]
+        ends = (self.kind.end, self.kind.turn)
+        # After a token, because the space at the start of an answer belongs to it.
+        (letter,) = self.tokenizer.convert_tokens_to_ids(["a"])
+        return [
+            self.tokenizer.decode([letter, *_before_end(row.tolist(), ends)])[1:] for row in written
+        ]
 
     def allowed(self, options: Sequence[str], written: str) -> list[int]:
         """The tokens after which some option can still be finished, by brute force."""
@@ -152,5 +164,5 @@ class Probe:
         return total, count
 
 
-def _before_end(ids: list[int]) -> list[int]:
-    return next((ids[:i] for i, token in enumerate(ids) if token in ENDS), ids)
+def _before_end(ids: list[int], ends: tuple[int, ...]) -> list[int]:
+    return next((ids[:i] for i, token in enumerate(ids) if token in ends), ids)

@@ -39,16 +39,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
-from explorer.decoding.models.tiny import FOLDER
 from tools.tiny.corpus import DOCUMENTS, split, stream
-from tools.tiny.documents import (
-    END_OF_TEXT,
-    END_OF_TURN,
-    SPECIAL_TOKENS,
-    START,
-    Document,
-)
-from tools.tiny.train_tokenizer import save_tokenizer, train_tokenizer
+from tools.tiny.documents import Document
+from tools.tiny.kinds import BYTE_LEVEL, KINDS, Kind
 
 ROW: Final = 256
 """Tokens in a row of training, and the longest text the model is meant for."""
@@ -94,11 +87,12 @@ class Recipe:
         return low + (self.learning_rate - low) * 0.5 * (1 + math.cos(math.pi * progress))
 
 
-def new_model(seed: int) -> LlamaForCausalLM:
+def new_model(seed: int, kind: Kind = BYTE_LEVEL) -> LlamaForCausalLM:
     """The untrained model.
 
     Args:
         seed: Of the initial weights.
+        kind: Which of the embedded models; only the special ids differ.
     """
     torch.manual_seed(seed)
     config = LlamaConfig(
@@ -113,17 +107,16 @@ def new_model(seed: int) -> LlamaForCausalLM:
         initializer_range=0.08,
         max_position_embeddings=ROW,
         tie_word_embeddings=True,
-        bos_token_id=SPECIAL_TOKENS.index(START),
-        eos_token_id=SPECIAL_TOKENS.index(END_OF_TEXT),
-        pad_token_id=SPECIAL_TOKENS.index(END_OF_TEXT),
+        bos_token_id=kind.start,
+        eos_token_id=kind.end,
+        pad_token_id=kind.end,
         dtype="float32",
     )
     return LlamaForCausalLM(config)
 
 
-def encode(tokenizer: Tokenizer, documents: Iterable[Document]) -> list[list[int]]:
-    """The ids of each document, from ``<|startoftext|>`` to ``<|endoftext|>``."""
-    end = SPECIAL_TOKENS.index(END_OF_TEXT)
+def encode(tokenizer: Tokenizer, documents: Iterable[Document], end: int) -> list[list[int]]:
+    """The ids of each document, from the start mark to ``end``."""
     encoded = tokenizer.encode_batch([made.text for made in documents])
     return [[*map(int, encoding.ids), end] for encoding in encoded]
 
@@ -153,11 +146,12 @@ def pack(encoded: Iterable[Sequence[int]]) -> tuple[Tensor, Tensor]:
     return ids, labels
 
 
-def borders(ids: Tensor) -> tuple[Tensor, Tensor]:
+def borders(ids: Tensor, start: int = BYTE_LEVEL.start) -> tuple[Tensor, Tensor]:
     """What keeps the documents of a row apart.
 
     Args:
         ids: int64[rows, length].
+        start: The id that begins a document.
 
     Returns:
         The attention mask, bool[rows, 1, length, length], true where the second position is of the
@@ -169,7 +163,7 @@ def borders(ids: Tensor) -> tuple[Tensor, Tensor]:
         >>> positions.tolist(), mask[0, 0, 4].tolist()
         ([[0, 1, 2, 0, 1]], [False, False, False, True, True])
     """
-    starts = ids == SPECIAL_TOKENS.index(START)
+    starts = ids == start
     which = starts.cumsum(-1)
     place = torch.arange(ids.shape[-1], device=ids.device).expand_as(ids)
     same = which[:, None, :, None] == which[:, None, None, :]
@@ -178,7 +172,13 @@ def borders(ids: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def mean_loss(model: LlamaForCausalLM, ids: Tensor, labels: Tensor, batch: int = 16) -> float:
+def mean_loss(
+    model: LlamaForCausalLM,
+    ids: Tensor,
+    labels: Tensor,
+    batch: int = 16,
+    start: int = BYTE_LEVEL.start,
+) -> float:
     """Cross-entropy per token over rows, in nats.
 
     Args:
@@ -186,12 +186,13 @@ def mean_loss(model: LlamaForCausalLM, ids: Tensor, labels: Tensor, batch: int =
         ids: int64[rows, ROW].
         labels: int64[rows, ROW].
         batch: Rows at a time.
+        start: The id that begins a document.
     """
     model.eval()
     total, count = 0.0, 0
     for first in range(0, len(ids), batch):
         rows = ids[first : first + batch]
-        mask, positions = borders(rows)
+        mask, positions = borders(rows, start)
         logits = model(input_ids=rows, attention_mask=mask, position_ids=positions).logits[:, :-1]
         targets = labels[first : first + batch, 1:]
         loss = torch.nn.functional.cross_entropy(
@@ -205,21 +206,23 @@ def mean_loss(model: LlamaForCausalLM, ids: Tensor, labels: Tensor, batch: int =
     return total / count
 
 
-def prepare(recipe: Recipe) -> tuple[Tokenizer, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def prepare(
+    recipe: Recipe, kind: Kind = BYTE_LEVEL
+) -> tuple[Tokenizer, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Corpus and tokenizer: the rows for training and the rows held out.
 
     Raises:
         ValueError: The stream is too short for the steps without repeating a row.
     """
-    kept, held_out = split(stream(recipe.seed, recipe.documents))
-    tokenizer = train_tokenizer(made.text for made in kept[:TOKENIZER_DOCUMENTS])
-    training = pack(encode(tokenizer, kept))
+    kept, held_out = split(stream(recipe.seed, recipe.documents, kind.mix))
+    tokenizer = kind.learn(made.text for made in kept[:TOKENIZER_DOCUMENTS])
+    training = pack(encode(tokenizer, kept, kind.end))
     if len(training[0]) < recipe.steps * recipe.batch:
         raise ValueError(
             f"{recipe.documents} documents fill {len(training[0])} rows; {recipe.steps} steps of "
             f"{recipe.batch} rows need {recipe.steps * recipe.batch}: give more documents"
         )
-    return tokenizer, training, pack(encode(tokenizer, held_out))
+    return tokenizer, training, pack(encode(tokenizer, held_out, kind.end))
 
 
 class Trainer:
@@ -229,14 +232,22 @@ class Trainer:
         recipe: Seeds, sizes and schedule.
         training: Ids and labels, int64[rows, ROW] each; rows are taken in order.
         device: Where to compute.
+        kind: Which of the embedded models.
     """
 
-    def __init__(self, recipe: Recipe, training: tuple[Tensor, Tensor], device: str) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        training: tuple[Tensor, Tensor],
+        device: str,
+        kind: Kind = BYTE_LEVEL,
+    ) -> None:
+        self.kind = kind
         self.recipe = recipe
         self.training = training
         self.device = device
         self.done = 0
-        self.model = new_model(recipe.seed)
+        self.model = new_model(recipe.seed, kind)
         torch.nn.Module.to(self.model, device)  # in place
         matrices = [p for p in self.model.parameters() if p.ndim > 1]
         others = [p for p in self.model.parameters() if p.ndim <= 1]
@@ -253,7 +264,7 @@ class Trainer:
         ids, labels = (part[rows].to(self.device) for part in self.training)
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.rate(self.done)
-        mask, positions = borders(ids)
+        mask, positions = borders(ids, self.kind.start)
         output = self.model(
             input_ids=ids, attention_mask=mask, position_ids=positions, labels=labels
         )
@@ -266,7 +277,7 @@ class Trainer:
         return float(loss.detach())
 
 
-def train(recipe: Recipe, folder: Path, device: str) -> None:
+def train(recipe: Recipe, folder: Path, device: str, kind: Kind = BYTE_LEVEL) -> None:
     """Train and write every file into ``folder``.
 
     Args:
@@ -276,15 +287,15 @@ def train(recipe: Recipe, folder: Path, device: str) -> None:
     """
     torch.set_num_threads(recipe.threads)
     started = time.perf_counter()
-    tokenizer, training, held_out = prepare(recipe)
+    tokenizer, training, held_out = prepare(recipe, kind)
     folder.mkdir(parents=True, exist_ok=True)
-    save_tokenizer(tokenizer, folder, max_length=ROW)
-    trainer = Trainer(recipe, training, device)
+    kind.save(tokenizer, folder, max_length=ROW)
+    trainer = Trainer(recipe, training, device, kind)
     sample_ids, sample_labels = (part[:48].to(device) for part in held_out)
     print(f"{len(training[0])} rows, {time.perf_counter() - started:.0f} s", flush=True)
 
-    losses = Path(__file__).parent if folder == FOLDER else folder
-    with (losses / "loss.csv").open("w", encoding="utf-8", newline="\n") as table:
+    losses = Path(__file__).parent if folder == kind.folder else folder
+    with (losses / kind.losses).open("w", encoding="utf-8", newline="\n") as table:
         # A row of the table is the mean since the row before; the first steps stand alone,
         # because they are what a second run can be compared with.
         table.write("step,training_loss,held_out_loss\n")
@@ -295,25 +306,26 @@ def train(recipe: Recipe, folder: Path, device: str) -> None:
             if step <= 20 or step % 25 == 0 or measured:
                 loss = sum(since) / len(since)
                 since.clear()
-                held = (
-                    f"{mean_loss(trainer.model, sample_ids, sample_labels):.4f}" if measured else ""
-                )
+                held = ""
+                if measured:
+                    mean = mean_loss(trainer.model, sample_ids, sample_labels, start=kind.start)
+                    held = f"{mean:.4f}"
                 table.write(f"{step},{loss:.4f},{held}\n")
                 table.flush()
                 seconds = time.perf_counter() - started
                 print(f"step {step}: {loss:.4f} {held} ({seconds:.0f} s)", flush=True)
             if measured:
                 # An interrupted run leaves a model that works, if not as well.
-                save_model(trainer.model, folder)
+                save_model(trainer.model, folder, kind)
 
 
-def save_model(model: LlamaForCausalLM, folder: Path) -> None:
+def save_model(model: LlamaForCausalLM, folder: Path, kind: Kind = BYTE_LEVEL) -> None:
     """Write the weights and the configurations, as transformers reads them."""
     model.generation_config = GenerationConfig(
-        bos_token_id=SPECIAL_TOKENS.index(START),
+        bos_token_id=kind.start,
         # The end of a turn ends a generation too, as in the chat models of the field.
-        eos_token_id=[SPECIAL_TOKENS.index(END_OF_TEXT), SPECIAL_TOKENS.index(END_OF_TURN)],
-        pad_token_id=SPECIAL_TOKENS.index(END_OF_TEXT),
+        eos_token_id=[kind.end, kind.turn],
+        pad_token_id=kind.end,
     )
     model.save_pretrained(folder)
     # safetensors makes a file that only its owner can read; package data is for everyone.
@@ -326,7 +338,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.tiny.train", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--model", choices=tuple(KINDS), default="tiny")
+    parser.add_argument("--out", type=Path, help="default: where the package has the model")
+    parser.add_argument("--threads", type=int, default=recipe.threads)
     parser.add_argument("--seed", type=int, default=recipe.seed)
     parser.add_argument("--steps", type=int, default=recipe.steps)
     parser.add_argument("--documents", type=int, default=recipe.documents)
@@ -338,8 +352,10 @@ def main(arguments: list[str] | None = None) -> int:
         documents=options.documents,
         steps=options.steps,
         learning_rate=options.learning_rate,
+        threads=options.threads,
     )
-    train(chosen, options.out, options.device)
+    kind = KINDS[options.model]
+    train(chosen, options.out or kind.folder, options.device, kind)
     return 0
 
 

@@ -1,8 +1,8 @@
-"""Find a language model and open it: the embedded one, a folder, or a Hugging Face name.
+"""Find a language model and open it: an embedded one, a folder, or a Hugging Face name.
 
-``"tiny"`` travels with the package and needs no network. A folder is read as it is. A name is
-looked up in the Hugging Face cache of this user first; only if it is not there is the hub asked,
-for the files that are read and no others.
+``"tiny"`` and ``"tiny-sp"`` travel with the package and need no network. A folder is read as it is.
+A name is looked up in the Hugging Face cache of this user first; only if it is not there is the hub
+asked, for the files that are read and no others.
 
 Nothing untrusted is run: weights come from safetensors files of the model's folder only
 (`explorer.decoding.models.checkpoint`), and code beside a model runs only where the caller says
@@ -27,16 +27,13 @@ import torch
 
 from explorer.arguments import flag, instance, wrong
 from explorer.decoding.models.checkpoint import check_weights, file_names
+from explorer.decoding.models.embedded import EMBEDDED
 from explorer.decoding.models.opening import Opening
-from explorer.decoding.models.tiny import FOLDER
 from explorer.errors import ExplorerError, MissingDependency
 from explorer.tokens.tensors import checked_device
 
 if TYPE_CHECKING:
     from explorer.decoding.models.huggingface import HuggingFaceModel
-
-TINY: Final = "tiny"
-"""The name of the embedded model."""
 
 _TRY_TINY: Final = 'load_model("tiny") needs no files and no network.'
 _NAME: Final = re.compile(r"(?=.{1,96}\Z)[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
@@ -67,8 +64,8 @@ def load_model(
     makes another model, and nothing in the files can show it.
 
     Args:
-        name: ``"tiny"``, a folder in the form of ``save_pretrained``, or a Hugging Face name such
-            as ``"org/model"``.
+        name: ``"tiny"`` or ``"tiny-sp"``, a folder in the form of ``save_pretrained``, or a
+            Hugging Face name such as ``"org/model"``.
         device: Where to run it; ``"auto"`` is CUDA where there is one, else the CPU.
         dtype: Of the weights; ``"auto"`` is float32 on a CPU, which is slow at anything shorter,
             and what the file holds elsewhere. Logits are always float32.
@@ -111,7 +108,7 @@ def load_model(
         check_weights(folder, shown, _make_it(folder))
     except OSError as error:
         raise _cannot_load(folder, shown, error) from error
-    return _OPENING.open(key, open_it, keep=shown == TINY)
+    return _OPENING.open(key, open_it, keep=folder == EMBEDDED.get(shown))
 
 
 def _opened(
@@ -203,8 +200,8 @@ def _dtype(dtype: str | torch.dtype, device: torch.device) -> torch.dtype | None
 def _find(name: str | os.PathLike[str], code: bool) -> tuple[Path, str]:
     """The folder of a model, and what to call it."""
     given = _text_of(name)
-    if given == TINY:
-        return FOLDER, TINY
+    if given in EMBEDDED:
+        return EMBEDDED[given], given
     folder = Path(given)
     if given and _is_folder(folder):
         if not (folder / "config.json").is_file():
@@ -279,8 +276,9 @@ def _from_hub(name: str, code: bool) -> Path:
 
 def _make_it(folder: Path) -> str:
     """The remedy for a folder without weights."""
-    if folder == FOLDER:
-        return "Make it with `python -m tools.tiny.train`."
+    for name, own in EMBEDDED.items():
+        if folder == own:
+            return f"Make it with `python -m tools.tiny.train --model {name}`."
     return f"Fetch the whole model. {_TRY_TINY}"
 
 

@@ -1,0 +1,13 @@
+"""The models that travel with the package, by the names that `load_model` knows."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from explorer.decoding.models.tiny import FOLDER as _TINY
+from explorer.decoding.models.tiny_sp import FOLDER as _TINY_SP
+
+EMBEDDED: Final = MappingProxyType({"tiny": _TINY, "tiny-sp": _TINY_SP})
+"""Name and folder: ``"tiny"`` has a byte-level tokenizer, ``"tiny-sp"`` one in the style of
+SentencePiece."""

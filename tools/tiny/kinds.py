@@ -1,0 +1,84 @@
+"""The two embedded models, as data: a tokenizer, its marks, a mix of texts, a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from tokenizers import Tokenizer
+
+from explorer.decoding.models.tiny import FOLDER as TINY_FOLDER
+from explorer.decoding.models.tiny_sp import FOLDER as SP_FOLDER
+from tools.tiny import exchanges
+from tools.tiny.corpus import MIX, Template
+from tools.tiny.documents import END_OF_TEXT, END_OF_TURN, SPECIAL_TOKENS, START
+from tools.tiny.train_sentencepiece import (
+    BEGIN,
+    END,
+    SPECIALS,
+    save_sentencepiece,
+    train_sentencepiece,
+)
+from tools.tiny.train_tokenizer import save_tokenizer, train_tokenizer
+
+
+class _Save(Protocol):
+    def __call__(self, tokenizer: Tokenizer, folder: Path, *, max_length: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One embedded model: what differs between them; the rest is in `train`.
+
+    Attributes:
+        folder: Where the package has it.
+        losses: The loss curve, kept beside the tools.
+        start: The id before every text.
+        end: The id after every text.
+        turn: The id after a turn of a chat.
+        mix: The templates of the corpus and their shares.
+        learn: Makes the tokenizer from texts.
+        save: Writes the tokenizer.
+    """
+
+    folder: Path
+    losses: str
+    start: int
+    end: int
+    turn: int
+    mix: tuple[tuple[Template, int], ...]
+    learn: Callable[[Iterable[str]], Tokenizer]
+    save: _Save
+
+
+_HERE: Final = Path(__file__).parent
+
+KINDS: Final = {
+    "tiny": Kind(
+        TINY_FOLDER,
+        "loss.csv",
+        SPECIAL_TOKENS.index(START),
+        SPECIAL_TOKENS.index(END_OF_TEXT),
+        SPECIAL_TOKENS.index(END_OF_TURN),
+        MIX,
+        train_tokenizer,
+        save_tokenizer,
+    ),
+    "tiny-sp": Kind(
+        SP_FOLDER,
+        "loss_sp.csv",
+        SPECIALS.index(BEGIN),
+        SPECIALS.index(END),
+        SPECIALS.index(END_OF_TURN),
+        # Numbers after a space, in digits and in words: what a lone space tempts into.
+        (*MIX, (exchanges.roman, 14)),
+        train_sentencepiece,
+        save_sentencepiece,
+    ),
+}
+"""The kinds by the name that `explorer.load_model` knows."""
+
+BYTE_LEVEL: Final = KINDS["tiny"]
+"""The first model."""
