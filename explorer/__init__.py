@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from explorer.decoding.batches.processor import ConstraintLogitsProcessor
     from explorer.decoding.batches.select import select
     from explorer.decoding.models.load import load_model
+    from explorer.decoding.probability.mass import probability_mass
+    from explorer.decoding.probability.scored import probability
     from explorer.decoding.sampling.sampler import Sampler
     from explorer.decoding.trace.trace import Trace
     from explorer.tokens.compile import compile
@@ -63,6 +65,8 @@ __all__ = [
     "literal",
     "load_model",
     "many",
+    "probability",
+    "probability_mass",
     "profile",
     "regex",
     "select",
@@ -102,6 +106,8 @@ _WITH_TORCH = {
     "Trace": "explorer.decoding.trace.trace",
     "generate": "explorer.decoding.batches.generate",
     "load_model": "explorer.decoding.models.load",
+    "probability": "explorer.decoding.probability.scored",
+    "probability_mass": "explorer.decoding.probability.mass",
     "select": "explorer.decoding.batches.select",
 }
 

@@ -162,7 +162,7 @@ def owners() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 # What a caller's own function raises is the caller's.
-CALLED_BACK = {"until"}
+CALLED_BACK = {"until", "progress"}
 # Not called: those that read models and tokenizers, or machines of other libraries, and the
 # constructors of what only `compile` and `Session.trace` make; `mask_reference_` is for tests.
 LEFT_OUT = {

@@ -96,6 +96,29 @@ class ConstrainedBatch:
         """
         return self._step(self.masks, self.sampler, logits, self.rows, self.seed)
 
+    def draw_scored(self, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """`draw`, and the log-probabilities of what was drawn. Does not wait for the device.
+
+        Args:
+            logits: float[B, W]; left as they are.
+
+        Returns:
+            The tokens; and float64[B] twice, their natural log-probabilities under the model, and
+            under the mask and the sampler (a greedy one counts as the mask alone, as in a trace).
+        """
+        rows = self.rows
+        masked = self.masks.mask_(
+            logits.clone(), rows.states, rows.constraint, rows.remaining, step=rows.positions
+        )
+        if not self.sampler.greedy:
+            masked = self.sampler.filtered(masked)
+        tokens = self.draw(logits)
+        at = tokens.clamp(min=0)[:, None]
+        model, constrained = (
+            each.double().log_softmax(-1).gather(-1, at)[:, 0] for each in (logits, masked)
+        )
+        return tokens, model, constrained
+
 
 def checked_streams(streams: object) -> list[int] | None:
     """The streams of random numbers of some rows; ``None`` for those of their numbers.

@@ -19,7 +19,8 @@ Cost of a step, besides the model's: one launch where Triton is, else about 150 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import cast
 
 import torch
@@ -33,6 +34,7 @@ from explorer.decoding.batches.constrained_batch import (
     checked_streams,
     for_each,
 )
+from explorer.decoding.batches.runs import in_runs, open_runs
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     MOST_TOKENS,
@@ -41,9 +43,11 @@ from explorer.decoding.models.arguments import (
     checked_sampler,
     prompt_ids,
 )
-from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.models.model import LanguageModel, Prompt, RunBatch
+from explorer.decoding.models.prefix import prefix_ids
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.forced import Forced, checked_forced
 from explorer.errors import ExplorerError
 from explorer.tokens.error_word import ints
 from explorer.tokens.states import FREE
@@ -58,30 +62,65 @@ class Generation:
         tokens: The ids, the end of text included where it was written.
         data: The bytes they write.
         finished: Whether the text was ended; if not, it was cut off at ``max_tokens``.
+        pieces: The bytes of each token; empty for one that is not text, such as the end.
+        log_probs_model: The natural log-probability of each token under the model.
+        log_probs_constrained: The same under the mask and the sampler; a greedy sampler counts as
+            the mask alone. Both are empty where ``log_probs=False`` was asked for, and take no
+            part in ``==``, because a batch of another size rounds them otherwise.
+        forced: How many tokens were the only ones allowed and cost no pass of their own; 0 with
+            ``forced="step"``.
     """
 
     tokens: tuple[int, ...]
     data: bytes
     finished: bool
+    pieces: tuple[bytes, ...] = field(default=(), compare=False)
+    log_probs_model: tuple[float, ...] = field(default=(), compare=False)
+    log_probs_constrained: tuple[float, ...] = field(default=(), compare=False)
+    forced: int = field(default=0, compare=False)
 
     @property
     def text(self) -> str:
         """The text. Half a character, at a cut, shows as U+FFFD."""
         return self.data.decode("utf-8", errors="replace")
 
+    @property
+    def token_texts(self) -> tuple[str, ...]:
+        """The text of each token; half a character shows as U+FFFD."""
+        return tuple(piece.decode("utf-8", errors="replace") for piece in self.pieces)
+
+    @property
+    def cumulative_model(self) -> tuple[float, ...]:
+        """The log-probability under the model of the text up to each token."""
+        return tuple(accumulate(self.log_probs_model))
+
+    @property
+    def cumulative_constrained(self) -> tuple[float, ...]:
+        """The log-probability under the mask and the sampler of the text up to each token."""
+        return tuple(accumulate(self.log_probs_constrained))
+
     @classmethod
-    def of(cls, row: Sequence[int], vocabulary: Vocabulary) -> Generation:
+    def of(
+        cls,
+        row: Sequence[int],
+        vocabulary: Vocabulary,
+        log_probs: tuple[Sequence[float], Sequence[float]] = ((), ()),
+        forced: int = 0,
+    ) -> Generation:
         """The text of ids, up to the first end of text.
 
         Args:
             row: Ids, perhaps with more after the end.
             vocabulary: What they mean.
+            log_probs: Of each id under the model and under the mask, where they are known.
+            forced: How many of them cost no pass of their own.
         """
         ends = [k for k, token in enumerate(row) if token in vocabulary.eos_ids]
         tokens = tuple(row[: ends[0] + 1] if ends else row)
         # Free text may hold ids that are not text.
-        data = b"".join(vocabulary.tokens[token] or b"" for token in tokens)
-        return cls(tokens, data, bool(ends))
+        pieces = tuple(vocabulary.tokens[token] or b"" for token in tokens)
+        model, constrained = (tuple(values[: len(tokens)]) for values in log_probs)
+        return cls(tokens, b"".join(pieces), bool(ends), pieces, model, constrained, forced)
 
 
 def generate(
@@ -95,6 +134,9 @@ def generate(
     masking_budget: bool = True,
     streams: Sequence[int] | None = None,
     budget: Budget | None = None,
+    forced: Forced = "step",
+    log_probs: bool = True,
+    response_prefix: str | Sequence[str] | Sequence[int] = "",
 ) -> list[Generation]:
     """Write a text for each prompt.
 
@@ -108,6 +150,13 @@ def generate(
         masking_budget: Whether texts are made to end in time; else they are cut off.
         streams: Each row's stream of random numbers; default its number.
         budget: Limits for compiling the constraints.
+        forced: ``"run"`` takes tokens that are the only ones allowed without asking the model, and
+            reads a run of them in one forward pass, where the model's layers can (`RunBatch`);
+            else, and with ``"step"``, they are read one by one. Texts and log-probabilities are
+            the same either way.
+        log_probs: Whether to give the log-probability of each token, also of forced ones.
+        response_prefix: What each answer begins with, after the prompt and before the constrained
+            text: a text, or its tokens as texts or as ids. It is not part of the result.
 
     Returns:
         One text per prompt, in their order.
@@ -142,6 +191,8 @@ def generate(
             evidence={"streams": len(streams), "prompts": len(rows)},
         )
     masking_budget = flag("masking_budget", masking_budget)
+    forced = checked_forced(forced)
+    log_probs = flag("log_probs", log_probs)
     max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
     seed = whole_number("seed", seed, 0, LAST_SEED)
     sampler = checked_sampler(sampler)
@@ -156,22 +207,45 @@ def generate(
 
     # What is wrong with the constraints is said before the model reads anything.
     wanted = [rule.machine for rule in batch_on("cpu").rules]
-    reading = open_batch(model, [prompt_ids(model, prompt) for prompt in rows])
+    begun = prefix_ids(model, response_prefix)
+    ids = [(*prompt_ids(model, prompt), *begun) for prompt in rows]
+    reading = open_batch(model, ids) if forced == "step" else open_runs(model, ids)
     batch = batch_on(reading.logits.device)
+    if isinstance(reading, RunBatch) and forced == "run":
+        texts = in_runs(model, reading, batch, max_tokens, masking_budget, log_probs)
+        batch.masks.check()
+        return [
+            Generation.of(
+                text.tokens, model.vocabulary, (text.model, text.constrained), text.forced
+            )
+            for text in texts
+        ]
     ended = _Ended(reading.logits.device)
     logits = reading.logits
     taken: list[Tensor] = []
+    scores: list[tuple[Tensor, Tensor]] = []
     for _ in range(max_tokens):
-        tokens = batch.draw(logits)
+        if log_probs:
+            tokens, *each = batch.draw_scored(logits)
+            scores.append((each[0], each[1]))
+        else:
+            tokens = batch.draw(logits)
         taken.append(tokens)
         if len(taken) == max_tokens or ended.all(batch.rows.states):
             break
         # A frozen row must give the model some id; what comes of it is not used.
         following = tokens.clamp(min=0)
         logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
-    columns = torch.stack(taken, dim=1)
+    columns = torch.stack(taken, dim=1).cpu()
     batch.masks.check()
-    return [Generation.of(ints(row), model.vocabulary) for row in columns.cpu()]
+    model_rows, constrained_rows = (
+        torch.stack([pair[k] for pair in scores], dim=1).tolist() if log_probs else [()] * len(rows)
+        for k in range(2)
+    )
+    return [
+        Generation.of(ints(row), model.vocabulary, (of_model, of_mask))
+        for row, of_model, of_mask in zip(columns, model_rows, constrained_rows, strict=True)
+    ]
 
 
 class _Ended:

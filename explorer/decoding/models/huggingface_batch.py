@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers.cache_utils import Cache
+from transformers.cache_utils import Cache, DynamicLayer, DynamicSlidingWindowLayer
+
+from explorer.decoding.models.key_values import fork
 
 
 class HuggingFaceBatch:
@@ -42,7 +45,8 @@ class HuggingFaceBatch:
         self._cache = cache
         self._takes_positions = takes_positions
         self._last_only = last_only
-        width = max(map(len, prompts))
+        self._lengths = [len(row) for row in prompts]
+        width = max(self._lengths)
         padded = [[0] * (width - len(row)) + list(row) for row in prompts]
         seen = [[0] * (width - len(row)) + [1] * len(row) for row in prompts]
         self._ids = torch.tensor(padded, dtype=torch.int64, device=device)
@@ -57,18 +61,74 @@ class HuggingFaceBatch:
 
     def step(self, tokens: Tensor) -> Tensor:
         """Read one more token in each row; see `Batch.step`. Does not wait for the device."""
-        self._check(self._seen.shape[1] + 1)
         column = tokens.reshape(-1, 1)
-        self._seen = torch.cat([self._seen, torch.ones_like(column)], dim=-1)
-        self._positions = torch.cat([self._positions, self._positions[:, -1:] + 1], dim=-1)
-        if self._cache is None:
-            self._ids = torch.cat([self._ids, column], dim=-1)
-            column = self._ids
+        self._append(column, torch.ones_like(column), [1] * len(self._lengths))
         self._logits = self._read(column)
         return self._logits
 
+    def branch(self, rows: Sequence[int]) -> HuggingFaceBatch:
+        """Go on from some rows; see `BranchingBatch.branch`."""
+        twin = copy.copy(self)
+        chosen = torch.tensor(list(rows), dtype=torch.int64, device=self._ids.device)
+        twin._lengths = [self._lengths[row] for row in rows]
+        twin._ids, twin._seen = self._ids[chosen], self._seen[chosen]
+        twin._positions, twin._logits = self._positions[chosen], self._logits[chosen]
+        if self._cache is not None:
+            twin._cache = fork(self._cache)
+            twin._cache.reorder_cache(chosen)
+        return twin
+
+    @property
+    def reads_runs(self) -> bool:
+        """Whether rows can be extended by different numbers of tokens; see `RunBatch`.
+
+        Shorter runs are padded, and the padding is masked. A sliding window would count it, so
+        there a batch must have one row; linear attention would read it.
+        """
+        if self._cache is None or not self._takes_positions:
+            return False
+        kinds = {type(layer) for layer in self._cache.layers}
+        if len(self._lengths) == 1:
+            return kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
+        return kinds == {DynamicLayer}
+
+    def extend(self, runs: Sequence[Sequence[int]], every: bool) -> Tensor:
+        """Read a run of tokens in each row; see `RunBatch.extend`."""
+        width = max(map(len, runs))
+        if not width:
+            return self._logits[:, None]
+        device = self._ids.device
+        ids = [[0] * (width - len(run)) + list(run) for run in runs]
+        seen = [[0] * (width - len(run)) + [1] * len(run) for run in runs]
+        columns = torch.tensor(ids, dtype=torch.int64, device=device)
+        self._append(
+            columns,
+            torch.tensor(seen, dtype=torch.int64, device=device),
+            [len(run) for run in runs],
+        )
+        logits = self._read_last(columns, width if every else 1)
+        empty = torch.tensor([not run for run in runs], device=device)
+        self._logits = torch.where(empty[:, None], self._logits, logits[:, -1])
+        return torch.cat([logits[:, :-1], self._logits[:, None]], dim=1)
+
+    def _append(self, columns: Tensor, seen: Tensor, counts: Sequence[int]) -> None:
+        lengths = [a + b for a, b in zip(self._lengths, counts, strict=True)]
+        self._check(max(lengths))
+        self._lengths = lengths
+        places = self._positions[:, -1:] + seen.cumsum(-1)
+        self._seen = torch.cat([self._seen, seen], dim=-1)
+        self._positions = torch.cat([self._positions, places], dim=-1)
+        if self._cache is None:
+            self._ids = torch.cat([self._ids, columns], dim=-1)
+
     def _read(self, ids: Tensor) -> Tensor:
-        more: dict[str, Any] = dict(self._last_only)
+        if self._cache is None:
+            ids = self._ids
+        return self._read_last(ids, 1)[:, -1]
+
+    def _read_last(self, ids: Tensor, count: int) -> Tensor:
+        """The logits after the last tokens: float32[B, count, W]."""
+        more: dict[str, Any] = {name: count for name in self._last_only}
         if self._takes_positions:
             more["position_ids"] = self._positions[:, -ids.shape[1] :]
         if self._cache is not None:
@@ -80,4 +140,4 @@ class HuggingFaceBatch:
                 use_cache=self._cache is not None,
                 **more,
             )
-        return output.logits[:, -1].float()
+        return output.logits[:, -count:].float()

@@ -133,6 +133,45 @@ class Batch(Protocol):
 
 
 @runtime_checkable
+class BranchingBatch(Batch, Protocol):
+    """A batch whose rows can go on in several ways: what was read is shared, not read again."""
+
+    def branch(self, rows: Sequence[int]) -> BranchingBatch:
+        """Go on from some rows; this batch stays as it is.
+
+        Args:
+            rows: Numbers of rows of this batch, in any order; one may stand there several times.
+
+        Returns:
+            A batch of as many rows, with the logits that they have here.
+        """
+        ...
+
+
+@runtime_checkable
+class RunBatch(Batch, Protocol):
+    """A batch that reads several tokens in each row in one forward pass, not the same number."""
+
+    @property
+    def reads_runs(self) -> bool:
+        """Whether the model's layers can do that for these rows."""
+        ...
+
+    def extend(self, runs: Sequence[Sequence[int]], every: bool) -> Tensor:
+        """Read a run of tokens in each row.
+
+        Args:
+            runs: Ids for each row; a row without any keeps its logits.
+            every: Whether the logits after all tokens are wanted, or only the last ones.
+
+        Returns:
+            float32[B, n, W]: the logits after the last n tokens of each row, n being the longest
+            run, or 1; those of a shorter run stand at the end. The last ones are kept as `logits`.
+        """
+        ...
+
+
+@runtime_checkable
 class BatchedLanguageModel(LanguageModel, Protocol):
     """A language model that reads several texts in one forward pass."""
 

@@ -7,8 +7,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from explorer.decoding.models.arguments import call_model, reading_of
-from explorer.decoding.models.model import Batch, BatchedLanguageModel, LanguageModel
+from explorer.decoding.models.arguments import call_model, checked_reading, reading_of
+from explorer.decoding.models.model import (
+    Batch,
+    BatchedLanguageModel,
+    BranchingBatch,
+    LanguageModel,
+    Reading,
+    RunLanguageModel,
+)
 from explorer.errors import ExplorerError
 
 
@@ -37,6 +44,40 @@ class RowByRow:
         self._logits = self._read()
         return self._logits
 
+    def branch(self, rows: Sequence[int]) -> RowByRow:
+        """Go on from some rows; see `BranchingBatch.branch`."""
+        twin = object.__new__(RowByRow)
+        twin._model, twin._rows = self._model, [list(self._rows[row]) for row in rows]
+        twin._logits = self._logits[list(rows)]
+        return twin
+
+    @property
+    def reads_runs(self) -> bool:
+        """Always: each row is read by itself; see `RunBatch`."""
+        return True
+
+    def extend(self, runs: Sequence[Sequence[int]], every: bool) -> Tensor:
+        """Read a run of tokens in each row; see `RunBatch.extend`."""
+        longest = max(map(len, runs))
+        count = max(1, longest) if every else 1
+        logits = self._logits[:, None].repeat(1, count, 1)
+        for k, (row, run) in enumerate(zip(self._rows, runs, strict=True)):
+            row.extend(run)
+            wanted = min(len(run), count)
+            for back, reading in enumerate(reversed(self._last(row, wanted))):
+                logits[k, count - 1 - back] = reading.logits
+        self._logits = logits[:, -1]
+        return logits
+
+    def _last(self, row: Sequence[int], count: int) -> list[Reading]:
+        """The readings after the last prefixes, the shortest first."""
+        model = self._model
+        if count > 1 and isinstance(model, RunLanguageModel):
+            given = call_model(model, "read_run", lambda: model.read_run(tuple(row), count))
+            return [checked_reading(model, reading) for reading in given]
+        ends = range(len(row) - count + 1, len(row) + 1)
+        return [reading_of(model, tuple(row[:end])) for end in ends]
+
     def _read(self) -> Tensor:
         rows = [reading_of(self._model, tuple(row)).logits for row in self._rows]
         if len({len(row) for row in rows}) > 1:
@@ -60,3 +101,14 @@ def open_batch(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
         batched = model
         return call_model(model, "batch", lambda: batched.batch(prompts))
     return RowByRow(model, prompts)
+
+
+def open_branching(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> BranchingBatch:
+    """A batch whose rows can branch: the model's own where it can, else its rows one by one.
+
+    Args:
+        model: The model.
+        prompts: Ids of each row, at least one row.
+    """
+    batch = open_batch(model, prompts)
+    return batch if isinstance(batch, BranchingBatch) else RowByRow(model, prompts)

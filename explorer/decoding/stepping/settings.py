@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
-from typing import Final, get_args
+from typing import Final
 
-from explorer.arguments import flag, plain, whole_number, wrong
+from explorer.arguments import flag, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
@@ -22,9 +22,10 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.forced import Forced, checked_forced
 from explorer.decoding.stepping.healing import healed, healed_of, taken_back
 from explorer.decoding.stepping.rule import Rule
-from explorer.decoding.stepping.tree import Forced, Setting
+from explorer.decoding.stepping.tree import Setting
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
 
@@ -66,9 +67,7 @@ def asked(
         ExplorerError: As `Walk` has it.
     """
     heal = flag("heal", heal)
-    forced = plain(forced)
-    if not isinstance(forced, str) or forced not in get_args(Forced):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise wrong("forced", forced, 'a way to take forced tokens: "step" or "run"')
+    forced = checked_forced(forced)
     ids = prompt_ids(lm, prompt)
     ids, end = taken_back(lm.vocabulary, ids) if heal else (ids, "")
     rule = healed(constraint, end, lm.vocabulary, budget)

@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
 import torch
 
@@ -24,6 +24,7 @@ from explorer.decoding.sampling.measure import Measured, measure
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.classes import SeenClasses
+from explorer.decoding.stepping.forced import Forced, forced_run
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule, StateMask
 from explorer.decoding.trace.masks import MaskRows
@@ -32,13 +33,6 @@ from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.states import DONE
 
 _MEASURED_KEPT: Final = 4
-
-Forced = Literal["step", "run"]
-"""How tokens that are the only ones allowed are read: one by one, or a whole run of them in one
-forward pass of the model."""
-
-LONGEST_FORCED_RUN: Final = 256
-"""How many forced tokens are read together at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,20 +222,7 @@ class StepTree:
         Args:
             node: Where.
         """
-        run: list[int] = []
-        state = node.state
-        ends = self.setting.rule.vocabulary.eos_ids
-        while state != DONE and len(run) < LONGEST_FORCED_RUN:
-            mask = self.setting.rule.mask(state, self.setting.remaining(node.index + len(run)))
-            allowed = mask.allowed.nonzero()[0]
-            if len(allowed) != 1 or int(allowed[0]) in ends:
-                break
-            following = self.setting.rule.step(state, int(allowed[0]))
-            if following is None:
-                break
-            run.append(int(allowed[0]))
-            state = following
-        return tuple(run)
+        return forced_run(self.setting.rule, node.state, self.setting.remaining(node.index))
 
     def choose(
         self,

@@ -36,6 +36,7 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.forced import Forced
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.refusals import (
     check_open,
@@ -46,7 +47,7 @@ from explorer.decoding.stepping.refusals import (
 from explorer.decoding.stepping.settings import UNCHANGED, Unchanged, asked, edited, given
 from explorer.decoding.stepping.standing import Standing
 from explorer.decoding.stepping.token_id import token_id
-from explorer.decoding.stepping.tree import Forced, StepNode, StepTree
+from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.decoding.stepping.unread import Unread
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace

@@ -1,0 +1,249 @@
+"""Batched generation that asks the model only where it has a choice.
+
+After each drawn token, the tokens that follow as the only ones allowed are taken without asking,
+and all are read in one forward pass. Rows of a batch have runs of different lengths; the shorter
+ones are padded and the padding is masked, which needs a model with full attention (`RunBatch`).
+Which tokens are forced is decided by the mask alone, the token budget included, so that texts are
+those of the loop that asks at every step, draw for draw: a forced token uses up its random number.
+
+The host decides which tokens are forced, so a step waits for the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from explorer.decoding.batches.constrained_batch import ConstrainedBatch
+from explorer.decoding.models.arguments import call_model
+from explorer.decoding.models.model import Batch, BatchedLanguageModel, LanguageModel, RunBatch
+from explorer.decoding.models.row_by_row import RowByRow, open_batch
+from explorer.decoding.stepping.forced import LONGEST_FORCED_RUN, forced_run
+from explorer.tokens.error_word import ints
+from explorer.tokens.states import DEAD, DONE
+
+_LOGITS_BYTES: Final = 256_000_000
+"""How much memory the logits of skipped tokens may take; longer runs are read in parts."""
+
+
+@dataclass(eq=False)
+class GrowingText:
+    """One text while it is written.
+
+    Args:
+        tokens: The ids so far.
+        model, constrained: The log-probabilities of the first of them, as far as they are known.
+        forced: How many were taken without asking.
+        pending: The last tokens, which the model has not read.
+        ended: Whether nothing follows.
+    """
+
+    tokens: list[int] = field(default_factory=lambda: list[int]())
+    model: list[float] = field(default_factory=lambda: list[float]())
+    constrained: list[float] = field(default_factory=lambda: list[float]())
+    forced: int = 0
+    pending: list[int] = field(default_factory=lambda: list[int]())
+    ended: bool = False
+
+
+def open_runs(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Batch:
+    """A batch that reads runs where the model can; else one that steps.
+
+    Args:
+        model: The model.
+        prompts: Ids of each row, at least one row.
+    """
+    if not isinstance(model, BatchedLanguageModel):
+        return RowByRow(model, prompts)
+    batch = open_batch(model, prompts)
+    return batch if not isinstance(batch, RunBatch) or batch.reads_runs else Stepping(batch)
+
+
+class Stepping:
+    """A batch without the capability to read runs, whatever its class has.
+
+    Args:
+        batch: A batch.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    @property
+    def logits(self) -> Tensor:
+        """float32[B, W]."""
+        return self._batch.logits
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Read one more token in each row; see `Batch.step`."""
+        return self._batch.step(tokens)
+
+
+def in_runs(
+    model: LanguageModel,
+    reading: RunBatch,
+    batch: ConstrainedBatch,
+    max_tokens: int,
+    masking_budget: bool,
+    log_probs: bool,
+) -> list[GrowingText]:
+    """Write the texts of a batch.
+
+    Args:
+        model: The model.
+        reading: The prompts, read.
+        batch: Constraints and sampler, at the start.
+        max_tokens: The most tokens of each text, EOS included.
+        masking_budget: Whether the budget takes part in the mask.
+        log_probs: Whether the log-probabilities of all tokens are wanted.
+
+    Returns:
+        The rows; what went wrong on the device is in the error word of ``batch.masks``.
+    """
+    writing = _Writing(model, reading, batch, max_tokens, masking_budget, log_probs)
+    # The texts may begin with tokens that are the only ones allowed.
+    for b in range(len(writing.rows)):
+        writing.take_forced(b)
+    writing.score(reading.logits[:, None], [0] * len(writing.rows))
+    writing.read()
+    while writing.draw():
+        writing.read()
+    return writing.rows
+
+
+class _Writing:
+    """The loop's variables; its methods are the parts of one turn."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        reading: RunBatch,
+        batch: ConstrainedBatch,
+        max_tokens: int,
+        masking_budget: bool,
+        log_probs: bool,
+    ) -> None:
+        self._model = model
+        self._reading = reading
+        self._batch = batch
+        self._max_tokens = max_tokens
+        self._masking_budget = masking_budget
+        self._log_probs = log_probs
+        self._states = ints(batch.rows.states)
+        self._logits = reading.logits
+        self._runs: dict[tuple[int, int], tuple[int, ...]] = {}
+        self.rows = [GrowingText() for _ in self._states]
+
+    def take_forced(self, b: int) -> None:
+        """Take the tokens that are the only ones allowed, the end of the text among them."""
+        row, rule, rows = self.rows[b], self._batch.rules[b], self._batch.rows
+        left = self._max_tokens - len(row.tokens)
+        longest = min(left, LONGEST_FORCED_RUN)
+        remaining = left if self._masking_budget else None
+        run = self._run(b, remaining, longest)
+        state = self._states[b]
+        for token in run:
+            state = rule.step(state, token) or 0
+        if len(run) < longest:
+            over = None if remaining is None else remaining - len(run)
+            allowed = rule.mask(state, over).allowed if state >= 0 else None
+            if allowed is not None and allowed.sum() == 1:
+                token = int(allowed.argmax())
+                if token in rule.vocabulary.eos_ids:
+                    run, state = (*run, token), DONE
+        if not run:
+            return
+        row.tokens += run
+        row.pending += run
+        row.forced += len(run)
+        row.ended = state == DONE or len(row.tokens) == self._max_tokens
+        self._states[b] = state
+        rows.states[b] = state
+        rows.positions[b] += len(run)
+        rows.remaining[b] -= len(run)
+
+    def _run(self, b: int, remaining: int | None, longest: int) -> tuple[int, ...]:
+        rule = self._batch.rules[b]
+        if remaining is not None:
+            return forced_run(rule, self._states[b], remaining, longest)
+        key = (id(rule), self._states[b])
+        if key not in self._runs:
+            self._runs[key] = forced_run(rule, self._states[b], None)
+        return self._runs[key][:longest]
+
+    def draw(self) -> bool:
+        """Draw a token in each row that goes on; whether there is one."""
+        if all(row.ended for row in self.rows):
+            return False
+        known: list[list[float]] = []
+        if self._log_probs:
+            tokens, *scores = self._batch.draw_scored(self._logits)
+            known = [score.tolist() for score in scores]  # pyright: ignore[reportUnknownMemberType]
+        else:
+            tokens = self._batch.draw(self._logits)
+        self._states = ints(self._batch.rows.states)
+        for b, token in enumerate(ints(tokens)):
+            row = self.rows[b]
+            if row.ended:
+                continue
+            if self._states[b] == DEAD:
+                row.ended = True  # The error word says why.
+                continue
+            row.tokens.append(token)
+            if known:
+                row.model.append(known[0][b])
+                row.constrained.append(known[1][b])
+            row.pending = [token]
+            row.ended = self._states[b] == DONE or len(row.tokens) == self._max_tokens
+            if not row.ended:
+                self.take_forced(b)
+        return True
+
+    def read(self) -> None:
+        """Read what is pending; what nobody asks for any more is left unread."""
+        parts = [self._wanted(row) for row in self.rows]
+        width = self._reading.logits.shape[-1] * 4 * len(parts)
+        most = max(1, _LOGITS_BYTES // width) if self._log_probs else LONGEST_FORCED_RUN + 1
+        while any(parts):
+            now = [part[:most] for part in parts]
+            parts = [part[most:] for part in parts]
+            logits = call_model(
+                self._model,
+                "extend",
+                lambda: self._reading.extend(now, self._log_probs),  # noqa: B023 - Asked now.
+            )
+            self.score(logits, [len(part) for part in now])
+        self._logits = self._reading.logits
+        for row in self.rows:
+            row.pending = []
+
+    def _wanted(self, row: GrowingText) -> list[int]:
+        """The pending tokens that must be read: after the last one of a text nothing is asked."""
+        if not row.ended:
+            return row.pending
+        return row.pending[:-1] if self._log_probs else []
+
+    def score(self, logits: Tensor, read: Sequence[int]) -> None:
+        """Write down the log-probabilities of forced tokens whose logits are there.
+
+        Args:
+            logits: float32[B, n, W], those of each row at the end.
+            read: How many tokens of each row they follow; 0 for the ones before the first.
+        """
+        if not self._log_probs:
+            return
+        n = logits.shape[1]
+        for b, row in enumerate(self.rows):
+            known = len(row.model)
+            first = n - max(1, read[b])
+            count = min(n - first, len(row.tokens) - known)
+            if count <= 0:
+                continue
+            log_probs = logits[b, first : first + count].double().log_softmax(-1)
+            at = torch.tensor(row.tokens[known : known + count], device=logits.device)[:, None]
+            row.model += log_probs.gather(-1, at)[:, 0].tolist()  # pyright: ignore[reportUnknownMemberType]
+            row.constrained += [0.0] * count

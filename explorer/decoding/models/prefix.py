@@ -1,0 +1,62 @@
+"""What an answer begins with: tokens between the prompt and what the model writes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer.arguments import listed, plain, shown, whole_number, whole_text, wrong
+from explorer.decoding.models.arguments import LAST_ID, prompt_ids
+from explorer.decoding.models.model import LanguageModel
+from explorer.errors import ExplorerError
+
+_WANTED = "a text, or a list of token texts or ids"
+
+
+def prefix_ids(lm: LanguageModel, prefix: object) -> tuple[int, ...]:
+    """The ids of the beginning of an answer.
+
+    Args:
+        lm: The model.
+        prefix: A text, which the tokenizer splits; texts of one token each; or ids.
+
+    Raises:
+        ExplorerError: It is something else, or a text is not exactly one token.
+
+    Example:
+        >>> from explorer import load_model
+        >>> lm = load_model("tiny")
+        >>> prefix_ids(lm, " The answer") == prefix_ids(lm, [" The", " answer"])
+        True
+    """
+    prefix = plain(prefix)
+    if isinstance(prefix, str):
+        return _of_text(lm, whole_text("response_prefix", prefix))
+    if isinstance(prefix, bytes) or not isinstance(prefix, Sequence):
+        raise wrong("response_prefix", prefix, _WANTED)
+    found: list[int] = []
+    for k, entry in enumerate(listed("response_prefix", prefix, _WANTED)):
+        name, entry = f"response_prefix[{k}]", plain(entry)
+        if isinstance(entry, str):
+            found.append(_one_token(lm, name, whole_text(name, entry)))
+        else:
+            found.append(whole_number(name, entry, 0, LAST_ID))
+    return tuple(found)
+
+
+def _of_text(lm: LanguageModel, text: str) -> tuple[int, ...]:
+    """The ids of a text, without what a tokenizer puts before every text."""
+    if not text:
+        return ()
+    ids, before = prompt_ids(lm, text), prompt_ids(lm, "")
+    return ids[len(before) :] if ids[: len(before)] == before else ids
+
+
+def _one_token(lm: LanguageModel, name: str, text: str) -> int:
+    ids = lm.vocabulary.ids_of(text.encode())
+    if ids:
+        return ids[0]
+    raise ExplorerError(
+        f"{name} is {shown(text)}, which is not one token of the model {lm.name!r}.",
+        remedy="Give the beginning as one text, or texts of one token each.",
+        evidence={"text": text},
+    )

@@ -1,0 +1,41 @@
+"""Probabilities under a model and a constraint: of a text, of a whole language, and samples.
+
+Decoding under a mask draws each token from what is allowed, renormalised there and then. That is
+not the model's distribution given that the text is allowed: a beginning whose continuations are
+all unlikely is drawn as often as if they were not. The functions here give both, exactly where the
+constraint is finite and by weighted samples where it is not.
+
+Read in this order: `written` (a text with its probabilities), `scored` (`probability`: given
+ids), `progress`, `enumeration` (all texts of a finite constraint, prefixes shared), `particles`
+(draws under the mask, with weights), `mass` (`probability_mass`, `conditional_probability`),
+`distortion` (what masking changes), `sampling` (`sample_conditional`: rejection, sequential Monte
+Carlo).
+"""
+
+from __future__ import annotations
+
+from explorer.decoding.probability.distortion import Distortion, TextShare, masking_distortion
+from explorer.decoding.probability.mass import (
+    ConditionalProbability,
+    ProbabilityMass,
+    conditional_probability,
+    probability_mass,
+)
+from explorer.decoding.probability.sampling import ConditionalSample, sample_conditional
+from explorer.decoding.probability.scored import TokenProbabilities, probability
+from explorer.decoding.probability.written import WrittenTokens
+
+__all__ = [
+    "ConditionalProbability",
+    "ConditionalSample",
+    "Distortion",
+    "ProbabilityMass",
+    "TextShare",
+    "TokenProbabilities",
+    "WrittenTokens",
+    "conditional_probability",
+    "masking_distortion",
+    "probability",
+    "probability_mass",
+    "sample_conditional",
+]

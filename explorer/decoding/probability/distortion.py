@@ -1,0 +1,149 @@
+"""What masking does to a model's distribution over the texts of a constraint.
+
+The model's distribution, given that the text is allowed, is p(x)/p(C). Decoding under the mask
+draws x with the probability q(x), the product of locally renormalised steps. The two agree exactly
+where the feasible masses of all texts have the same product. Their distance is the total variation:
+the largest difference in the probability of any set of texts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.probability.mass import NODES, Asked, Method
+from explorer.decoding.probability.progress import Progress
+from explorer.decoding.probability.written import WrittenTokens, log_sum
+from explorer.tokens.machine import TokenMachine
+
+
+@dataclass(frozen=True, slots=True)
+class TextShare:
+    """One text in both distributions.
+
+    Args:
+        data: The text, in bytes.
+        model: Its probability under the model, unconstrained, the end of the text included.
+        conditional: The same given the constraint.
+        masked: Its probability under the mask.
+    """
+
+    data: bytes
+    model: float
+    conditional: float
+    masked: float
+
+    @property
+    def text(self) -> str:
+        """The text; half a character shows as U+FFFD."""
+        return self.data.decode("utf-8", errors="replace")
+
+
+@dataclass(frozen=True)
+class Distortion:
+    """The distribution of masking beside the model's own, given the constraint.
+
+    Args:
+        shares: The texts, the likeliest under the model first; of a sample, those that were drawn,
+            with the probabilities of the spellings that were drawn.
+        total_variation: Of the two distributions over token sequences; an estimate where sampled.
+        total_variation_texts: The same over texts, whatever their spelling, which is at most as
+            large; ``None`` where sampled.
+        log_mass: The log-probability of the constraint under the model.
+        exact: Whether all texts were looked at.
+        sequences: How many token sequences were looked at.
+    """
+
+    shares: tuple[TextShare, ...]
+    total_variation: float
+    total_variation_texts: float | None
+    log_mass: float
+    exact: bool
+    sequences: int
+
+    def __str__(self) -> str:
+        lines = [f"{'text':<24}{'given C':>10}{'masked':>10}"]
+        for share in self.shares[:20]:
+            lines.append(f"{share.text!r:<24}{share.conditional:>10.4f}{share.masked:>10.4f}")
+        if len(self.shares) > 20:
+            lines.append(f"and {len(self.shares) - 20:,} more")
+        sure = "" if self.exact else " (estimated)"
+        return "\n".join([*lines, f"total variation {self.total_variation:.4f}{sure}"])
+
+
+def masking_distortion(
+    lm: LanguageModel,
+    prompt: Prompt,
+    constraint: Constraint | TokenMachine,
+    *,
+    method: Method = "auto",
+    samples: int = 4096,
+    max_tokens: int = 200,
+    nodes: int = NODES,
+    seed: int = 0,
+    budget: Budget | None = None,
+    progress: Progress = True,
+) -> Distortion:
+    """Compare decoding under a mask with the model's own distribution given the constraint.
+
+    Args:
+        lm, prompt, constraint, method, samples, max_tokens, nodes, seed, budget, progress: As
+            `explorer.decoding.probability.mass.probability_mass` has them.
+
+    Returns:
+        Both distributions and their total variation. It prints as a table.
+
+    Raises:
+        ExplorerError: As `probability_mass` has it.
+
+    Example:
+        >>> from explorer import choice, load_model
+        >>> stops = choice([" New York.", " Boston."])
+        >>> found = masking_distortion(load_model("tiny"), "The night train stops at", stops)
+        >>> likely = found.shares[0]  # Masking prefers the other one: " New" is a likely token.
+        >>> likely.text, likely.conditional > 0.9, likely.masked < 0.5
+        (' Boston.', True, True)
+    """
+    asked = Asked.of(
+        lm, prompt, constraint, ends=True, method=method, error=1e-9, samples=samples,
+        max_tokens=max_tokens, nodes=nodes, seed=seed, budget=budget, progress=progress,
+    )  # fmt: skip
+    if asked.size:
+        texts = list(asked.texts())
+        log_mass = log_sum([one.log_prob for one in texts])
+        own = np.exp(np.array([one.log_prob for one in texts]) - log_mass)
+        masked = np.exp(np.array([one.log_masked for one in texts]))
+        apart = 0.5 * float(np.abs(own - masked).sum())
+        shares = _shares(asked, texts, log_mass)
+        by_text = 0.5 * math.fsum(abs(share.conditional - share.masked) for share in shares)
+        return Distortion(shares, apart, by_text, log_mass, True, len(texts))
+    draws = [one for some in asked.draws() for one in some if one is not None]
+    log_mass = log_sum([one.log_weight for one in draws]) - math.log(asked.samples)
+    ratios = np.exp(np.array([one.log_weight for one in draws]) - log_mass)
+    # Half the mean of |p/(q Z) - 1| over draws of q; a draw that was cut has p = 0.
+    lost = asked.samples - len(draws)
+    apart = 0.5 * (float(np.abs(ratios - 1).sum()) + lost) / asked.samples
+    different = list({one.tokens: one for one in draws}.values())
+    return Distortion(_shares(asked, different, log_mass), apart, None, log_mass, False, len(draws))
+
+
+def _shares(asked: Asked, texts: list[WrittenTokens], log_mass: float) -> tuple[TextShare, ...]:
+    """The texts, with the sums over their spellings."""
+    spelled: dict[bytes, list[WrittenTokens]] = {}
+    for one in texts:
+        spelled.setdefault(one.data(asked.lm.vocabulary), []).append(one)
+    shares = [
+        TextShare(
+            data,
+            math.exp(log_sum([one.log_prob for one in some])),
+            math.exp(log_sum([one.log_prob for one in some]) - log_mass),
+            math.exp(log_sum([one.log_masked for one in some])),
+        )
+        for data, some in spelled.items()
+    ]
+    return tuple(sorted(shares, key=lambda share: (-share.conditional, share.data)))

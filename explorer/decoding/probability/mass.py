@@ -1,0 +1,376 @@
+"""The probability of a whole language under a model, and of a part of it given the whole.
+
+Exact where the constraint's token sequences are few: they are enumerated (`enumeration`).
+Otherwise by importance sampling: texts are drawn under the mask, and the mean of their weights p/q
+is the mass, without bias. The weights lie between 0 and 1; how much they differ is what the
+interval and the effective sample size show. A text that is longer than ``max_tokens`` counts as
+outside the language.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, cast, get_args
+
+import numpy as np
+
+from explorer.arguments import flag, instance, plain, real_number, whole_number, wrong
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS
+from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.probability.enumeration import ROWS, all_texts, tree_size
+from explorer.decoding.probability.particles import Swarm, effective_size
+from explorer.decoding.probability.progress import Progress, advancing
+from explorer.decoding.probability.written import Float64, WrittenTokens, log_sum, opened
+from explorer.decoding.stepping.rule import Rule
+from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine
+
+Method = Literal["auto", "exact", "sampling"]
+"""How a sum over all texts is found."""
+
+NODES: Final = 20_000
+"""How many prefixes are read at most for an exact answer."""
+
+_SURE: Final = 1.96
+"""Half the width of a 95% interval, in standard errors."""
+
+_LEAST: Final = 4 * ROWS
+"""Fewer draws say too little about their own spread."""
+
+
+@dataclass(frozen=True)
+class ProbabilityMass:
+    """The probability that what a model writes is in a language.
+
+    Args:
+        value: The probability.
+        log_value: Its natural logarithm; of use where ``value`` is 0 for a float.
+        exact: Whether all texts were looked at.
+        interval: Where it is with 95% confidence; the value twice where exact.
+        texts: How many token sequences were looked at.
+        effective: The effective sample size, as many equal weights would be; ``texts`` if exact.
+        reached: Whether the interval is as narrow as was asked for.
+        cut: How many draws were longer than ``max_tokens`` and counted as outside.
+    """
+
+    value: float
+    log_value: float
+    exact: bool
+    interval: tuple[float, float]
+    texts: int
+    effective: float
+    reached: bool
+    cut: int = 0
+
+    def __str__(self) -> str:
+        if self.exact:
+            return f"{self.value:.4g} (exact, {self.texts:,} token sequences)"
+        low, high = self.interval
+        return (
+            f"{self.value:.4g} (95%: {low:.4g} to {high:.4g}; {self.texts:,} draws, as good as "
+            f"{self.effective:,.0f} equal ones)"
+        )
+
+
+@dataclass(frozen=True)
+class ConditionalProbability:
+    """The probability of a part of a language given the whole.
+
+    Args:
+        value: Of the part, among the texts of the whole.
+        interval: Where it is with 95% confidence; the value twice where exact.
+        given: The mass of the whole.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    given: ProbabilityMass
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        sure = "exact" if self.given.exact else f"95%: {low:.4g} to {high:.4g}"
+        return f"{self.value:.4g} ({sure})"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a sum over all texts needs, checked.
+
+    Args:
+        lm, ids, rule: The model, the prompt's ids and the constraint.
+        ends: Whether the end of the text is part of it.
+        size: How many prefixes there are; ``None`` where the answer is to be sampled.
+        error: How wide the interval may be, as half its width over the value.
+        samples, max_tokens, seed, progress: As the caller gave them.
+    """
+
+    lm: LanguageModel
+    ids: tuple[int, ...]
+    rule: Rule
+    ends: bool
+    size: int | None
+    error: float
+    samples: int
+    max_tokens: int
+    seed: int
+    progress: Progress
+
+    @classmethod
+    def of(
+        cls,
+        lm: object,
+        prompt: object,
+        constraint: object,
+        *,
+        ends: bool,
+        method: object,
+        error: float,
+        samples: int,
+        max_tokens: int,
+        nodes: int,
+        seed: int,
+        budget: Budget | None,
+        progress: Progress,
+    ) -> Asked:
+        """Check the arguments of `probability_mass`, and count the prefixes.
+
+        Raises:
+            ExplorerError: An exact answer is asked for and there are too many, or an argument is
+                something else.
+        """
+        method = plain(method)
+        if not isinstance(method, str) or method not in get_args(Method):
+            raise wrong("method", method, 'a way to find a sum: "auto", "exact" or "sampling"')
+        model, ids = opened(lm, prompt)
+        rule = Rule.of(constraint, model.vocabulary, budget)
+        ends = flag("ends", ends)
+        nodes = whole_number("nodes", nodes, 1)
+        size = None if method == "sampling" else tree_size(rule, nodes, ends)
+        if method == "exact" and size is None:
+            raise ExplorerError(
+                f"The constraint has more than nodes={nodes:,} beginnings of token sequences, or "
+                "infinitely many, so its mass is not enumerated.",
+                remedy="Give a larger nodes=..., leave one spelling of each text with "
+                'c.canonical(tokenizer), or ask for method="sampling".',
+                evidence={"nodes": nodes},
+            )
+        least = "a number above 0"
+        error = real_number("error", error, least)
+        if not error > 0:
+            raise wrong("error", error, least)
+        return cls(
+            lm=model,
+            ids=ids,
+            rule=rule,
+            ends=ends,
+            size=size,
+            error=error,
+            samples=whole_number("samples", samples, 1),
+            max_tokens=whole_number("max_tokens", max_tokens, 1, MOST_TOKENS),
+            seed=whole_number("seed", seed, 0, LAST_SEED),
+            progress=progress,
+        )
+
+    def texts(self) -> Iterator[WrittenTokens]:
+        """All token sequences; only where ``size`` is known."""
+        with advancing(self.size or 0, "prefixes", self.progress) as advance:
+            yield from all_texts(self.lm, self.ids, self.rule, ends=self.ends, advance=advance)
+
+    def draws(self) -> Iterator[list[WrittenTokens | None]]:
+        """Texts drawn under the mask, some at a time; ``None`` for each that was cut."""
+        with advancing(self.samples, "draws", self.progress) as advance:
+            for begin in range(0, self.samples, ROWS):
+                count = min(ROWS, self.samples - begin)
+                swarm = Swarm(
+                    self.lm, self.ids, self.rule, count,
+                    seed=self.seed, stream=begin, ends=self.ends,
+                )  # fmt: skip
+                for _ in range(self.max_tokens):
+                    if not swarm.step():
+                        break
+                advance(count)
+                yield [one.written if one.ended else None for one in swarm.particles]
+
+
+def probability_mass(
+    lm: LanguageModel,
+    prompt: Prompt,
+    constraint: Constraint | TokenMachine,
+    *,
+    ends: bool = True,
+    method: Method = "auto",
+    error: float = 0.05,
+    samples: int = 4096,
+    max_tokens: int = 200,
+    nodes: int = NODES,
+    seed: int = 0,
+    budget: Budget | None = None,
+    progress: Progress = True,
+) -> ProbabilityMass:
+    """The probability that what a model writes after a prompt is in a language.
+
+    It is the sum over token sequences, all spellings that the constraint allows; under
+    ``c.canonical(tokenizer)`` each text counts by its one spelling.
+
+    Args:
+        lm: The model, unconstrained and at temperature 1.
+        prompt: A text to go on with, or messages.
+        constraint: The language.
+        ends: Whether the text must end after a word of the language (with EOS). If not, it is
+            enough that the text begins with one.
+        method: ``"exact"`` enumerates, ``"sampling"`` draws, ``"auto"`` enumerates where it can.
+        error: When to stop drawing: half the width of the 95% interval over the value.
+        samples: The most draws.
+        max_tokens: The longest draw, EOS included.
+        nodes: The most beginnings of token sequences that an exact answer may read.
+        seed: Of the random numbers.
+        budget: Limits for compiling the constraint.
+        progress: See `Progress`.
+
+    Returns:
+        The mass, exact or with its interval. It prints as a sentence.
+
+    Raises:
+        ExplorerError: ``method="exact"`` and there are too many sequences.
+        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As `explorer.compile` has it.
+
+    Example:
+        >>> from explorer import choice, load_model
+        >>> lm = load_model("tiny")
+        >>> cities = choice([" Paris", " Rome"])
+        >>> mass = probability_mass(lm, "The capital of France is", cities, ends=False)
+        >>> mass.exact, 0.99 < mass.value < 1
+        (True, True)
+    """
+    asked = Asked.of(
+        lm, prompt, constraint, ends=ends, method=method, error=error, samples=samples,
+        max_tokens=max_tokens, nodes=nodes, seed=seed, budget=budget, progress=progress,
+    )  # fmt: skip
+    return _exact([one.log_prob for one in asked.texts()]) if asked.size else _sampled(asked)
+
+
+def conditional_probability(
+    lm: LanguageModel,
+    prompt: Prompt,
+    part: Constraint,
+    given: Constraint | TokenMachine,
+    *,
+    ends: bool = True,
+    method: Method = "auto",
+    error: float = 0.05,
+    samples: int = 4096,
+    max_tokens: int = 200,
+    nodes: int = NODES,
+    seed: int = 0,
+    budget: Budget | None = None,
+    progress: Progress = True,
+) -> ConditionalProbability:
+    """The probability of a part of a language, given that the text is in the language.
+
+    Args:
+        lm, prompt, ends, method, samples, max_tokens, nodes, seed, budget, progress: As
+            `probability_mass` has them.
+        part: Whose probability; texts outside ``given`` do not count.
+        given: The language that the text is known to be in.
+        error: When to stop drawing: half the width of the mass's 95% interval over its value.
+
+    Returns:
+        The probability, with its interval where it was sampled.
+
+    Raises:
+        ExplorerError: As `probability_mass` has it.
+
+    Example:
+        >>> from explorer import choice, literal, load_model
+        >>> lm = load_model("tiny")
+        >>> cities = choice([" Berlin", " Paris", " Rome"])
+        >>> asked = conditional_probability(
+        ...     lm, "The capital of Germany is", literal(" Berlin"), cities, ends=False
+        ... )
+        >>> asked.value > 0.9
+        True
+    """
+    part = instance("part", part, Constraint, "a Constraint")
+    asked = Asked.of(
+        lm, prompt, given, ends=ends, method=method, error=error, samples=samples,
+        max_tokens=max_tokens, nodes=nodes, seed=seed, budget=budget, progress=progress,
+    )  # fmt: skip
+    vocabulary = asked.lm.vocabulary
+    if asked.size:
+        texts = list(asked.texts())
+        whole = _exact([one.log_prob for one in texts])
+        inside = log_sum([t.log_prob for t in texts if part.accepts(t.data(vocabulary))])
+        value = math.exp(inside - whole.log_value) if whole.value else math.nan
+        return ConditionalProbability(value, (value, value), whole)
+    drawn: list[WrittenTokens | None] = []
+    whole = _sampled(asked, drawn)
+    weights = np.array([0.0 if one is None else math.exp(one.log_weight) for one in drawn])
+    hits = np.array([one is not None and part.accepts(one.data(vocabulary)) for one in drawn])
+    if not weights.sum():
+        return ConditionalProbability(math.nan, (0.0, 1.0), whole)
+    shares = weights / weights.sum()
+    value = float(shares[hits].sum())
+    # The delta method for a ratio of two means of the same draws.
+    spread = math.sqrt(float((shares**2 * (hits - value) ** 2).sum()))
+    interval = (max(0.0, value - _SURE * spread), min(1.0, value + _SURE * spread))
+    return ConditionalProbability(value, interval, whole)
+
+
+def _exact(log_probs: list[float]) -> ProbabilityMass:
+    log_value = min(0.0, log_sum(log_probs))
+    value = math.exp(log_value)
+    count = len(log_probs)
+    return ProbabilityMass(value, log_value, True, (value, value), count, count, True)
+
+
+def _sampled(asked: Asked, drawn: list[WrittenTokens | None] | None = None) -> ProbabilityMass:
+    """The mean weight of draws; all of them are also put into ``drawn``."""
+    kept: list[WrittenTokens | None] = [] if drawn is None else drawn
+    found = _estimate([], asked.error)
+    for some in asked.draws():
+        kept += some
+        found = _estimate(kept, asked.error)
+        if found.reached and found.texts >= _LEAST:
+            break
+    return found
+
+
+def _estimate(draws: list[WrittenTokens | None], error: float) -> ProbabilityMass:
+    """Mass and interval from draws; weights are shifted, so that tiny ones do not vanish."""
+    logs = [-math.inf if one is None else one.log_weight for one in draws]
+    highest = max(logs, default=-math.inf)
+    cut = sum(one is None for one in draws)
+    if highest == -math.inf:
+        return ProbabilityMass(0.0, -math.inf, False, (0.0, 1.0), len(logs), 0.0, False, cut)
+    weights: Float64 = np.exp(np.array(logs) - highest)
+    mean = float(weights.mean())
+    spread = float(weights.std(ddof=1)) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
+    scale = math.exp(highest)
+    low, high = max(0.0, mean - _SURE * spread) * scale, (mean + _SURE * spread) * scale
+    return ProbabilityMass(
+        value=mean * scale,
+        log_value=math.log(mean) + highest,
+        exact=False,
+        interval=(low, min(1.0, high)),
+        texts=len(logs),
+        effective=effective_size(weights),
+        reached=_SURE * spread <= error * mean,
+        cut=cut,
+    )
+
+
+def checked_method(method: object, ways: tuple[str, ...]) -> str:
+    """One of some names.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    method = plain(method)
+    if not isinstance(method, str) or method not in ways:
+        names = " or ".join(f'"{way}"' for way in ways)
+        raise wrong("method", method, f"one of {names}")
+    return cast("str", method)

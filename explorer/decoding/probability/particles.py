@@ -1,0 +1,247 @@
+"""Texts drawn under the mask, with the weights that make up for it.
+
+Drawn token by token, renormalised among what is allowed, a text has the probability q. The model's
+own is p, and p/q is the product of the feasible masses met on the way: at most 1, and all that is
+needed to estimate anything about p from draws of q (importance sampling), to reject draws until
+they follow p (rejection: keep each with probability p/q), or to move draws to where p is while
+they are written (sequential Monte Carlo: `Swarm.resample`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from explorer.decoding.models.model import BranchingBatch, LanguageModel
+from explorer.decoding.models.row_by_row import open_branching
+from explorer.decoding.probability.enumeration import branched
+from explorer.decoding.probability.written import (
+    Float64,
+    WrittenTokens,
+    allowed_ids,
+    host_log_probs,
+    log_sum,
+)
+from explorer.decoding.sampling.randomness import uniform
+from explorer.decoding.stepping.rule import Rule
+from explorer.errors import ContextFull, ExplorerError
+
+
+@dataclass(frozen=True, slots=True)
+class Particle:
+    """A text that is being drawn.
+
+    Args:
+        tokens: So far.
+        state: Of the constraint.
+        log_prob: Under the model.
+        log_masked: Under the mask.
+        log_weight: What the particle stands for; the log of p/q, and of 1 after resampling.
+        stream: Its random numbers.
+        ended: Whether the text is complete.
+    """
+
+    tokens: tuple[int, ...]
+    state: int
+    log_prob: float
+    log_masked: float
+    log_weight: float
+    stream: int
+    ended: bool = False
+
+    @property
+    def written(self) -> WrittenTokens:
+        """The tokens with their probabilities."""
+        return WrittenTokens(self.tokens, self.log_prob, self.log_masked)
+
+
+class Swarm:
+    """Particles that grow by one token at a time.
+
+    Args:
+        lm: The model.
+        ids: Of the prompt; read once for all particles.
+        rule: The constraint.
+        count: How many particles.
+        seed: Of the random numbers.
+        stream: The first particle's stream.
+        ends: Whether the end of the text is part of it.
+    """
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        ids: Sequence[int],
+        rule: Rule,
+        count: int,
+        *,
+        seed: int,
+        stream: int = 0,
+        ends: bool = True,
+    ) -> None:
+        self._lm = lm
+        self._rule = rule
+        self._seed = seed
+        self._ends = ends
+        done = not ends and rule.machine.is_final(rule.start)
+        self.particles = [
+            Particle((), rule.start, 0.0, 0.0, 0.0, stream + k, done) for k in range(count)
+        ]
+        self.passes = 0
+        self._index = 0
+        self._batch: BranchingBatch | None = None
+        if not done:
+            self._batch = open_branching(lm, [tuple(ids)])
+            self.passes = 1
+        # The row of the batch that has read each particle's tokens.
+        self._rows = [0] * count
+
+    def step(self) -> bool:
+        """Draw one token for each particle that goes on; false where none does."""
+        alive = [k for k, one in enumerate(self.particles) if not one.ended and self._alive(k)]
+        if self._batch is None or not alive:
+            return False
+        rows = sorted({self._rows[k] for k in alive})
+        log_probs = host_log_probs(self._lm, self._batch.logits)
+        sums = {row: self._sums(log_probs[row], self._states(row)) for row in rows}
+        going: list[int] = []
+        for k in alive:
+            one, row = self.particles[k], self._rows[k]
+            token, gain, mass = self._draw(one, log_probs[row], sums[row][one.state])
+            self.particles[k] = one = self._after(one, token, gain, mass)
+            if not one.ended:
+                going.append(k)
+        self._index += 1
+        if going:
+            try:
+                self._batch = branched(
+                    self._lm,
+                    self._batch,
+                    [self._rows[k] for k in going],
+                    [self.particles[k].tokens[-1] for k in going],
+                )
+            except ContextFull:
+                self._batch = None  # Nothing longer can be read: these texts stay unfinished.
+                return False
+            self.passes += 1
+            for place, k in enumerate(going):
+                self._rows[k] = place
+        return bool(going)
+
+    def drop(self, rejected: Sequence[int]) -> None:
+        """Give some particles up: their weight is 0 from here on.
+
+        Args:
+            rejected: Their numbers.
+        """
+        for k in rejected:
+            self.particles[k] = replace(self.particles[k], log_weight=-math.inf)
+
+    def resample(self, place: float) -> None:
+        """Replace the particles by copies of themselves, by weight; all weigh the mean then.
+
+        Systematic resampling: n equally spaced places, one random shift.
+
+        Args:
+            place: The shift, in [0, 1).
+        """
+        weights = self.weights()
+        n = len(weights)
+        mean = self.log_mean()
+        bounds = np.cumsum(weights)
+        picked = np.searchsorted(bounds, (np.arange(n) + place) / n * bounds[-1], side="right")
+        chosen = np.minimum(picked, n - 1).tolist()
+        streams = [one.stream for one in self.particles]
+        self.particles = [
+            replace(self.particles[k], log_weight=mean, stream=stream)
+            for k, stream in zip(chosen, streams, strict=True)
+        ]
+        self._rows = [self._rows[k] for k in chosen]
+
+    def weights(self) -> Float64:
+        """float64[n], the weights, summing to 1; all 0 where every particle was given up."""
+        logs = np.array([one.log_weight for one in self.particles])
+        highest = logs.max()
+        if highest == -math.inf:
+            return np.zeros(len(logs))
+        weights = np.exp(logs - highest)
+        return weights / weights.sum()
+
+    def log_mean(self) -> float:
+        """The log of the mean weight."""
+        return log_sum([one.log_weight for one in self.particles]) - math.log(len(self.particles))
+
+    def _alive(self, k: int) -> bool:
+        return self.particles[k].log_weight > -math.inf
+
+    def _states(self, row: int) -> set[int]:
+        return {
+            one.state
+            for k, one in enumerate(self.particles)
+            if self._rows[k] == row and not one.ended and self._alive(k)
+        }
+
+    def _sums(
+        self, row: Float64, states: set[int]
+    ) -> dict[int, tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Float64, float]]:
+        """For each state: its ids, the running sum of their shares, and the log of the mass."""
+        found: dict[int, tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Float64, float]] = {}
+        for state in states:
+            ids = allowed_ids(self._rule.machine.allowed(state), len(row))
+            mass = log_sum(row[ids])
+            if mass == -math.inf:
+                raise ExplorerError(
+                    "The model gives probability 0 to every token that is allowed here.",
+                    remedy="Check that the vocabulary is the model's.",
+                    evidence={"state": state},
+                )
+            found[state] = ids, np.cumsum(np.exp(row[ids] - mass)), mass
+        return found
+
+    def _draw(
+        self,
+        one: Particle,
+        row: Float64,
+        known: tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Float64, float],
+    ) -> tuple[int, float, float]:
+        """A token by inverse CDF in the order of ids, its log-probability, and the log mass."""
+        ids, shares, mass = known
+        number = uniform(self._seed, one.stream, self._index) * shares[-1]
+        place = int(np.searchsorted(shares, number, side="right"))
+        # Rounding may leave no share above the number; a token of probability 0 is never taken.
+        place = min(place, int(np.flatnonzero(np.diff(shares, prepend=0.0) > 0)[-1]))
+        token = int(ids[place])
+        if token in self._rule.vocabulary.eos_ids:
+            over = [end for end in self._rule.vocabulary.eos_ids if end in ids]
+            return token, log_sum(row[over]), mass  # Whichever end it is, the text is the same.
+        return token, float(row[token]), mass
+
+    def _after(self, one: Particle, token: int, gain: float, mass: float) -> Particle:
+        log_prob, log_masked = one.log_prob + gain, one.log_masked + gain - mass
+        weight = one.log_weight + mass
+        if token in self._rule.vocabulary.eos_ids:
+            return Particle(
+                one.tokens, one.state, log_prob, log_masked, weight, one.stream, ended=True
+            )
+        state = self._rule.step(one.state, token)
+        if state is None:
+            raise ExplorerError(
+                f"Token {token} is not allowed in state {one.state}.",
+                remedy="This is a fault of the toolkit; please report it with the constraint.",
+            )
+        over = not self._ends and self._rule.machine.is_final(state)
+        return Particle((*one.tokens, token), state, log_prob, log_masked, weight, one.stream, over)
+
+
+def effective_size(weights: Float64) -> float:
+    """The effective sample size of some weights: the square of the sum over the sum of squares.
+
+    Example:
+        >>> effective_size(np.array([1.0, 1.0, 0.0, 0.0]))
+        2.0
+    """
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares else 0.0

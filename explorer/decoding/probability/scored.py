@@ -1,0 +1,143 @@
+"""The probability of given ids, token by token, under the model and under a constraint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import torch
+
+from explorer.arguments import listed
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.decoding.models.arguments import call_model, checked_reading, reading_of
+from explorer.decoding.models.model import LanguageModel, Prompt, RunLanguageModel
+from explorer.decoding.probability.written import (
+    Float64,
+    allowed_ids,
+    host_log_probs,
+    log_sum,
+    opened,
+)
+from explorer.decoding.stepping.rule import Rule
+from explorer.decoding.stepping.token_id import token_id
+from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine
+
+
+@dataclass(frozen=True)
+class TokenProbabilities:
+    """Ids with their natural log-probabilities.
+
+    Args:
+        tokens: The ids.
+        pieces: What each writes; empty for the end of the text.
+        model: Of each id under the model.
+        constrained: Of each id under the mask, renormalised among the allowed tokens; -inf from
+            the first id on that is not allowed.
+        rejected: The index of that id; ``None`` if all are allowed.
+    """
+
+    tokens: tuple[int, ...]
+    pieces: tuple[bytes, ...]
+    model: tuple[float, ...]
+    constrained: tuple[float, ...]
+    rejected: int | None
+
+    @property
+    def log_prob(self) -> float:
+        """Of all ids under the model."""
+        return math.fsum(self.model)
+
+    @property
+    def log_prob_constrained(self) -> float:
+        """Of all ids under the mask; -inf if one is not allowed."""
+        return -math.inf if self.rejected is not None else math.fsum(self.constrained)
+
+    @property
+    def cumulative(self) -> tuple[float, ...]:
+        """Under the model, of the ids up to each."""
+        return tuple(accumulate(self.model))
+
+    @property
+    def cumulative_constrained(self) -> tuple[float, ...]:
+        """Under the mask, of the ids up to each."""
+        return tuple(accumulate(self.constrained))
+
+
+def probability(
+    lm: LanguageModel,
+    prompt: Prompt,
+    ids: Sequence[int],
+    constraint: Constraint | TokenMachine | None = None,
+    *,
+    budget: Budget | None = None,
+) -> TokenProbabilities:
+    """The probability that the model goes on with some ids, with and without a constraint.
+
+    A model that reads runs (`RunLanguageModel`) is asked once, another one at each id.
+
+    Args:
+        lm: The model.
+        prompt: A text to go on with, or messages.
+        ids: The tokens after it, the end of the text included if it is meant.
+        constraint: What masks; ``None`` for nothing.
+        budget: Limits for compiling it.
+
+    Returns:
+        Log-probabilities of each id and of all.
+
+    Raises:
+        ExplorerError: An id has no logit, or the arguments are something else.
+        EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As `explorer.compile` has it.
+
+    Example:
+        >>> from explorer import choice, load_model
+        >>> lm = load_model("tiny")
+        >>> paris = lm.vocabulary.ids_of(b" Paris")
+        >>> asked = probability(lm, "The capital of France is", paris, choice([" Paris", " Rome"]))
+        >>> asked.log_prob > -0.1, asked.log_prob_constrained > asked.log_prob
+        (True, True)
+    """
+    lm, before = opened(lm, prompt)
+    tokens = [token_id(token) for token in listed("ids", ids, "a list of token ids")]
+    rule = Rule.of(constraint, lm.vocabulary, budget)
+    rows = _rows(lm, (*before, *tokens[:-1]), len(tokens)) if tokens else []
+    model: list[float] = []
+    constrained: list[float] = []
+    state: int | None = rule.start
+    rejected: int | None = None
+    for k, (token, row) in enumerate(zip(tokens, rows, strict=True)):
+        if not 0 <= token < len(row):
+            raise ExplorerError(
+                f"ids[{k}] is {token}, but the model {lm.name!r} gives {len(row):,} logits.",
+                remedy="Check that the ids are of this model's tokenizer.",
+                evidence={"index": k, "token": token},
+            )
+        model.append(float(row[token]))
+        allowed = None if state is None else rule.machine.allowed(state)
+        if allowed is None or token >= len(allowed) or not allowed[token]:
+            rejected = k if rejected is None else rejected
+            state = None
+            constrained.append(-math.inf)
+            continue
+        masked = log_sum(row[allowed_ids(allowed, len(row))])
+        constrained.append(min(0.0, model[-1] - masked) if model[-1] > -math.inf else -math.inf)
+        state = rule.step(state, token) if state is not None else None
+    known = lm.vocabulary.tokens
+    pieces = tuple((known[token] or b"") if token < len(known) else b"" for token in tokens)
+    return TokenProbabilities(tuple(tokens), pieces, tuple(model), tuple(constrained), rejected)
+
+
+def _rows(lm: LanguageModel, path: tuple[int, ...], count: int) -> list[Float64]:
+    """The log-probabilities after each of the last prefixes, the shortest first."""
+    if isinstance(lm, RunLanguageModel):
+        run = lm
+        given = call_model(lm, "read_run", lambda: run.read_run(path, count))
+        readings = [checked_reading(lm, reading) for reading in given]
+    else:
+        ends = range(len(path) - count + 1, len(path) + 1)
+        readings = [reading_of(lm, path[:end]) for end in ends]
+    return [host_log_probs(lm, torch.stack([reading.logits]))[0] for reading in readings]
