@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.automata.discovered.net import net_of
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.discovered.late import LateParts
+from explorer.automata.discovered.net import Net, net_of
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.discovered.paired import STAGE, paired
 from explorer.automata.grammar.machine import of_grammar
-from explorer.automata.machine import ByteMachine, Nfa
+from explorer.automata.machine import ByteMachine
 from explorer.automata.minimize import empty_dfa
 from explorer.automata.tree.build import build
-from explorer.automata.tree.counters import Counters
-from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
     Group,
@@ -68,12 +68,11 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
     if isinstance(node, Intersect | Subtract | Negate):
         return _pair(node, budget, meter)
     if isinstance(node, Whole):
-        return _on_demand(resolve(node.body, meter), None, budget, meter)
+        return _on_demand(net_of(resolve(node.body, meter), None, meter), budget)
     if any(isinstance(part, Rules) for part in walk(node)):
         return of_grammar(node, budget, meter)
-    counters = Counters()
-    built = lay_out(node, meter, machine=lambda inner: build(inner, meter), counters=counters)
-    return _on_demand(built.nfa, counters, budget, meter)
+    parts = LateParts(node)
+    return _on_demand(parts.net(meter), budget, parts)
 
 
 PAIRED: Final = Budget(states=20_000, arcs=1_000_000, bytes=100_000_000, seconds=2.0)
@@ -114,6 +113,5 @@ def _pair(node: Intersect | Subtract | Negate, budget: Budget, meter: Meter) -> 
     return paired(*sides, operation, budget)
 
 
-def _on_demand(nfa: Nfa, counters: Counters | None, budget: Budget, meter: Meter) -> ByteMachine:
-    net = net_of(nfa, counters, meter)
-    return empty_dfa(nfa.num_symbols) if net is None else OnDemand(net, budget)
+def _on_demand(net: Net | None, budget: Budget, parts: LateParts | None = None) -> ByteMachine:
+    return empty_dfa(NUM_BYTES) if net is None else OnDemand(net, budget, parts)

@@ -8,6 +8,9 @@ a number here; whatever uses the net sees no difference.
 Only arcs on a way to the end are kept. A copy can always be ended and begun again until there are
 enough, so whether a configuration can finish depends on its state alone, and every configuration
 that is met can.
+
+A part that is left for later (`explorer.automata.discovered.late`) is a state whose only move leads
+nowhere until the part is there. It surely has words, so what comes before it can finish.
 """
 
 from __future__ import annotations
@@ -18,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32, Nfa
-from explorer.automata.tree.counters import AGAIN, ENTER, LEAVE, PLAIN, Counters
+from explorer.automata.tree.counters import AGAIN, ENTER, LEAVE, PLAIN, Counters, LatePart
 from explorer.budget import Meter
-from explorer.errors import BudgetExceeded
+from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.jit import jit
 
 STAGE: Final = "Making a machine that is discovered"
@@ -44,7 +47,9 @@ class Net(NamedTuple):
         useful: bool[states], those with arcs, and those that accept.
         accepting: bool[states].
         scope: int32[states], the innermost scope; −1 outside all.
-        sizes: int64[scopes, 3], rows ``(counts, fewest copies, whether there is no most)``.
+        late: bool[states], those where a part begins that is not there yet.
+        sizes: int64[scopes, 4], rows ``(counts, fewest copies, whether there is no most, counts of
+            this scope and all around it together)``.
         bits: int64[1], how many bits the counts take.
     """
 
@@ -57,8 +62,14 @@ class Net(NamedTuple):
     useful: Bool
     accepting: Bool
     scope: Int32
+    late: Bool
     sizes: Int64
     bits: Int64
+
+    @property
+    def num_states(self) -> int:
+        """How many states there are."""
+        return len(self.accepting)
 
     @property
     def num_classes(self) -> int:
@@ -67,7 +78,9 @@ class Net(NamedTuple):
 
     @property
     def read(self) -> Bool:
-        """bool[256], the bytes that some arc reads."""
+        """bool[256], the bytes that some arc reads, and those that a late part may read."""
+        if self.late.any():
+            return np.ones(len(self.symbol_class), np.bool_)
         hit = np.zeros(self.num_classes + 1, np.int64)
         np.add.at(hit, self.arcs[:, 0], 1)
         np.add.at(hit, self.arcs[:, 1] + 1, -1)
@@ -112,11 +125,14 @@ def _alive(states: int, arcs: Int32, moves: Int32, accepting: Bool) -> Bool:
 
 @jit
 def _indexed(
-    states: int, arcs: Int32, moves: Int32, accepting: Bool
+    states: int, arcs: Int32, moves: Int32, accepting: Bool, every: bool
 ) -> tuple[Int32, Int32, Int32, Int32, Int32, Bool, bool]:
-    """The byte classes, arcs and moves by source, useful states, and whether there are words."""
+    """The byte classes, arcs and moves by source, useful states, and whether there are words.
+
+    ``every`` asks for a class of its own for every byte.
+    """
     alive = _alive(states, arcs, moves, accepting)
-    boundary = np.zeros(257, np.bool_)
+    boundary = np.full(257, every)
     arc_start = np.zeros(states + 2, np.int32)
     move_start = np.zeros(states + 2, np.int32)
     kept_arcs, kept_moves = 0, 0
@@ -169,47 +185,131 @@ def net_of(nfa: Nfa, counters: Counters | None, meter: Meter) -> Net | None:
 
     Args:
         nfa: Its states, arcs over bytes, and ε-arcs; its start is state 0.
-        counters: Its counters; ``None`` if it has none.
+        counters: Its counters and late parts; ``None`` if it has none.
         meter: Watches its size.
 
     Returns:
-        The net; ``None`` if there are no words.
+        The net; ``None`` if there are no words. Where there are late parts each byte is a class of
+        its own, because nobody knows yet what they tell apart.
 
     Raises:
         BudgetExceeded: It has too many arcs, or nested counts that 62 bits cannot hold.
     """
-    given = len(nfa.arcs) + len(nfa.epsilons)
-    meter.check(STAGE, states=nfa.num_states, arcs=given, bytes=48 * (nfa.num_states + given))
-    moves = np.zeros((len(nfa.epsilons), 4), np.int32)
-    moves[:, :2] = nfa.epsilons
-    moves[:, 2] = PLAIN
-    scope = np.full(nfa.num_states, -1, np.int32)
-    sizes = np.zeros((0, 3), np.int64)
-    most = 1
-    if counters is not None and counters.scopes:
-        moves = np.concatenate([moves, np.array(counters.moves, np.int32).reshape(-1, 4)])
-        totals: list[int] = []
-        for number, each in enumerate(counters.scopes):
-            scope[each.first : each.end] = number
-            around = totals[each.parent] if each.parent >= 0 else 1
-            totals.append(around * each.size)
-        most = max(totals)
-        rows = [(each.size, each.fewest, int(each.endless)) for each in counters.scopes]
-        sizes = np.array([(min(a, 2**62), b, c) for a, b, c in rows], np.int64)
-    bits = (most - 1).bit_length()
+    counters = counters or Counters()
+    late = counters.late or []
+    moves, scope, sizes = _counted(nfa, counters, 1, meter)
+    bits = (int(sizes[:, 3].max(initial=1)) - 1).bit_length()
+    if late:
+        bits += LATE_BITS
     if bits + nfa.num_states.bit_length() > MOST_BITS:
-        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=most, stage=STAGE)
+        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=1 << bits, stage=STAGE)
     accepting = np.zeros(nfa.num_states, np.bool_)
     accepting[nfa.accepting] = True
     symbol_class, arc_start, arcs, move_start, by_source, useful, begins = _indexed(
-        nfa.num_states, nfa.arcs, moves, accepting
+        nfa.num_states, nfa.arcs, moves, accepting, bool(late)
     )
     if not begins:
         return None
     return Net(
         np.array([nfa.start << bits], np.int64), symbol_class, arc_start[:-1], arcs,
-        move_start[:-1], by_source, useful, accepting, scope, sizes, np.array([bits], np.int64),
+        move_start[:-1], by_source, useful, accepting, scope, _waiting(nfa.num_states, late), sizes,
+        np.array([bits], np.int64),
     )  # fmt: skip
+
+
+LATE_BITS: Final = 30
+"""Of a configuration, where there are late parts: kept for the counts inside of them."""
+
+
+def extended(net: Net, at: int, nfa: Nfa, counters: Counters, meter: Meter) -> Net:
+    """A net with one more of its late parts, which begins and ends where it was to be.
+
+    Args:
+        net: The net.
+        at: The state where the part begins.
+        nfa: The part; its start is state 0, its end state 1.
+        counters: Its counters and late parts.
+        meter: Watches the size of both together.
+
+    Raises:
+        BudgetExceeded: The net becomes too large, or the part counts too far.
+    """
+    shift, outside = net.num_states, int(net.scope[at])
+    around = int(net.sizes[outside, 3]) if outside >= 0 else 1
+    moves, scope, sizes = _counted(nfa, counters, around, meter)
+    states = shift + nfa.num_states
+    bits = int(net.bits[0])
+    counts = int(sizes[:, 3].max(initial=1))
+    if (counts - 1).bit_length() > bits or bits + states.bit_length() > MOST_BITS:
+        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=counts * states, stage=STAGE)
+    meter.check(STAGE, states=states, arcs=len(net.arcs) + len(nfa.arcs))
+    accepting = np.zeros(nfa.num_states, np.bool_)
+    accepting[1] = True
+    moves = np.append(moves, np.array([[1, 1, PLAIN, 0]], np.int32), axis=0)
+    _, arc_start, arcs, move_start, by_source, useful, begins = _indexed(
+        nfa.num_states, nfa.arcs, moves, accepting, True
+    )
+    if not begins:
+        raise ExplorerError("A part that was left for later has no words.")
+    useful[1] = False
+    arcs[:, 2] += shift
+    by_source[:, 0] += shift
+    by_source[:, 2] += len(net.sizes)
+    # The state before the part had a move to the one after it, and its end one to itself.
+    before = net.moves.copy()
+    into = int(net.move_start[at])
+    by_source[move_start[1]] = before[into]
+    before[into] = shift, PLAIN, 0
+    late = net.late.copy()
+    late[at] = False
+    return net._replace(
+        arc_start=np.concatenate([net.arc_start, arc_start[1:-1] + net.arc_start[-1]]),
+        arcs=np.concatenate([net.arcs, arcs]),
+        move_start=np.concatenate([net.move_start, move_start[1:-1] + net.move_start[-1]]),
+        moves=np.concatenate([before, by_source]),
+        useful=np.concatenate([net.useful, useful]),
+        accepting=np.concatenate([net.accepting, np.zeros(nfa.num_states, np.bool_)]),
+        scope=np.concatenate([net.scope, np.where(scope < 0, outside, scope + len(net.sizes))]),
+        late=np.concatenate([late, _waiting(nfa.num_states, counters.late or [])]),
+        sizes=np.concatenate([net.sizes, sizes]),
+    )  # fmt: skip
+
+
+def _counted(nfa: Nfa, counters: Counters, around: int, meter: Meter) -> tuple[Int32, Int32, Int64]:
+    """The moves of an NFA, the scope of each state, and the sizes of the scopes.
+
+    Args:
+        nfa: Its ε-arcs are moves too.
+        counters: What counts, and the late parts.
+        around: How many counts the scopes around it tell apart.
+        meter: Watches the size.
+    """
+    late = counters.late or []
+    given = len(nfa.arcs) + len(nfa.epsilons) + len(late)
+    meter.check(STAGE, states=nfa.num_states, arcs=given, bytes=48 * (nfa.num_states + given))
+    moves = np.zeros((len(nfa.epsilons), 4), np.int32)
+    moves[:, :2] = nfa.epsilons
+    moves[:, 2] = PLAIN
+    further = [*counters.moves, *((before, after, PLAIN, 0) for before, after, _ in late)]
+    if further:
+        moves = np.concatenate([moves, np.array(further, np.int32)])
+    scope = np.full(nfa.num_states, -1, np.int32)
+    rows: list[tuple[int, int, int, int]] = []
+    for number, each in enumerate(counters.scopes):
+        scope[each.first : each.end] = number
+        total = each.size * (rows[each.parent][3] if each.parent >= 0 else around)
+        rows.append((each.size, each.fewest, int(each.endless), total))
+    most = max((row[3] for row in rows), default=1)
+    if most.bit_length() > MOST_BITS:
+        raise BudgetExceeded("states", limit=2**MOST_BITS, reached=most, stage=STAGE)
+    return moves, scope, np.array(rows, np.int64).reshape(-1, 4)
+
+
+def _waiting(states: int, late: list[LatePart]) -> Bool:
+    """Where late parts begin: bool[states]."""
+    waiting = np.zeros(states, np.bool_)
+    waiting[[before for before, _, _ in late]] = True
+    return waiting
 
 
 @jit
@@ -224,7 +324,8 @@ def closed(net: Net, members: Int64, count: int, seen: Int64, stamps: Int64, now
         now: The stamp.
 
     Returns:
-        The new count, or −1 if there is no more room.
+        The new count; −1 if there is no more room; −2 less the number of a state where a part
+        must be there first.
     """
     bits = net.bits[0]
     mask = (np.int64(1) << bits) - 1
@@ -233,6 +334,8 @@ def closed(net: Net, members: Int64, count: int, seen: Int64, stamps: Int64, now
         state = members[done] >> bits
         value = members[done] & mask
         done += 1
+        if net.late[state]:
+            return -2 - state
         for k in range(net.move_start[state], net.move_start[state + 1]):
             action = net.moves[k, 1]
             after = value

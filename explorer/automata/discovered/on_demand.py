@@ -17,11 +17,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from explorer.automata.discovered.late import LateParts
 from explorer.automata.discovered.net import Net
 from explorer.automata.discovered.rows import (
     FINISHED,
+    NEEDS_PART,
     NEEDS_STATES,
     NODE,
+    PART,
     PAUSED,
     QUANTUM,
     STATES,
@@ -47,6 +50,7 @@ class OnDemand(DiscoveredMachine):
     Args:
         net: The automaton.
         budget: Limits for what is met altogether, and for the seconds of one question.
+        parts: Where the late parts of the net come from.
         found: What was met before.
 
     Example:
@@ -57,9 +61,12 @@ class OnDemand(DiscoveredMachine):
         (b'df', 3)
     """
 
-    def __init__(self, net: Net, budget: Budget, found: Found | None = None) -> None:
+    def __init__(
+        self, net: Net, budget: Budget, parts: LateParts | None = None, found: Found | None = None
+    ) -> None:
         self._net = net
         self._budget = budget
+        self._parts = parts
         self._lock = RLock()
         self._symbol_class: list[int] = net.symbol_class.tolist()
         self._found = empty_found(net.num_classes) if found is None else found
@@ -76,6 +83,11 @@ class OnDemand(DiscoveredMachine):
     def num_states(self) -> int:
         """How many states have been met."""
         return int(self._found.progress[STATES])
+
+    @property
+    def num_waiting(self) -> int:
+        """How many parts have not been laid out yet, of those that were met."""
+        return int(self._net.late.sum())
 
     @property
     def symbol_class(self) -> Int32:
@@ -154,6 +166,11 @@ class OnDemand(DiscoveredMachine):
         if reason == PAUSED:
             meter.check_time(STAGE)
             return
+        if reason == NEEDS_PART:
+            meter.check_time(STAGE)
+            if self._parts is not None:
+                self._net = self._parts.laid(self._net, int(found.progress[PART]), meter)
+            return
         if reason == NEEDS_STATES:  # Announce what the room is for.
             states += 1
         meter.check(STAGE, states=states, arcs=states * classes, bytes=3 * held)
@@ -161,7 +178,17 @@ class OnDemand(DiscoveredMachine):
 
     def __reduce__(self) -> tuple[Any, ...]:
         with self._lock:
-            return OnDemand, (self._net, self._budget, with_room(self._found, self.num_states + 1))
+            found = with_room(self._found, self.num_states + 1)
+            if self._parts is not None and self._net.late.any():
+                return _resumed, (self._parts, self._budget, found)
+            return OnDemand, (self._net, self._budget, None, found)
 
     def __repr__(self) -> str:
         return f"OnDemand({self.num_states} states met)"
+
+
+def _resumed(parts: LateParts, budget: Budget, found: Found) -> OnDemand:
+    """A machine that comes from another process: its net is made again, as far as it had come."""
+    meter = Meter(budget)
+    net, parts = parts.again(meter)
+    return OnDemand(net, budget, parts, found)

@@ -30,6 +30,8 @@ PAUSED: Final = 1
 NEEDS_STATES: Final = 2
 NEEDS_ARENA: Final = 3
 NEEDS_SETS: Final = 4
+NEEDS_PART: Final = 5
+"""A part that was left for later, the one that begins in the state ``progress[PART]``."""
 
 # Places in `progress`.
 STATES: Final = 0
@@ -37,6 +39,7 @@ ARENA: Final = 1
 STAMP: Final = 2
 NODE: Final = 3
 FILLED: Final = 4
+PART: Final = 5
 
 QUANTUM: Final = 200_000
 """Arcs and nodes that are looked at between two looks at the clock."""
@@ -56,7 +59,8 @@ class Found(NamedTuple):
         accepting: bool[states].
         members: int64[m], room for a set that is being made.
         seen, stamps: int64[2 m], a hash table for it.
-        progress: int64[5], how many states, configurations, stamps, trie nodes and filled rows.
+        progress: int64[6], how many states, configurations, stamps, trie nodes and filled rows, and
+            the state of a part that is needed.
     """
 
     arena: Int64
@@ -149,6 +153,13 @@ def _numbered(net: Net, found: Found, kept: int) -> int:
 
 
 @jit
+def _short_of(found: Found, count: int) -> int:
+    """Why a set could not be closed."""
+    found.progress[PART] = -2 - count
+    return NEEDS_SETS if count == -1 else NEEDS_PART
+
+
+@jit
 def begin(net: Net, found: Found) -> int:
     """Make the start state, number 0, and say why the kernel returned."""
     found.progress[STAMP] += 1
@@ -159,7 +170,7 @@ def begin(net: Net, found: Found) -> int:
     if count >= 0:
         count = closed(net, found.members, count, found.seen, found.stamps, now)
     if count < 0:
-        return NEEDS_SETS
+        return _short_of(found, count)
     kept = _kept(net, found.members, count)
     return NEEDS_ARENA if _numbered(net, found, kept) < 0 else FINISHED
 
@@ -204,7 +215,7 @@ def fill(net: Net, found: Found, state: int) -> int:
         if count > 0:
             count = closed(net, found.members, count, found.seen, found.stamps, now)
             if count < 0:
-                return NEEDS_SETS
+                return _short_of(found, count)
             target = _numbered(net, found, _kept(net, found.members, count))
             if target < 0:
                 return NEEDS_ARENA
@@ -265,7 +276,7 @@ def empty_found(classes: int) -> Found:
         np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
         np.full(_slots_for(room), -1, np.int32), np.full((room, classes), UNKNOWN, np.int32),
         np.zeros(room, np.bool_), np.empty(members, np.int64), np.empty(2 * members, np.int64),
-        np.zeros(2 * members, np.int64), np.zeros(5, np.int64),
+        np.zeros(2 * members, np.int64), np.zeros(6, np.int64),
     )  # fmt: skip
 
 

@@ -54,7 +54,10 @@ class ArraySketch:
             return self._kinds[index]
         compiler, meter = self._compiler, self._compiler.meter
         assert self._depth is not None
-        values = item_values(compiler, self._subs, index, self._place, self._depth)
+        compared = self._unique or bool(self._contains)
+        values = item_values(
+            compiler, self._subs, index, self._place, self._depth, compared=compared
+        )
         split: list[tuple[Values, tuple[bool, ...]]] = [(values, ())]
         for sub, _, _ in self._contains:
             part = sub.below(cast("Schema", sub.keyword("contains")), "contains")
@@ -195,9 +198,10 @@ def array_texts(
 
 
 def item_values(
-    making: Making, subs: tuple[Subschema, ...], index: int, place: Site, depth: Depth
-) -> Values:
-    """The texts that may stand at an index."""
+    making: Making, subs: tuple[Subschema, ...], index: int, place: Site, depth: Depth,
+    *, compared: bool,
+) -> Values:  # fmt: skip
+    """The texts that may stand at an index; whether they are compared with others."""
     applying: list[Subschema] = []
     left: dict[int, Subschema] = {}
     for sub in subs:
@@ -209,7 +213,8 @@ def item_values(
             applying.append(sub.below(*rest))
         if sub.draft >= 2019 and "unevaluatedItems" in cast("dict[str, Any]", sub.schema):
             left[id(sub.schema)] = sub
-    values = making.values(tuple(applying), place.item, depth)
+    make = making.values if compared or left else making.values_inside
+    values = make(tuple(applying), place.item, depth)
     for owner, sub in left.items():
         group = [each for each in subs if each is sub or owner in each.owners]
         if any(evaluates_item(each, index, owner) for each in group):

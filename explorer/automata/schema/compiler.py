@@ -21,16 +21,16 @@ from explorer.automata.machine import Dfa
 from explorer.automata.schema import strings
 from explorer.automata.schema.arrays import array_texts
 from explorer.automata.schema.cases import Case, Expansion, in_place
+from explorer.automata.schema.certain import Certain, is_small
 from explorer.automata.schema.deepening import Deepening
-from explorer.automata.schema.keywords import (
-    equal,
-)
+from explorer.automata.schema.keywords import equal
 from explorer.automata.schema.making import Depth, Order, Site
 from explorer.automata.schema.members import object_texts
 from explorer.automata.schema.places import SchemaPlace
 from explorer.automata.schema.scalars import Scalars
 from explorer.automata.schema.subschemas import Schema, Subschema
 from explorer.automata.schema.values import Values, empty
+from explorer.automata.schema.waiting import Waiting
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
 
@@ -49,11 +49,14 @@ class Compiler:
         strict: Whether a keyword that cannot be followed raises; else it is noted in `ignored`.
         meter: Watches every limit.
         marks: Whether strings with long bounds are marks (`explorer.automata.schema.counting`).
+        spaces: Given where values may wait until a text comes to them
+            (`explorer.automata.schema.waiting`): whether any white space is allowed around them.
     """
 
     def __init__(
-        self, order: Order, *, assert_formats: bool, strict: bool, meter: Meter, marks: bool = False
-    ) -> None:
+        self, order: Order, *, assert_formats: bool, strict: bool, meter: Meter,
+        marks: bool = False, spaces: bool | None = None,
+    ) -> None:  # fmt: skip
         self.ordered = order == "schema"
         self.meter = meter
         self.ignored: list[UnsupportedSchema] = []
@@ -66,6 +69,8 @@ class Compiler:
             meter, assert_formats=assert_formats, marks=marks, refuse=self.refuse
         )
         self._deepening = Deepening(self)
+        self._certain = Certain(self._deepening.inside)
+        self.waiting = None if spaces is None else Waiting(self._later, spaces=spaces)
         self._texts: dict[int, tuple[Values, Dfa]] = {}
         self._open: dict[Depth, Values] = {}
 
@@ -107,6 +112,26 @@ class Compiler:
         if known is None:
             known = self._values[key] = self._of_cases(subschemas, place, depth)
         return known
+
+    def values_inside(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
+        """The values of a member or an item that is not compared: a mark, where it may wait."""
+        if self.waiting is None:
+            return self.values(subschemas, place, depth)
+        subs = tuple(sub for sub in subschemas if sub.schema is not True and sub.schema != {})
+        may_wait = not subs or (
+            len(subs) == 1
+            and not is_small(subs[0].schema)
+            and self._certain.may_wait(subs[0], depth)
+        )
+        marked = self.waiting.mark(subs, place, depth) if may_wait else None
+        return self.values(subs, place, depth) if marked is None else marked
+
+    def _later(
+        self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth, meter: Meter
+    ) -> Dfa:
+        """The texts of what waited; from here on this meter counts."""
+        self.meter = self._scalars.meter = meter
+        return self.text(self.values(subschemas, place, depth))
 
     def _of_cases(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
         result = empty()
@@ -159,7 +184,7 @@ class Compiler:
         if "object" in types and scalars is None:
             below = self._deepening.inside(depth, "objects", subs)
             members = object_texts(self, subs, place, below)
-        return Values(frozenset(word_list), number, string, array, members)
+        return Values(frozenset(word_list), number, string, array, members, self.waiting)
 
     def _types(self, subs: tuple[Subschema, ...]) -> set[str]:
         types = {*TYPES, "integer"}

@@ -9,22 +9,29 @@ the compiler joins. In the finished machine the marks become repeats, which are 
 A mark can be joined with other languages, and stand in objects and arrays. It cannot be compared:
 before an intersection or a difference the marks are written out, and the result is the one that it
 would be without them.
+
+The values of members and items can be marks too (`explorer.automata.schema.waiting`). Whoever
+writes marks out is given the texts that those stand for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final
 
 import numpy as np
 
+from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
+from explorer.automata.minimize import empty_dfa
 from explorer.automata.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.regex import parse
 from explorer.automata.tree.layout import lay_out
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Repeat
 from explorer.budget import Meter
+from explorer.errors import ExplorerError
 
 MARKED_FROM: Final = 16
 """Strings that may have so many characters are marked; shorter ones are written out."""
@@ -32,7 +39,9 @@ MARKED_FROM: Final = 16
 _BEGIN: Final = 0xFF
 _BETWEEN: Final = 0xFD
 _END: Final = 0xFE
+_VALUE: Final = 0xFC
 _DIGITS: Final = 0x80  # Of base 64, the lowest first.
+_VALUE_DIGITS: Final = 4  # So that marks of values are equally long.
 
 _TEXT: Final = "(?s:.)"
 _SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
@@ -46,7 +55,22 @@ def mark(minimum: int, maximum: int, meter: Meter) -> Dfa:
         minimum, maximum: The fewest and the most characters.
         meter: Watches every limit.
     """
-    data = bytes([_BEGIN, *_digits(minimum), _BETWEEN, *_digits(maximum), _END])
+    return _word([_BEGIN, *_digits(minimum), _BETWEEN, *_digits(maximum), _END], meter)
+
+
+@cache
+def value_mark(number: int) -> Dfa:
+    """The machine of the mark for the values with a number.
+
+    Args:
+        number: Less than 64 ** 4.
+    """
+    digits = _digits(number)
+    padded = digits + [_DIGITS] * (_VALUE_DIGITS - len(digits))
+    return _word([_VALUE, *padded, _END], Meter())
+
+
+def _word(data: list[int], meter: Meter) -> Dfa:
     arcs = [(state, byte, byte, state + 1) for state, byte in enumerate(data)]
     none = np.empty((0, 2), np.int32)
     end = np.array([len(data)], np.int32)
@@ -55,7 +79,7 @@ def mark(minimum: int, maximum: int, meter: Meter) -> Dfa:
 
 def has_marks(machine: Dfa) -> bool:
     """Whether a machine holds a mark."""
-    return bool((machine.table[:, machine.symbol_class[_BEGIN]] != NO_ARC).any())
+    return bool((machine.table[:, machine.symbol_class[[_VALUE, _BEGIN]]] != NO_ARC).any())
 
 
 def written_as_text(machine: Dfa, meter: Meter) -> Dfa:
@@ -75,50 +99,107 @@ def written_as_text(machine: Dfa, meter: Meter) -> Dfa:
     return _written(machine, _TEXT, meter)
 
 
+TextsOf = Callable[[int], Dfa]
+"""From the number of a mark to the compact texts of the values that it stands for."""
+
+
 def written_as_json(machine: Dfa, meter: Meter) -> Dfa:
-    """The same language of JSON texts without marks; as `written_as_text`."""
+    """The same language of JSON texts without marks of strings; as `written_as_text`."""
     return _written(machine, _SPELLED, meter)
 
 
-def settled(machine: Dfa, meter: Meter) -> Dfa:
-    """A machine over JSON texts, its marks written out if one stands beside other strings.
+def settled(machine: Dfa, meter: Meter, texts_of: TextsOf | None = None) -> Dfa:
+    """A machine over JSON texts, its marks written out where one stands beside other texts.
 
-    Together they may be all strings, and then they may be spelled in every way.
+    Strings together may be all strings, and then they may be spelled in every way.
 
     Args:
         machine: Reads JSON.
         meter: Watches every limit.
+        texts_of: The texts of marks of values, without such marks.
     """
+    while beside := _beside(machine):
+        machine = _without(machine, beside, texts_of, meter)
     sources = np.flatnonzero(machine.table[:, machine.symbol_class[_BEGIN]] != NO_ARC)
     if all(set(machine.expected(state)) <= {0x22, _BEGIN} for state in sources.tolist()):
         return machine
-    return written_as_json(machine, meter)
+    return _laid(_outlined(machine, dfa_to_nfa(machine), _SPELLED, None), meter)
 
 
-def outlined(machine: Dfa) -> Outline:
-    """A machine over JSON texts, its marks as repeats.
+def without_values(machine: Dfa, meter: Meter, texts_of: TextsOf) -> Dfa:
+    """The same language without marks of values; as `settled`, wherever they stand."""
+    return _without(machine, {number for _, number, _ in value_marks(machine)}, texts_of, meter)
+
+
+def _beside(machine: Dfa) -> set[int]:
+    """The marks of values that are not all that there is in some state where they stand."""
+    marks = value_marks(machine)
+    ways = Counter(source for source, _, _ in marks)
+    alone = bytes([_VALUE])
+    crowded = {each for each, n in ways.items() if n > 1 or machine.expected(each) != alone}
+    return {number for source, number, _ in marks if source in crowded}
+
+
+def _without(machine: Dfa, numbers: set[int], texts_of: TextsOf | None, meter: Meter) -> Dfa:
+    """A machine in which some marks of values are written out wherever they stand.
+
+    To write them out in one state alone would make another like it behind a loop, again and again.
+    """
+    if not numbers:
+        return machine
+    if texts_of is None:
+        raise ExplorerError("The values that marks stand for are not known.")
+    nfa = dfa_to_nfa(machine)
+    arcs = nfa.arcs[nfa.arcs[:, 1] != _VALUE]
+    rest = Nfa(nfa.num_states, nfa.start, arcs, nfa.epsilons, nfa.accepting)
+    parts: list[tuple[int, Node, int]] = []
+    for source, number, target in value_marks(machine):
+        texts = texts_of(number) if number in numbers else value_mark(number)
+        parts.append((source, _finished(texts), target))
+    return _laid(Outline(rest, tuple(parts)), meter)
+
+
+def outlined(machine: Dfa, nfa: Nfa, part_of: Callable[[int], Node] | None = None) -> Outline:
+    """A machine over JSON texts, its marks as nodes.
 
     Args:
         machine: Reads JSON.
+        nfa: The same machine, perhaps with other spellings; its first states are those of the
+            machine.
+        part_of: The node of a mark of values.
     """
-    return _outlined(machine, _SPELLED)
+    return _outlined(machine, nfa, _SPELLED, part_of)
 
 
 def _written(machine: Dfa, character: str, meter: Meter) -> Dfa:
     if not has_marks(machine):
         return machine
-    found = _outlined(machine, character)
-    node = Deferred(0, 0, lambda _: machine, outline=lambda _: found)
+    return _laid(_outlined(machine, dfa_to_nfa(machine), character, None), meter)
+
+
+def _laid(outline: Outline, meter: Meter) -> Dfa:
+    node = Deferred(0, 0, lambda _: empty_dfa(NUM_BYTES), outline=lambda _: outline)
     return minimal_dfa(lay_out(node, meter).nfa, meter)
 
 
-def _outlined(machine: Dfa, character: str) -> Outline:
-    nfa = dfa_to_nfa(machine)
-    arcs = nfa.arcs[nfa.arcs[:, 1] < _BEGIN]
+def _finished(machine: Dfa) -> Node:
+    """The node of a machine, to be laid as it is."""
+    return Deferred(0, 0, lambda _: machine, outline=lambda _: Outline(dfa_to_nfa(machine), ()))
+
+
+def _outlined(
+    machine: Dfa, nfa: Nfa, character: str, part_of: Callable[[int], Node] | None
+) -> Outline:
+    arcs = nfa.arcs[nfa.arcs[:, 1] != _BEGIN]
     parts = [
         (source, _repeat(character, minimum, maximum), target)
         for source, minimum, maximum, target in _marks(machine)
     ]
+    if part_of is not None:
+        arcs = arcs[arcs[:, 1] != _VALUE]
+        parts += [
+            (before, part_of(number), after) for before, number, after in value_marks(machine)
+        ]
     nfa = Nfa(nfa.num_states, nfa.start, arcs, nfa.epsilons, nfa.accepting)
     return Outline(nfa, tuple(parts))
 
@@ -140,8 +221,21 @@ def _number(digits: bytes) -> int:
 
 
 def _marks(machine: Dfa) -> Iterator[tuple[int, int, int, int]]:
-    """The marks: ``(source, minimum, maximum, target)``."""
-    column = machine.table[:, machine.symbol_class[_BEGIN]]
+    """The marks of strings: ``(source, minimum, maximum, target)``."""
+    for source, data, after in _words_from(machine, _BEGIN):
+        fewest, most = data.split(bytes([_BETWEEN]))
+        yield source, _number(fewest), _number(most), after
+
+
+def value_marks(machine: Dfa) -> list[tuple[int, int, int]]:
+    """The marks of values: ``(source, number, target)``, by source."""
+    found = _words_from(machine, _VALUE)
+    return [(source, _number(data), after) for source, data, after in found]
+
+
+def _words_from(machine: Dfa, begin: int) -> Iterator[tuple[int, bytes, int]]:
+    """The marks that begin with a byte: source, what is in them, target."""
+    column = machine.table[:, machine.symbol_class[begin]]
     for source in np.flatnonzero(column != NO_ARC).tolist():
         waiting = [(int(column[source]), b"")]
         while waiting:
@@ -149,7 +243,6 @@ def _marks(machine: Dfa) -> Iterator[tuple[int, int, int, int]]:
             for byte in machine.expected(here):
                 after = machine.step(here, byte)
                 if byte == _END:
-                    fewest, most = data.split(bytes([_BETWEEN]))
-                    yield source, _number(fewest), _number(most), after
+                    yield source, data, after
                 else:
                     waiting.append((after, data + bytes([byte])))

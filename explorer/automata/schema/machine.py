@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from explorer.automata.machine import Dfa
+from explorer.automata.operations import dfa_to_nfa
 from explorer.automata.schema.compiler import Compiler
-from explorer.automata.schema.counting import settled
+from explorer.automata.schema.counting import outlined, settled
 from explorer.automata.schema.keywords import check_tree
 from explorer.automata.schema.making import Depth, Order
 from explorer.automata.schema.sharing import shared
-from explorer.automata.schema.spelling import Whitespace, escaped, flexible, pretty
+from explorer.automata.schema.spelling import (
+    Whitespace,
+    escaped,
+    flexible,
+    pretty,
+    respelled,
+)
 from explorer.automata.schema.subschemas import Schema, root_of
+from explorer.automata.tree.nodes import Outline
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
 
@@ -27,7 +35,6 @@ def compile_schema(
     max_depth: int = 5,
     free_depth: int = 3,
     remotes: Mapping[str, Schema] | None = None,
-    marks: bool = False,
 ) -> tuple[Dfa, list[UnsupportedSchema]]:
     """The machine of a schema, and what was ignored.
 
@@ -41,31 +48,73 @@ def compile_schema(
         max_depth: How many references of a recursive schema are followed inside each other.
         free_depth: How deep arrays and objects nest in a value that nothing describes.
         remotes: Schemas that references may name, by their address.
-        marks: Whether strings with long bounds are marks (`explorer.automata.schema.counting`).
 
     Raises:
         UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
         BudgetExceeded: A limit was reached.
     """
-    check_tree(schema)
-    compiler = Compiler(
-        property_order, assert_formats=formats, strict=strict, meter=meter, marks=marks
-    )
+    compiler = Compiler(property_order, assert_formats=formats, strict=strict, meter=meter)
     depth = Depth(max_depth, free_depth, free_depth, free_depth)
-    try:
-        root = root_of(shared(schema), remotes or {})
-        place = compiler.place([root])
-        machine = compiler.text(compiler.values((root,), place, depth))
-    except RecursionError as error:
-        raise UnsupportedSchema(
-            "Subschemas are nested too deep, or references lead through too many of them.",
-            pointer="", keyword="",
-            remedy="Nest at most about a hundred of them inside each other.",
-        ) from error  # fmt: skip
-    machine = settled(machine, meter)
+    machine = settled(_compact(compiler, schema, depth, remotes), meter)
     if whitespace == "flexible":
         return flexible(machine, meter), compiler.ignored
     machine = escaped(machine, meter)
     if whitespace == "pretty":
         machine = pretty(machine, meter)
     return machine, compiler.ignored
+
+
+def outline_schema(
+    schema: Schema,
+    meter: Meter,
+    *,
+    whitespace: Whitespace = "compact",
+    property_order: Order = "schema",
+    strict: bool = True,
+    formats: bool = True,
+    max_depth: int = 5,
+    free_depth: int = 3,
+    remotes: Mapping[str, Schema] | None = None,
+) -> tuple[Outline, list[UnsupportedSchema]]:
+    """The tree of a schema for a machine that discovers its states, and what was ignored.
+
+    Strings with long bounds are repeats in it (`explorer.automata.schema.counting`), and values
+    that may wait are laid out when a text comes to them (`explorer.automata.schema.waiting`).
+
+    Args, Raises: As `compile_schema`.
+    """
+    # What is inside of a value that waits cannot know how deep it stands, and the rule for what
+    # is remembered in any order counts the states of the values.
+    waits = whitespace != "pretty" and property_order == "schema"
+    compiler = Compiler(
+        property_order, assert_formats=formats, strict=strict, meter=meter, marks=True,
+        spaces=whitespace == "flexible" if waits else None,
+    )  # fmt: skip
+    depth = Depth(max_depth, free_depth, free_depth, free_depth)
+    machine = _compact(compiler, schema, depth, remotes)
+    if compiler.waiting is not None:
+        machine = compiler.waiting.settled(machine, meter)
+        return compiler.waiting.outline(machine, meter), compiler.ignored
+    machine = settled(machine, meter)
+    if whitespace == "pretty":
+        machine = pretty(escaped(machine, meter), meter)
+        return outlined(machine, dfa_to_nfa(machine)), compiler.ignored
+    nfa = respelled(machine, meter, spaces=whitespace == "flexible")
+    return outlined(machine, nfa), compiler.ignored
+
+
+def _compact(
+    compiler: Compiler, schema: Schema, depth: Depth, remotes: Mapping[str, Schema] | None
+) -> Dfa:
+    """The compact texts of a schema; marks may be in them."""
+    check_tree(schema)
+    try:
+        root = root_of(shared(schema), remotes or {})
+        place = compiler.place([root])
+        return compiler.text(compiler.values((root,), place, depth))
+    except RecursionError as error:
+        raise UnsupportedSchema(
+            "Subschemas are nested too deep, or references lead through too many of them.",
+            pointer="", keyword="",
+            remedy="Nest at most about a hundred of them inside each other.",
+        ) from error  # fmt: skip

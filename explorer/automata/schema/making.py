@@ -85,6 +85,10 @@ class Making(Protocol):
         """The values that satisfy all of some subschemas."""
         ...
 
+    def values_inside(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
+        """The same of a member or an item that is not compared: a mark, where it may wait."""
+        ...
+
     def text(self, values: Values) -> Dfa:
         """The compact texts of a set of values."""
         ...

@@ -150,4 +150,4 @@ def _member_values(
         if not done:
             part = cast("Schema", sub.keyword("unevaluatedProperties"))
             applying.append(sub.below(part, "unevaluatedProperties"))
-    return making.values(tuple(applying), place.member(name), depth)
+    return making.values_inside(tuple(applying), place.member(name), depth)

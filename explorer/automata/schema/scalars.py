@@ -21,6 +21,18 @@ from explorer.budget import Meter
 from explorer.errors import RegexError
 
 
+def _fraction(divisor: Decimal) -> tuple[int, int]:
+    """A divisor as a whole number, divided by a power of ten."""
+    decimals = max(0, -cast("int", divisor.normalize().as_tuple().exponent))
+    return int(divisor.scaleb(decimals)), decimals
+
+
+def can_divide(divisor: Decimal) -> bool:
+    """Whether a machine can keep the remainders of a divisor."""
+    numerator, decimals = _fraction(divisor)
+    return 1 <= numerator <= numbers.LARGEST_MODULUS and decimals <= 30
+
+
 class Scalars:
     """The machines of numbers and strings.
 
@@ -39,7 +51,7 @@ class Scalars:
         marks: bool,
         refuse: Callable[[Subschema, str, str, str], None],
     ) -> None:
-        self._meter = meter
+        self.meter = meter
         self._formats = assert_formats
         self._marks = marks
         self._refuse = refuse
@@ -61,7 +73,7 @@ class Scalars:
             if not given:
                 return strings.nothing()
             same = [self._compared(decimal(value), "=") for value in given]
-            parts.append(operations.union(same, self._meter) if len(same) > 1 else same[0])
+            parts.append(operations.union(same, self.meter) if len(same) > 1 else same[0])
         for sub in subs:
             for keyword, wanted in (
                 ("minimum", "=>"), ("maximum", "=<"),
@@ -82,13 +94,12 @@ class Scalars:
     def _compared(self, bound: Decimal, wanted: str) -> Dfa:
         key = "compared", bound, wanted
         if key not in self._machines:
-            self._machines[key] = numbers.compared(bound, lambda it: it in wanted, self._meter)
+            self._machines[key] = numbers.compared(bound, lambda it: it in wanted, self.meter)
         return self._machines[key]
 
     def _multiples(self, sub: Subschema, divisor: Decimal) -> Dfa | None:
-        decimals = max(0, -cast("int", divisor.normalize().as_tuple().exponent))
-        numerator = int(divisor.scaleb(decimals))
-        if numerator < 1 or numerator > numbers.LARGEST_MODULUS or decimals > 30:
+        numerator, decimals = _fraction(divisor)
+        if not can_divide(divisor):
             self._refuse(
                 sub, "multipleOf",
                 f"Multiples of {divisor} need a machine with {numerator:,} remainders.",
@@ -97,21 +108,21 @@ class Scalars:
             return None
         key = "multiples", divisor
         if key not in self._machines:
-            self._machines[key] = numbers.multiples(numerator, decimals, self._meter)
+            self._machines[key] = numbers.multiples(numerator, decimals, self.meter)
         return self._machines[key]
 
     def _all(self, parts: list[Dfa]) -> Dfa:
         result = parts[0]
         for part in parts[1:]:
             if part is not result:
-                result = intersection(result, part, self._meter)
+                result = intersection(result, part, self.meter)
         return result
 
     def string(self, subs: tuple[Subschema, ...], scalars: list[object] | None) -> Dfa:
         """The texts of the strings that some keywords leave; as `number`."""
         parts: list[Dfa] = []
         if scalars is not None:
-            parts.append(strings.among([v for v in scalars if isinstance(v, str)], self._meter))
+            parts.append(strings.among([v for v in scalars if isinstance(v, str)], self.meter))
         minimum, maximum = bounds(subs, "minLength", "maxLength")
         for sub in subs:
             if isinstance(pattern := sub.keyword("pattern"), str):
@@ -120,12 +131,12 @@ class Scalars:
             if self._formats and isinstance(name := sub.keyword("format"), str) and name in FORMATS:
                 key = "format", name
                 if key not in self._machines:
-                    self._machines[key] = compile_pattern(FORMATS[name], self._meter)[1]
+                    self._machines[key] = compile_pattern(FORMATS[name], self.meter)[1]
                 parts.append(self._machines[key])
         if maximum is not None and maximum < minimum:
             return strings.nothing()
         if self._marks and not parts and maximum is not None and maximum >= MARKED_FROM:
-            return mark(minimum, maximum, self._meter)
+            return mark(minimum, maximum, self.meter)
         if minimum or maximum is not None:
             parts.append(strings.length_between(minimum, maximum))
         return self._all(parts) if parts else any_text()
@@ -137,7 +148,7 @@ class Scalars:
             try:
                 python = translated(pattern)
                 found = anchored(python) or f"(?s:.*)(?:{python})(?s:.*)"
-                self._machines[key] = compile_pattern(found, self._meter)[1]
+                self._machines[key] = compile_pattern(found, self.meter)[1]
             except (RegexError, UnsupportedSyntax, ValueError, IndexError) as error:
                 reason = getattr(error, "message", str(error))
                 self._refuse(sub, keyword, f"The pattern {pattern!r} cannot be read: {reason}", "")

@@ -83,17 +83,35 @@ class Sketch:
         self._blocks.append(nfa.arcs + np.array([offset, 0, 0, offset], np.int32))
         return range(offset, offset + machine.num_states)
 
+    def block(self, arcs: Int32, states: int, here: int) -> None:
+        """A copy of finished arcs.
+
+        Args:
+            arcs: As `Nfa` has them, over the states ``0 .. states - 1``.
+            states: How many there are.
+            here: What stands for their state 0; the others are new.
+        """
+        shift = self._states - 1
+        self._states += states - 1
+        rows = arcs.copy()
+        for column in (0, 3):
+            rows[:, column] = np.where(arcs[:, column] == 0, here, arcs[:, column] + shift)
+        self._blocks.append(rows)
+
     def finish(self, start: int, accepting: Iterable[int]) -> Dfa:
         """The minimal machine of what was drawn."""
+        return minimal_dfa(self.drawn(start, accepting), self._meter)
+
+    def drawn(self, start: int, accepting: Iterable[int]) -> Nfa:
+        """What was drawn, as it is."""
         arcs = np.array(self._arcs, np.int32).reshape(-1, 4)
         if self._blocks:
             arcs = np.concatenate([arcs, *self._blocks]).astype(np.int32)
         self._meter.check(STAGE, states=self._states, arcs=len(arcs))
-        nfa = Nfa(
+        return Nfa(
             self._states,
             start,
             arcs,
             np.array(self._epsilons, np.int32).reshape(-1, 2),
             np.array(sorted(set(accepting)), np.int32),
         )
-        return minimal_dfa(nfa, self._meter)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, cast, get_args
+from typing import Any, ClassVar, Final, Self, TypeVar, cast, get_args
 
 from explorer.arguments import (
     check_whole_characters,
@@ -24,10 +24,9 @@ from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
 from explorer.automata.schema.compiler import Compiler
 from explorer.automata.schema.conflict import conflict
-from explorer.automata.schema.counting import outlined
 from explorer.automata.schema.deciding import deciding, excluding
 from explorer.automata.schema.locating import spans_of, spot_of
-from explorer.automata.schema.machine import compile_schema
+from explorer.automata.schema.machine import compile_schema, outline_schema
 from explorer.automata.schema.making import Order
 from explorer.automata.schema.spelling import Whitespace
 from explorer.automata.schema.subschemas import Schema, root_of
@@ -55,6 +54,7 @@ MOST_LOCATED: Final = 3
 """The most parts of a schema that are named for one spot."""
 
 _Mapped = Mapping[str, object]
+_T = TypeVar("_T")
 
 
 @register("JSON Schema")
@@ -223,23 +223,27 @@ class JsonSchema(Source):
         Raises:
             UnsupportedSchema, BudgetExceeded: As `build`.
         """
-        return outlined(self._compiled(meter, marks=True))
+        return self._noting(lambda: outline_schema(self.parsed, meter, **self._options))
 
-    def _compiled(self, meter: Meter, *, marks: bool = False) -> Dfa:
+    def _compiled(self, meter: Meter) -> Dfa:
+        return self._noting(lambda: compile_schema(self.parsed, meter, **self._options))
+
+    def _noting(self, make: Callable[[], tuple[_T, list[UnsupportedSchema]]]) -> _T:
+        """What is made; what it ignores is noted, and what it refuses is shown in the text."""
         try:
-            machine, ignored = self._compiled_as_is(meter, marks=marks)
+            made, ignored = make()
         except UnsupportedSchema as error:
             raise error.at(self._place(error.pointer)) from error
         self._noted[:] = [ignored]
-        return machine
+        return made
 
-    def _compiled_as_is(self, meter: Meter, *, marks: bool) -> tuple[Dfa, list[UnsupportedSchema]]:
-        return compile_schema(
-            self.parsed, meter, whitespace=self.whitespace, property_order=self.property_order,
-            strict=self.strict, formats=self.formats, max_depth=self.max_depth,
-            free_depth=self.free_depth,
-            remotes=self.remote_schemas, marks=marks,
-        )  # fmt: skip
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {
+            "whitespace": self.whitespace, "property_order": self.property_order,
+            "strict": self.strict, "formats": self.formats, "max_depth": self.max_depth,
+            "free_depth": self.free_depth, "remotes": self.remote_schemas,
+        }  # fmt: skip
 
     def fields(self) -> dict[str, object]:
         """The schema and the options."""

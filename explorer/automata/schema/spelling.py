@@ -15,11 +15,13 @@ state is found by one walk from the start.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, Literal
 
 import numpy as np
 
-from explorer.automata.machine import NO_ARC, Dfa, Int32
+from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
+from explorer.automata.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.schema.sketch import Sketch
 from explorer.budget import Meter
 from explorer.jit import jit
@@ -70,7 +72,7 @@ def places(machine: Dfa) -> Int32:
     Bytes of one class behave alike in every state, so what one of them does between tokens, all do.
     """
     kind = np.zeros(machine.num_classes, np.int32)
-    for byte in b"{}[],:":
+    for byte in (*b"{}[],:", 0xFE):  # The last ends a mark, after which a value is over.
         kind[machine.symbol_class[byte]] = 3
     kind[machine.symbol_class[0x5C]] = 2
     kind[machine.symbol_class[0x22]] = 1
@@ -89,7 +91,7 @@ def escaped(machine: Dfa, meter: Meter) -> Dfa:
         machine: Reads JSON in the spelling of ``json.dumps(ensure_ascii=False)``.
         meter: Watches every limit.
     """
-    return _widened(machine, meter, escapes=True)
+    return _widened(machine, meter, spaces=False)
 
 
 def flexible(machine: Dfa, meter: Meter) -> Dfa:
@@ -99,25 +101,41 @@ def flexible(machine: Dfa, meter: Meter) -> Dfa:
         machine: Reads compact JSON.
         meter: Watches every limit.
     """
-    return _widened(machine, meter, spaces=True, escapes=True)
+    return _widened(machine, meter, spaces=True)
 
 
-def _widened(machine: Dfa, meter: Meter, *, spaces: bool = False, escapes: bool = False) -> Dfa:
+def respelled(machine: Dfa, meter: Meter, *, spaces: bool) -> Nfa:
+    """What `escaped` or, with ``spaces``, `flexible` accepts, not determinized.
+
+    Its first states are those of the machine.
+    """
+    drawn = _drawn(machine, meter, spaces=spaces)
+    return dfa_to_nfa(machine) if drawn is None else drawn
+
+
+def _widened(machine: Dfa, meter: Meter, *, spaces: bool) -> Dfa:
+    drawn = _drawn(machine, meter, spaces=spaces)
+    return machine if drawn is None else minimal_dfa(drawn, meter)
+
+
+def _drawn(machine: Dfa, meter: Meter, *, spaces: bool) -> Nfa | None:
+    """A machine with more spellings; ``None`` where there are no more."""
     if machine.num_states == 0:
-        return machine
+        return None
     where = places(machine)
-    strings: list[int] = np.flatnonzero(where == _STRING).tolist() if escapes else []
+    strings: list[int] = np.flatnonzero(where == _STRING).tolist()
     free = [state for state in strings if _is_free(machine, state)]
     if not spaces and not free:
-        return machine
+        return None
     sketch = Sketch(meter)
     inside = sketch.copy(machine)
     accepting: list[int] = [inside[state] for state in np.flatnonzero(machine.accepting).tolist()]
     if spaces:
         accepting += _draw_spaces(sketch, machine, inside, where.tolist())
+    arcs, states = _escapes()
     for state in free:
-        _draw_escapes(sketch, inside[state])
-    return sketch.finish(inside[machine.start], accepting)
+        sketch.block(arcs, states, inside[state])
+    return sketch.drawn(inside[machine.start], accepting)
 
 
 def _draw_spaces(sketch: Sketch, machine: Dfa, inside: range, where: list[int]) -> list[int]:
@@ -147,15 +165,18 @@ def _draw_spaces(sketch: Sketch, machine: Dfa, inside: range, where: list[int]) 
     return accepting
 
 
-def _draw_escapes(sketch: Sketch, here: int) -> None:
-    """Draw every escape from a state of a free string back to it."""
-    backslash = sketch.state()
+@cache
+def _escapes() -> tuple[Int32, int]:
+    """Every escape from state 0, inside a free string, back to it; and how many states it takes."""
+    sketch = Sketch(Meter())
+    here, backslash, code = sketch.state(), sketch.state(), sketch.state()
     sketch.byte(here, 0x5C, backslash)
     for letter in b'"\\/bfnrt':
         sketch.byte(backslash, letter, here)
-    code = sketch.state()
     sketch.byte(backslash, ord("u"), code)
     _hexadecimal(sketch, code, here)
+    drawn = sketch.drawn(here, [])
+    return drawn.arcs, drawn.num_states
 
 
 def _runs(row: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
@@ -253,9 +274,9 @@ def _hexadecimal(sketch: Sketch, code: int, after: int) -> None:
     """Draw the four digits of a character, or of the two halves of a surrogate pair."""
 
     def digits(source: int, wanted: str, target: int) -> None:
-        for digit in wanted:
-            for byte in {digit.lower(), digit.upper()}:
-                sketch.byte(source, ord(byte), target)
+        bytes_ = sorted({*wanted.encode(), *wanted.upper().encode()})
+        for low, high, _ in _runs([(byte, target) for byte in bytes_]):
+            sketch.interval(source, low, high, target)
 
     every = "0123456789abcdef"
     three, two, one = sketch.state(), sketch.state(), sketch.state()

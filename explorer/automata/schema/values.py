@@ -12,17 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from explorer.automata import operations
 from explorer.automata.machine import Dfa
 from explorer.automata.product import difference, intersection
-from explorer.automata.schema.counting import has_marks, written_as_json, written_as_text
+from explorer.automata.schema.counting import (
+    has_marks,
+    without_values,
+    written_as_json,
+    written_as_text,
+)
 from explorer.automata.schema.strings import among, literals, nothing
 from explorer.budget import Meter
 
 _Operation = Callable[[Dfa, Dfa, Meter], Dfa]
 _PARTS: Final = ("number", "string", "array", "object")
+
+
+class MarkedTexts(Protocol):
+    """What marks of values stand for; see `explorer.automata.schema.waiting.Waiting`."""
+
+    def written(self, number: int, meter: Meter) -> Dfa:
+        """The compact texts of a mark, by its number, without marks."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +47,7 @@ class Values:
         number: The spellings of its numbers.
         string: The texts of its strings, without quotes and escapes.
         array, object: The compact texts of its arrays and objects.
+        marked: What the marks of values in them stand for; ``None`` if there are none.
     """
 
     words: frozenset[str]
@@ -41,6 +55,7 @@ class Values:
     string: Dfa
     array: Dfa
     object: Dfa
+    marked: MarkedTexts | None = None
 
     def is_empty(self) -> bool:
         """Whether the set has no values."""
@@ -48,20 +63,22 @@ class Values:
 
     def unmarked(self, meter: Meter) -> Values:
         """The same set without marks, so that it can be compared with another one."""
-        if not any(has_marks(part) for part in (self.string, self.array, self.object)):
-            return self
-        return replace(
-            self,
-            string=written_as_text(self.string, meter),
-            array=written_as_json(self.array, meter),
-            object=written_as_json(self.object, meter),
-        )
+        parts = {part: self._unmarked(part, meter) for part in _PARTS}
+        return self if all(parts[p] is getattr(self, p) for p in _PARTS) else replace(self, **parts)
+
+    def _unmarked(self, part: str, meter: Meter) -> Dfa:
+        machine: Dfa = getattr(self, part)
+        if part == "number" or not has_marks(machine):
+            return machine
+        if part == "string":
+            return written_as_text(machine, meter)
+        if (marked := self.marked) is not None:
+            machine = without_values(machine, meter, lambda number: marked.written(number, meter))
+        return written_as_json(machine, meter)
 
     def meet(self, other: Values, meter: Meter) -> Values:
         """The values of both."""
-        if other is not self:
-            self, other = self.unmarked(meter), other.unmarked(meter)
-        return self._combined(other, self.words & other.words, _meet, meter)
+        return self._combined(other, self.words & other.words, _meet, meter, compares=True)
 
     def join(self, other: Values, meter: Meter) -> Values:
         """The values of either."""
@@ -69,15 +86,20 @@ class Values:
 
     def minus(self, other: Values, meter: Meter) -> Values:
         """The values of this set that the other does not have."""
-        if other is not self:
-            self, other = self.unmarked(meter), other.unmarked(meter)
-        return self._combined(other, self.words - other.words, _minus, meter)
+        return self._combined(other, self.words - other.words, _minus, meter, compares=True)
 
     def _combined(
-        self, other: Values, words: frozenset[str], combine: _Operation, meter: Meter
-    ) -> Values:
-        parts = [combine(getattr(self, part), getattr(other, part), meter) for part in _PARTS]
-        return Values(words, *parts)
+        self, other: Values, words: frozenset[str], combine: _Operation, meter: Meter,
+        *, compares: bool = False,
+    ) -> Values:  # fmt: skip
+        parts: list[Dfa] = []
+        for part in _PARTS:
+            one, two = getattr(self, part), getattr(other, part)
+            # Where one side is empty nothing is compared, and marks may stay.
+            if compares and one is not two and one.num_states and two.num_states:
+                one, two = self._unmarked(part, meter), other._unmarked(part, meter)
+            parts.append(combine(one, two, meter))
+        return Values(words, *parts, marked=self.marked or other.marked)
 
     def text(self, meter: Meter) -> Dfa:
         """The compact texts of all its values, as one minimal machine."""

@@ -18,6 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from explorer.automata.tree.nodes import Deferred
+
 PLAIN: Final = 0
 """An arc that reads nothing and counts nothing."""
 ENTER: Final = 1
@@ -69,19 +71,30 @@ def value_after(scope: Scope, action: int, value: int) -> int | None:
     return value if scope.endless else None
 
 
+LatePart = tuple[int, int, Deferred]
+"""A part that is laid out when a machine comes to it: the states before and after it, and it."""
+
+
 @dataclass(slots=True)
 class Counters:
-    """The counters of an NFA while it is laid out.
+    """The counters of an NFA while it is laid out, and the parts that are left for later.
 
     Args:
         scopes: The scopes, each after the one around it.
         moves: Rows ``(source, target, action, scope)`` beside the ε-arcs of the NFA.
         current: The scope that is being laid; −1 outside all.
+        late: The parts that are left for later; ``None`` if every part is laid out now.
     """
 
     scopes: list[Scope] = field(default_factory=list[Scope])
     moves: list[tuple[int, int, int, int]] = field(default_factory=list[tuple[int, int, int, int]])
     current: int = -1
+    late: list[LatePart] | None = None
+
+    @property
+    def noted(self) -> int:
+        """How many scopes and late parts there are so far."""
+        return len(self.scopes) + len(self.late or ())
 
     def open(self, first: int, minimum: int, maximum: int | None) -> int:
         """Begin a scope at a state; its number. `close` it once its last state is laid.

@@ -103,7 +103,7 @@ def lay_out(
         with_origin: Also tell the origin of each arc.
         relax_assertions: Read every assertion as if it always held. The machine then accepts
             more texts than the pattern; good for showing where in a pattern one is.
-        counters: Takes down the repeats that are counted; by default none is.
+        counters: Takes down what is counted and what is left for later; by default nothing is.
         call: The symbol of a call of a rule, and of a grammar inside; by default a grammar is one
             of the nodes that ``machine`` builds, and a call is refused.
 
@@ -353,6 +353,11 @@ class _NfaLayout:
 
     def closed(self, node: Whole | Texts | Closed, source: int, target: int) -> None:
         """A node as its machine, between ε-arcs."""
+        late = None if self.counters is None else self.counters.late
+        if isinstance(node, Deferred) and node.is_late and self.may_outline and late is not None:
+            late.append((self.fresh(), target, node))
+            self.epsilons.append((source, late[-1][0]))
+            return
         if isinstance(node, Deferred) and node.outline is not None and self.may_outline:
             if id(node) not in self.outlines:
                 self.outlines[id(node)] = node.outline(self.meter)
@@ -413,9 +418,9 @@ class _NfaLayout:
         block_arcs = self.num_block_arcs
         first_end = self.fresh()
         states = self.num_states
-        scopes = 0 if self.counters is None else len(self.counters.scopes)
+        noted = 0 if self.counters is None else self.counters.noted
         self.lay(body, source, first_end)
-        counting = self.counters is not None and len(self.counters.scopes) > scopes
+        counting = self.counters is not None and self.counters.noted > noted
         size = len(self.arcs) - arcs + self.num_block_arcs - block_arcs
         inner = self.num_states - states
         self.announce((count - 1) * (inner + 1), (count - 1) * size)

@@ -232,15 +232,15 @@ class Deferred:
         locate: From a text, the beginning of a word, and the byte that fails there, to the spans
             of the source that decide, each with its label; ``None`` where the source cannot say.
         outline: The same language with nodes for arcs, where that is much smaller.
+        is_late: Whether it may wait until a text comes to it (`explorer.automata.discovered.late`).
     """
 
     start: int
     end: int
     make: Callable[[Meter], Dfa] = field(repr=False)
-    locate: Callable[[bytes, int | None], tuple[tuple[int, int, str], ...]] | None = field(
-        default=None, repr=False
-    )
+    locate: Locate | None = field(default=None, repr=False)
     outline: Callable[[Meter], Outline] | None = field(default=None, repr=False)
+    is_late: bool = False
 
 
 @node_type
@@ -276,8 +276,7 @@ class TokenPiece:
 
     Args:
         start, end: Its span.
-        tokens: Its machine over bytes, beginnings and ends of tokens
-            (`explorer.automata.tree.over_tokens`).
+        tokens: Its machine over bytes and marks (`explorer.automata.tree.over_tokens`).
         text: The machine of its texts: what it reads where nobody asks about tokens.
     """
 
@@ -376,6 +375,7 @@ Node = (
     | Written
 )  # fmt: skip
 Leaf = Literal | Class | Dot
+Locate = Callable[[bytes, int | None], tuple[tuple[int, int, str], ...]]
 Closed = Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subtract | Negate
 """Nodes that become a machine of their own before anything can be laid around them."""
 

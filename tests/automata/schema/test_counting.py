@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.discovered.on_demand import OnDemand
-from explorer.automata.schema import counting, machine, scalars, strings, values
+from explorer.automata.schema import counting, scalars, strings, values, waiting
 from explorer.automata.schema.counting import mark, written_as_json, written_as_text
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
@@ -82,13 +82,13 @@ def test_strings_that_are_all_together_are_spelled_in_every_way(
 ) -> None:
     assert found(EITHER, monkeypatch) == []
     # Mutants: marks left beside other strings, and marks that are compared as if they were text.
-    monkeypatch.setattr(machine, "settled", lambda found, meter: found)
+    monkeypatch.setattr(waiting, "settled", lambda found, meter, texts_of: found)
     assert found(EITHER, monkeypatch) != []
     both: dict[str, object] = {
         "allOf": [{"type": "string", "maxLength": 3}, {"not": {"enum": ["a"]}}]
     }
     assert found(both, monkeypatch) == []
-    monkeypatch.setattr(values.Values, "unmarked", lambda self, meter: self)
+    monkeypatch.setattr(values.Values, "_unmarked", lambda self, part, meter: getattr(self, part))
     assert found(both, monkeypatch) != []
 
 

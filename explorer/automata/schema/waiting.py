@@ -1,0 +1,134 @@
+"""Values that wait until a text comes to them.
+
+A machine that discovers its states needs the value of a member when a text has read its name. So
+the value is a *mark* (`explorer.automata.schema.counting`) while the machine of the object is made,
+and the mark becomes a part of the tree that is laid out late. What was eager stays exact: where a
+mark is compared, or stands beside other texts, it is written out.
+
+Which values may wait is decided without their machine (`explorer.automata.schema.certain`): nothing
+may be wrong with them, and they must have at least one text.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from explorer.automata.machine import Dfa
+from explorer.automata.operations import minimal_dfa
+from explorer.automata.schema.counting import (
+    outlined,
+    settled,
+    value_mark,
+    without_values,
+    written_as_json,
+)
+from explorer.automata.schema.making import Depth, Site
+from explorer.automata.schema.spelling import respelled
+from explorer.automata.schema.strings import nothing
+from explorer.automata.schema.subschemas import Subschema
+from explorer.automata.schema.values import Values
+from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.nodes import Deferred, Node, Outline
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
+
+STAGE: Final = "Subschemas inside each other"
+
+MOST_WAITING: Final = 64**4
+"""How many values may wait in one schema; later ones are made at once."""
+
+_Made = tuple[tuple[Subschema, ...], Site, Depth]
+Maker = Callable[[tuple[Subschema, ...], Site, Depth, Meter], Dfa]
+"""From what applies at a place to the compact texts of the values; they may hold marks."""
+
+
+class Waiting:
+    """The values that wait, by number.
+
+    Args:
+        make: Makes the machine of one.
+        spaces: Whether any white space is allowed between tokens.
+    """
+
+    def __init__(self, make: Maker, *, spaces: bool) -> None:
+        self._make = make
+        self._spaces = spaces
+        self._numbers: dict[object, int] = {}
+        self._made: list[_Made] = []
+        self._marks: list[Values] = []
+        self._bare: dict[int, Dfa] = {}
+        self._written: dict[int, Dfa] = {}
+        self._outlines: dict[int, Outline] = {}
+
+    def mark(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values | None:
+        """What stands for the values of a place: equal ones have one mark.
+
+        Args:
+            subschemas, place, depth: As for the compiler.
+
+        Returns:
+            A set whose only text is the mark; ``None`` where there are too many.
+        """
+        key = (frozenset((sub.key, sub.referenced) for sub in subschemas), place.key, depth)
+        number = self._numbers.get(key)
+        if number is None:
+            number = len(self._made)
+            if number == MOST_WAITING:
+                return None
+            self._numbers[key] = number
+            self._made.append((subschemas, place, depth))
+            none = nothing()
+            machine = value_mark(number)
+            self._marks.append(Values(frozenset(), none, none, none, machine, self))
+        return self._marks[number]
+
+    def texts(self, number: int, meter: Meter) -> Dfa:
+        """The compact texts of a number; marks may be in them."""
+        return self._make(*self._made[number], meter)
+
+    def written(self, number: int, meter: Meter) -> Dfa:
+        """The compact texts of a number, all marks written out."""
+        known = self._written.get(number)
+        if known is None:
+            known = self._written[number] = written_as_json(self.bare(number, meter), meter)
+        return known
+
+    def bare(self, number: int, meter: Meter) -> Dfa:
+        """The compact texts of a number, without marks of values; those of strings may be left."""
+        known = self._bare.get(number)
+        if known is None:
+            machine = self.texts(number, meter)
+            known = without_values(machine, meter, lambda inner: self.bare(inner, meter))
+            self._bare[number] = known
+        return known
+
+    def settled(self, machine: Dfa, meter: Meter) -> Dfa:
+        """A machine without marks beside other texts."""
+        return settled(machine, meter, lambda number: self.bare(number, meter))
+
+    def outline(self, machine: Dfa, meter: Meter) -> Outline:
+        """The tree of a machine that is settled: what waits is a late part of it."""
+        nfa = respelled(machine, meter, spaces=self._spaces)
+        return outlined(machine, nfa, self._part)
+
+    def _part(self, number: int) -> Node:
+        return Deferred(
+            0, 0, make=lambda meter: self._closed(number, meter),
+            outline=lambda meter: self._outline_of(number, meter), is_late=True,
+        )  # fmt: skip
+
+    def _outline_of(self, number: int, meter: Meter) -> Outline:
+        known = self._outlines.get(number)
+        if known is None:
+            try:
+                machine = self.settled(self.texts(number, meter), meter)
+            except RecursionError as error:
+                most = sys.getrecursionlimit()
+                raise BudgetExceeded("states", limit=most, reached=most + 1, stage=STAGE) from error
+            known = self._outlines[number] = self.outline(machine, meter)
+        return known
+
+    def _closed(self, number: int, meter: Meter) -> Dfa:
+        return minimal_dfa(lay_out(self._part(number), meter).nfa, meter)
