@@ -143,7 +143,7 @@ class GrammarError(ExplorerError):
 
     def __init__(
         self, reason: str, *, text: str, start: int, end: int | None = None, remedy: str = "",
-        more: str = "",
+        more: str = "", evidence: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
         self.reason = reason
         self.start = start
@@ -153,7 +153,9 @@ class GrammarError(ExplorerError):
         shown = f"Line {self.line}, column {self.column}: {reason}.\n"
         shown += f"{caret(text, start, self.end)}\n{more}"
         place = {"start": self.start, "end": self.end, "line": self.line, "column": self.column}
-        super().__init__(shown, remedy=remedy, evidence={"reason": reason, **place})
+        super().__init__(
+            shown, remedy=remedy, evidence={"reason": reason, **place, **(evidence or {})}
+        )
 
 
 class UnsupportedTokenizer(ExplorerError):

@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.grammar.network import network_of
+from explorer.automata.grammar.moves import Actions, Conflict, Looks, actions_of, looks_of
+from explorer.automata.grammar.network import Network, network_of
+from explorer.automata.grammar.single import SingleStack
 from explorer.automata.grammar.stacks import StackMachine
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.minimize import empty_dfa
-from explorer.automata.tree.nodes import Node
+from explorer.automata.tree.nodes import Node, Rules
+from explorer.automata.tree.walking import inside
 from explorer.budget import Budget, Meter
+from explorer.memo import memo
+
+Decided = tuple[Network, Looks, Actions | tuple[Conflict, ...]]
+"""A network that has words, and its one move for each state and class, or its conflicts."""
+
+
+@memo
+def _kept(rules: Rules) -> list[Decided]:
+    return []
+
+
+def decided(node: Node, meter: Meter) -> Decided | None:
+    """The network of a tree and its moves, kept as long as a grammar lives; ``None`` without words.
+
+    Args:
+        node: The tree.
+        meter: Watches sizes and time.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    rules = inside(node)
+    kept = _kept(rules) if isinstance(rules, Rules) else []
+    if not kept:
+        network = network_of(node, meter)
+        if network.root == NO_ARC:
+            return None
+        looks = looks_of(network, meter)
+        kept.append((network, looks, actions_of(network, looks, meter)))
+    return kept[0]
 
 
 def of_grammar(node: Node, budget: Budget, meter: Meter) -> ByteMachine:
@@ -19,10 +52,16 @@ def of_grammar(node: Node, budget: Budget, meter: Meter) -> ByteMachine:
         budget: Limits for what the machine meets while it is used.
         meter: Watches what is made now.
 
+    Returns:
+        With one stack where the moves leave no choice, else with all.
+
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    network = network_of(node, meter)
-    if network.root == NO_ARC:
+    found = decided(node, meter)
+    if found is None:
         return empty_dfa(NUM_BYTES)
+    network, _, actions = found
+    if isinstance(actions, Actions):
+        return SingleStack(network, actions, budget)
     return StackMachine(network, budget)

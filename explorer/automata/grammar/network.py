@@ -5,7 +5,7 @@ The rules are made small first, without a change of the language:
 *Trim.* A rule without words, and what can only be read by way of it, is left out; so every
 configuration that is met can be finished.
 
-*Loop.* A rule that calls itself as the last thing it does begins again instead.
+*Loop.* A rule that calls itself only as the last thing it does begins again instead.
 
 *Merge.* A rule that does not recurse is laid into those that call it, where it is small, and each
 automaton is determinized and minimised with calls as symbols. So white space, names, numbers,

@@ -156,7 +156,7 @@ def _has_word(piece: RulePiece, able: Sequence[bool]) -> bool:
 
 
 def with_loops(piece: RulePiece, number: int) -> RulePiece:
-    """A rule in which a call of itself that is the last thing it does goes back to its start.
+    """A rule that calls itself only as the last thing it does: it goes back to its start instead.
 
     Args:
         piece: The rule.
@@ -173,8 +173,10 @@ def with_loops(piece: RulePiece, number: int) -> RulePiece:
         for _, rule, target in piece.calls
         if rule == number and going_on.isdisjoint(reached([target], silent))
     }
-    calls = tuple(row for row in piece.calls if row[1] != number or row[2] not in last)
-    back = tuple((s, 0) for s, rule, t in piece.calls if rule == number and t in last)
+    if any(rule == number and after not in last for _, rule, after in piece.calls):
+        return piece
+    calls = tuple(row for row in piece.calls if row[1] != number)
+    back = tuple((source, 0) for source, rule, _ in piece.calls if rule == number)
     return replace(piece, calls=calls, epsilons=(*piece.epsilons, *back))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -26,6 +27,9 @@ from explorer.budget import Budget, Meter
 
 MOST_FRAMES: Final = 1000
 """How many calls of a stack are followed down at most."""
+
+MOST_WAYS: Final = 10_000
+"""How many calls are looked at for the ways to read a byte."""
 
 MOST_NAMED: Final = 8
 """How many rules of a stack a message names."""
@@ -194,6 +198,48 @@ class GrammarPlaces:
                     stack, ways = self._stack(here, node)
                     found[key] = RulePlace(name, origin, stack, ways)
         return tuple(found[key] for key in sorted(found))
+
+    def ways(self, text: bytes, byte: int, most: int) -> list[RulePlace]:
+        """The shortest different ways in which a byte can be read after a text, each with its
+        whole stack.
+
+        Args:
+            text: The beginning of a text.
+            byte: The byte.
+            most: How many.
+        """
+        state = self.state(text)
+        if state == NO_ARC:
+            return []
+        queue: list[tuple[int, int, int, int, tuple[Frame, ...], str, Origin]] = []
+        for here, node in self._machine.reading(state):
+            for low, high, origin in self._read[here]:
+                if low <= byte <= high:
+                    name = self._network.names[self._network.rule[here]]
+                    rule = self._network.rule[here]
+                    queue.append((0, len(queue), rule, node, (), name, origin))
+        heapify(queue)
+        found: list[RulePlace] = []
+        count = len(queue)
+        while queue and len(found) < most and count < MOST_WAYS:
+            size, _, rule, node, frames, name, origin = heappop(queue)
+            ends = node == BOTTOM
+            for after, below in self._machine.returns(node):
+                if after == NO_ARC:
+                    ends = True
+                    continue
+                call = self._call[rule, after]
+                start, end = (call.start, call.end) if call is not None else (0, 0)
+                caller = self._network.rule[after]
+                names = self._network.names
+                longer = frames
+                if names[caller]:
+                    longer = (*frames, Frame(names[caller], names[rule], start, end))
+                count += 1
+                heappush(queue, (size + 1, count, caller, below, longer, name, origin))
+            if ends:
+                found.append(RulePlace(name, origin, frames, 1))
+        return found
 
     def _stack(self, here: int, node: int) -> tuple[tuple[Frame, ...], int]:
         """One way down from a stack node, and how many there are from its top."""

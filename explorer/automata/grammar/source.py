@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Self
 
 from explorer.arguments import instance, whole_text
 from explorer.automata.grammar.checks import check_rules
+from explorer.automata.grammar.deterministic import check_deterministic
 from explorer.automata.grammar.gbnf import GbnfReader
 from explorer.automata.grammar.network import regular
 from explorer.automata.grammar.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
@@ -101,7 +102,9 @@ class GrammarText(Source):
                 text="", start=0, remedy="Leave something out.",
             )  # fmt: skip
         made = cls(text, ambiguous)
-        _ = made.rules
+        rules, tree = made.rules, made.tree.body
+        if not ambiguous and isinstance(tree, Rules):
+            check_deterministic(text, rules, tree)
         return made
 
     def with_stacks(self, ambiguous: bool) -> Self:

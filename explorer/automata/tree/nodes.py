@@ -252,7 +252,7 @@ class Call:
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Rules:
     """The words of one rule of a grammar, whose rules call each other and themselves.
 
