@@ -21,6 +21,7 @@ from explorer.analysis.wording.words import (
     title,
 )
 from explorer.automata.choice import Choice
+from explorer.automata.pipeline.stage import StageSource
 from explorer.automata.terminals.known import TERMINALS
 
 MOST_PLACES = 4
@@ -195,6 +196,8 @@ def _part(part: SourcePart) -> str:
                 return f"Excluded by the combination {inline(str(part.source))}"
             texts = ", ".join(inline(p.text) for p in part.positions)
             return f"Excluded by the combination of {texts}"
+        case "state" if isinstance(part.source, StageSource):
+            return f"Excluded by the stage {inline(str(part.source))}"
         case "state":
             return f"State {part.state} of {inline(str(part.source))}"
         case "token_limit":

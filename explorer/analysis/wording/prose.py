@@ -37,6 +37,7 @@ from explorer.analysis.wording.words import (
     show_writable,
 )
 from explorer.automata.choice import Choice
+from explorer.automata.pipeline.stage import StageSource
 
 
 def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) -> str:
@@ -233,6 +234,8 @@ def _part(part: SourcePart) -> str:
             return f"It is excluded by {source}, without which {word} would be accepted."
         case "combination":
             return _combination(part)
+        case "state" if isinstance(part.source, StageSource):
+            return f"The stage {inline(str(part.source))} excludes it."
         case "state":
             return (
                 f"The constraint was given as a machine, here in its state {part.state}: it has "

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Final, Self, TypeVar
 
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.nodes import Node, Written
+from explorer.automata.tree.nodes import Empty, Node, Source, Written
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile
 
@@ -100,6 +101,49 @@ class TextStage(PipelineStage):
         Args:
             part: The tree before it.
         """
+
+    def named(self, node: Node) -> Written:
+        """A tree under the name of this stage, so that explanations can say it.
+
+        Args:
+            node: The tree.
+        """
+        return Written(0, 0, node, StageSource(self))
+
+
+@dataclass(frozen=True)
+class StageSource(Source):
+    """A stage where explanations ask for the source of a part of a tree.
+
+    Args:
+        stage: The stage.
+    """
+
+    kind: ClassVar[str] = "stage"
+    plain_text: ClassVar[bool] = False
+
+    stage: PipelineStage
+
+    @property
+    def text(self) -> str:
+        """The call that makes the stage."""
+        return str(self)
+
+    def lower(self) -> Node:
+        """Nothing by itself."""
+        return Empty(0, 0)
+
+    def fields(self) -> dict[str, object]:
+        """The stage; a source of this kind is never saved by itself."""
+        return stage_to_dict(self.stage)
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
+        """The stage that was saved."""
+        return cls(stage_from_dict(fields))
+
+    def __str__(self) -> str:
+        return str(self.stage)
 
 
 class TokenStage(PipelineStage):
