@@ -5,5 +5,5 @@
 Reading order: `stage` (what a stage is, and the one registry of them), `staged` (a source with a
 stage around it), then one file per kind of stage: `valid`,
 `restricted` and `normalized` (of the text; `characters` writes their machines over bytes) and
-`canonical` (of the tokens), and `methods` (what users call).
+`canonical` and `spellings` (of the tokens), and `methods` (what users call).
 """

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import Self, cast
 
 from explorer.automata.pipeline.canonical import Canonical
 from explorer.automata.pipeline.normalized import Form, Normalized
 from explorer.automata.pipeline.restricted import Restricted
+from explorer.automata.pipeline.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.automata.pipeline.stage import PipelineStage
 from explorer.automata.pipeline.valid import ValidUtf8
 from explorer.vocabulary.canonical.rules import rules_of
+from explorer.vocabulary.vocabulary import Vocabulary
 
 
 class StageMethods:
@@ -86,6 +89,43 @@ class StageMethods:
         """
         return self.through(ValidUtf8())
 
+    def without_redundant_bytes(self, tokenizer: object = None) -> Self:
+        """These texts, no character that has a token written by tokens of single bytes.
+
+        Args:
+            tokenizer: A `Vocabulary`, or what one is read from. By default the one that the
+                constraint is compiled for.
+
+        Example:
+            >>> import explorer
+            >>> pieces = ["é".encode(), b"\\xc3", b"\\xa9", b"\\xa8"]
+            >>> vocab = explorer.Vocabulary.from_bytes(pieces, eos_ids=[4])
+            >>> c = explorer.regex("é|è").without_redundant_bytes()
+            >>> machine = explorer.compile(c, vocab)
+            >>> after = machine.step(machine.start, 1)  # 0xC3, which begins both
+            >>> [machine.step(after, token) is not None for token in (2, 3)]  # é, è
+            [False, True]
+        """
+        return self.through(WithoutRedundantBytes(_vocabulary(tokenizer)))
+
+    def without_isolated_spaces(self, tokenizer: object = None) -> Self:
+        """These texts, no space alone where the tokenizer would write it with what follows.
+
+        Args:
+            tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from. By default
+                that of the vocabulary which the constraint is compiled for.
+
+        Example:
+            >>> import explorer
+            >>> lm = explorer.load_model("tiny")
+            >>> c = explorer.literal("a cat").without_isolated_spaces()
+            >>> machine = explorer.compile(c, lm.vocabulary)
+            >>> after_a = machine.step(machine.start, lm.vocabulary.ids_of(b"a")[0])
+            >>> [lm.vocabulary.tokens[k] for k in machine.allowed(after_a).nonzero()[0]]
+            [b' c', b' cat']
+        """
+        return self.through(WithoutIsolatedSpaces(_vocabulary(tokenizer)))
+
     def canonical(self, tokenizer: object = None) -> Self:
         """These texts, in the tokens that a tokenizer itself writes them with.
 
@@ -103,3 +143,12 @@ class StageMethods:
             regex('[A-Z][a-z]+').canonical()
         """
         return self.through(Canonical(None if tokenizer is None else rules_of(tokenizer)))
+
+
+def _vocabulary(tokenizer: object) -> Vocabulary | None:
+    """The vocabulary of a tokenizer; ``None`` where none was given."""
+    if tokenizer is None or isinstance(tokenizer, Vocabulary):
+        return tokenizer
+    if isinstance(tokenizer, str | os.PathLike):
+        return Vocabulary.from_file(cast("str | os.PathLike[str]", tokenizer))
+    return Vocabulary.from_tokenizer(tokenizer)

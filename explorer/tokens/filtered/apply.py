@@ -7,17 +7,26 @@ here how it filters a token machine.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from explorer.arguments import file_path, instance
 from explorer.automata.constraint import Constraint
 from explorer.automata.pipeline.canonical import Canonical
+from explorer.automata.pipeline.spellings import (
+    SpellingStage,
+    WithoutIsolatedSpaces,
+    WithoutRedundantBytes,
+)
 from explorer.automata.pipeline.stage import TokenStage
 from explorer.automata.pipeline.staged import token_stages
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
+from explorer.tokens.filtered.canonical import check_same
 from explorer.tokens.filtered.machine import CanonicalMachine
+from explorer.tokens.filtered.spellings import isolated_spaces, redundant_bytes
+from explorer.tokens.filtered.table import filtered_table
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.store import load_texts
 from explorer.vocabulary import Vocabulary
@@ -59,7 +68,9 @@ def filtered(machine: TokenMachine, constraint: Constraint, budget: Budget) -> T
         IncompatibleVocabulary: Nothing is left.
         BudgetExceeded: A limit was reached.
     """
-    for stage in token_stages(constraint.source):
+    # What filters a table goes first: the canonical filter takes any machine, and makes no table.
+    stages = token_stages(constraint.source)
+    for stage in sorted(stages, key=lambda stage: isinstance(stage, Canonical)):
         function = _FILTERS.get(type(stage))
         if function is None:
             raise ConstraintError(
@@ -87,6 +98,34 @@ def load_filtered(
     vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
     machine = load_texts(file_path("path", path), vocabulary)
     return filtered(machine, machine.constraint, Meter(budget).budget)
+
+
+@filters(WithoutRedundantBytes)
+def _without_bytes(
+    stage: WithoutRedundantBytes, machine: TokenMachine, constraint: Constraint, budget: Budget
+) -> TokenMachine:
+    rule = redundant_bytes(_tokenizer_of(stage, machine))
+    return filtered_table(machine, rule, constraint, Meter(budget))
+
+
+@filters(WithoutIsolatedSpaces)
+def _without_spaces(
+    stage: WithoutIsolatedSpaces, machine: TokenMachine, constraint: Constraint, budget: Budget
+) -> TokenMachine:
+    rule = isolated_spaces(_tokenizer_of(stage, machine))
+    return filtered_table(machine, rule, constraint, Meter(budget))
+
+
+def _tokenizer_of(stage: SpellingStage, machine: TokenMachine) -> Vocabulary:
+    """The vocabulary that knows the tokenizer.
+
+    Raises:
+        VocabularyError: The one that was given is another tokenizer's.
+    """
+    if stage.given is None:
+        return machine.vocabulary
+    check_same(stage.given, machine.vocabulary)
+    return replace(machine.vocabulary, _encoder=stage.given.encoder)
 
 
 @filters(Canonical)

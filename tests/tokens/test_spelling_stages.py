@@ -1,0 +1,209 @@
+"""Stages that take spellings away: held to enumeration, and to what tokenizers themselves write."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+import explorer
+from explorer import Constraint, Vocabulary, regex
+from explorer.budget import Meter
+from explorer.errors import (
+    BudgetExceeded,
+    IncompatibleVocabulary,
+    NotATable,
+    UnsupportedTokenizer,
+    VocabularyError,
+)
+from explorer.tokens.filtered.apply import load_filtered
+from explorer.tokens.filtered.canonical import CanonicalFilter
+from explorer.tokens.filtered.spellings import isolated_spaces, redundant_bytes
+from explorer.tokens.filtered.table import FilteredTable, TokenRule, filtered_table
+from explorer.tokens.machine import TokenMachine, table_of
+from tests.tokens.canonical_oracle import accepts
+from tests.tokens.test_canonical import MAKERS, Case, _made
+
+PIECES = ["a", "b", " ", " a", " ab", "ab", "é", "è", "éa", "日", "<"]
+BYTES = ["é".encode()[:1], "é".encode()[1:], b"\xa8", *(bytes((x,)) for x in "日".encode()), b"a"]
+
+
+@pytest.fixture(scope="module")
+def toy() -> Vocabulary:
+    return Vocabulary.from_bytes([*(p.encode() for p in PIECES), *BYTES], eos_ids=[17])
+
+
+def spellings(vocabulary: Vocabulary, data: bytes) -> Iterator[tuple[int, ...]]:
+    """Every way to write some bytes."""
+    if not data:
+        yield ()
+    for token, piece in enumerate(vocabulary.tokens):
+        if piece is not None and data.startswith(piece):
+            for rest in spellings(vocabulary, data[len(piece) :]):
+                yield (token, *rest)
+
+
+def is_redundant(vocabulary: Vocabulary, path: tuple[int, ...], literal: set[str]) -> bool:
+    """Whether tokens of single bytes write all of some character that has a token."""
+    data = [vocabulary.tokens[token] or b"" for token in path]
+    for first in range(len(path)):
+        for last in range(first + 1, len(path) + 1):
+            part = b"".join(data[first:last])
+            single = all(len(x) == 1 and x[0] >= 0x80 for x in data[first:last])
+            if single and len(part) > 1 and part.decode(errors="replace") in literal:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("text", ["éa", "aé", "日日", "èé", "éèé", "aéb", "日é"])
+def test_redundant_bytes_are_those_of_the_definition(toy: Vocabulary, text: str) -> None:
+    literal = {"é", "è", "日"}
+    data = text.encode()
+    every = set(spellings(toy, data))
+    machine = explorer.compile(regex(text).without_redundant_bytes(), toy)
+    expected = {path for path in every if not is_redundant(toy, path, literal)}
+    assert expected < every
+    assert {path for path in every if accepts(machine, path)} == expected
+    assert machine.distance[0] == 1 + min(map(len, expected))
+
+
+def test_a_byte_without_another_spelling_stays(toy: Vocabulary) -> None:
+    # 0xC3 0xA8 is è, which has a token; 0xC3 0xA9 0x.. of no character with one stays.
+    bare = Vocabulary.from_bytes([b"\xc3", b"\xa9", b"\xa8", "é".encode()], eos_ids=[4])
+    machine = explorer.compile(regex("[éè]").without_redundant_bytes(), bare)
+    assert accepts(machine, (0, 2)) and accepts(machine, (3,)) and not accepts(machine, (0, 1))
+    why = explorer.explain(machine, machine.walk([0])[-1], 1)
+    assert why.stage == "filtered"
+    assert (
+        "by the redundant bytes filter: the tokenizer would write 'é' as one token" in why.message
+    )
+
+
+def bpe() -> Vocabulary:
+    pieces = {c: k for k, c in enumerate("abc1Ġ!")}
+    merges = [("a", "b"), ("Ġ", "a"), ("Ġa", "b"), ("Ġ", "c")]
+    for left, right in merges:
+        pieces[left + right] = len(pieces)
+    tokenizer = Tokenizer(models.BPE(pieces | {"<end>": len(pieces)}, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return Vocabulary.from_tokenizer(tokenizer, eos_ids=[len(pieces)])
+
+
+def test_isolated_spaces_are_those_that_the_tokenizer_would_fuse() -> None:
+    vocabulary = bpe()
+    space = vocabulary.ids_of(b" ")[0]
+    for text in ("a ab", "a b", "1 c", "a  ab", "ab 1", "c !", " a c"):
+        machine = explorer.compile(explorer.literal(text).without_isolated_spaces(), vocabulary)
+        for path in spellings(vocabulary, text.encode()):
+            pairs = pairwise(path)
+            fused = any(
+                one == space and (vocabulary.encode("a " + _text(vocabulary, other)) or ())[1:2]
+                != (space,) and not _text(vocabulary, other).startswith(" ")
+                for one, other in pairs
+            )  # fmt: skip
+            assert accepts(machine, path) != fused, (text, path)
+
+
+def _text(vocabulary: Vocabulary, token: int) -> str:
+    return (vocabulary.tokens[token] or b"").decode()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "gpt2" else [pytest.mark.long]) for n in MAKERS]
+)
+def test_what_a_tokenizer_writes_gets_through(name: str) -> None:
+    case: Case = _made.setdefault(name, MAKERS[name]())
+    vocabulary = case.vocabulary
+    text = regex("(?s:.*)").without_redundant_bytes().without_isolated_spaces()
+    machine = explorer.compile(text, vocabulary)
+    assert table_of(machine) is not None
+    random = Random(0)
+    words = [
+        "Berlin",
+        "’s",
+        "'s",
+        "1",
+        " ",
+        "  ",
+        "\n",
+        "é",
+        "日本",
+        "!",
+        "don't",
+        "XVII",
+        "\t",
+        "ж",
+    ]
+    for _ in range(400):
+        written = case.encode("".join(random.choices(words, k=random.randint(1, 9))))
+        assert accepts(machine, written), [vocabulary.tokens[k] for k in written]
+    lone, the = vocabulary.ids_of(b" ")[0], vocabulary.ids_of(b"the")[0]
+    assert not accepts(machine, (lone, the)) and accepts(machine, vocabulary.ids_of(b" the"))
+
+
+def test_ascii_bytes_are_always_redundant() -> None:
+    if "mistral-v3" not in _made:
+        _made["mistral-v3"] = MAKERS["mistral-v3"]()
+    vocabulary = _made["mistral-v3"].vocabulary
+    machine = explorer.compile(explorer.literal("A").without_redundant_bytes(), vocabulary)
+    tokens = machine.allowed(machine.start).nonzero()[0].tolist()
+    assert len(vocabulary.ids_of(b"A")) == 2 and len(tokens) == 1
+    rule = redundant_bytes(vocabulary)
+    assert rule.kind_of[tokens[0]] == 256
+
+
+def test_the_filtered_table_is_a_table(toy: Vocabulary, tmp_path: Path) -> None:
+    constraint = regex("(é|a)+").without_redundant_bytes()
+    machine = explorer.compile(constraint, toy)
+    assert isinstance(machine, FilteredTable) and machine.unfiltered is not None
+    assert machine.num_states > 0 and machine.report.kind == "table"
+    for state in range(machine.num_states):  # Every state can finish, and the distance is right.
+        after = [machine.step(state, token) for token in machine.allowed(state).nonzero()[0]]
+        near = [
+            1 if t == explorer.DONE else 1 + machine.distance[t] for t in after if t is not None
+        ]
+        assert min(near) == machine.distance[state]
+    again: TokenMachine = pickle.loads(pickle.dumps(machine))
+    assert (again.allowed(0) == machine.allowed(0)).all()
+    machine.save(tmp_path / "a.dfa")
+    loaded = load_filtered(tmp_path / "a.dfa", toy)
+    assert (loaded.allowed(0) == machine.allowed(0)).all() and repr(loaded.constraint) == repr(
+        constraint
+    )
+
+
+def test_what_cannot_be_filtered_is_refused(toy: Vocabulary) -> None:
+    text = regex("é+")
+    with pytest.raises(NotATable, match="lazy=False"):
+        explorer.compile(text.without_redundant_bytes(), toy, lazy=True)
+    with pytest.raises(UnsupportedTokenizer, match="tokenizer"):
+        explorer.compile(text.without_isolated_spaces(), toy)
+    with pytest.raises(VocabularyError, match="the id 2 writes"):
+        explorer.compile(text.without_isolated_spaces(bpe()), toy)
+    nothing = TokenRule(
+        "nothing", np.zeros(len(toy), np.int32), np.full((1, 1), -1, np.int32), lambda _, __: ()
+    )
+    machine = explorer.compile(text, toy)
+    with pytest.raises(IncompatibleVocabulary, match="The nothing filter"):
+        filtered_table(machine, nothing, text, Meter())
+    with pytest.raises(BudgetExceeded):
+        small = explorer.Budget(states=1)
+        filtered_table(machine, redundant_bytes(toy), text, Meter(small))
+
+
+def test_stages_of_the_tokens_are_stacked() -> None:
+    vocabulary = bpe()
+    stacked: Constraint = explorer.literal("a ab").canonical().without_isolated_spaces()
+    machine = explorer.compile(stacked, vocabulary)
+    assert isinstance(CanonicalFilter, type) and table_of(machine) is None
+    written = vocabulary.encode("a ab")
+    assert written is not None and accepts(machine, written)
+    assert repr(stacked).endswith(".canonical().without_isolated_spaces()")
+    assert isolated_spaces(vocabulary).name == "isolated space"
