@@ -342,7 +342,7 @@ class NotRegular(BudgetExceeded):
         self.message = f"The grammar recurses ({', '.join(rules)}), so no finite machine reads it."
         self.remedy = (
             "Leave out lazy=False, which insists on a table; or bound the nesting: "
-            "explorer.automata.grammar.bounded(constraint, depth=...)."
+            "constraint.bounded(depth=...)."
         )
         self.args = (f"{self.message} {self.remedy}",)
 

@@ -255,6 +255,16 @@ class Constraint(StageMethods):
         known = self._dfa if isinstance(stage, TokenStage) else None
         return Constraint(source, known, depth=self._depth + 1)
 
+    def bounded(self, depth: int) -> Constraint:
+        """The words of a grammar for which the stack holds so many entries at most: a table.
+
+        Raises:
+            ConstraintError: The depth is not a whole number from 0.
+        """
+        from explorer.automata.grammar.bounded import BoundedGrammar
+
+        return Constraint(BoundedGrammar.of(self.source, depth), depth=_depth(self))
+
     # Questions.
 
     def accepts(self, text: str | bytes) -> bool:

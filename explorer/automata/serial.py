@@ -14,6 +14,7 @@ from explorer.automata import aliases as _aliases
 from explorer.automata import choice as _choice
 from explorer.automata import healed as _healed
 from explorer.automata import imported as _imported
+from explorer.automata.grammar import bounded as _bounded
 from explorer.automata.grammar import source as _grammar
 from explorer.automata.pipeline import staged as _staged
 from explorer.automata.regex import source as _regex
@@ -38,6 +39,7 @@ BUILT_IN: Final = (
     _healed,
     _staged,
     _grammar,
+    _bounded,
 )
 """The files whose kinds every process knows."""
 

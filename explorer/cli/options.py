@@ -17,6 +17,7 @@ from typing import TypeAlias, cast
 
 from explorer.arguments import file_path
 from explorer.automata.constraint import Constraint, choice, regex
+from explorer.automata.grammar.functions import grammar
 from explorer.automata.registry import offered, read
 from explorer.automata.schema.functions import json_schema
 from explorer.automata.template.expression import read_expression
@@ -83,6 +84,11 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
         "--choices", metavar="FILE", help="one of the lines of a file, or of the texts in FILE.json"
     )
     what.add_argument(
+        "--grammar",
+        metavar="FILE",
+        help="a text that a grammar derives; .lark and .ebnf are read so, any other as GBNF",
+    )
+    what.add_argument(
         "--template",
         metavar="TEXT",
         help="text with {name} for each --part; or a whole expression, template(...)",
@@ -102,6 +108,9 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
         "--canonical",
         action="store_true",
         help="only the tokens that the tokenizer itself would write the text with",
+    )
+    command.add_argument(
+        "--ambiguous", action="store_true", help="follow every stack of the grammar"
     )
     command.add_argument(
         "--style", choices=("json", "python"), help="how values of --type are written"
@@ -129,6 +138,11 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
 
 
 def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
+    if arguments.ambiguous and arguments.grammar is None:
+        raise ConstraintError(
+            "--ambiguous says more about --grammar, which is not given.",
+            remedy="Give --grammar too, or leave --ambiguous out.",
+        )
     if arguments.regex is not None:
         return regex(arguments.regex)
     if arguments.constraint is not None:
@@ -136,6 +150,10 @@ def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
     if arguments.json_schema is not None:
         path = file_path("--json-schema", arguments.json_schema)
         return json_schema(read_text(path))
+    if arguments.grammar is not None:
+        path = file_path("--grammar", arguments.grammar)
+        syntax = {".lark": "lark", ".ebnf": "ebnf"}.get(path.suffix.lower(), "gbnf")
+        return grammar(read_text(path), syntax, ambiguous=bool(arguments.ambiguous))
     for option, owner in (("part", "template"), ("style", "type")):
         if getattr(arguments, option) is not None and getattr(arguments, owner) is None:
             raise ConstraintError(

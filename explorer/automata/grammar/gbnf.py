@@ -89,7 +89,7 @@ class GbnfReader(GrammarReader):
         if char == "(":
             return self.group()
         if char == "/":
-            return self._slashed()
+            return self.slashed()
         if char == "<" or self.sees("!<"):
             raise self.wrong(
                 "A token cannot be named in a grammar: a constraint is a set of texts",
@@ -105,17 +105,6 @@ class GbnfReader(GrammarReader):
     def quantifier(self, item: Node) -> tuple[int, int | None] | None:
         """``*``, ``+``, ``?`` or braces."""
         return self.braces() if self.sees("{") else super().quantifier(item)
-
-    def _slashed(self) -> Node:
-        start = self.at
-        self.at += 1
-        while self.at < len(self.text) and self.text[self.at] not in "/\n":
-            self.at += 2 if self.text[self.at] == "\\" else 1
-        if self.at >= len(self.text) or self.text[self.at] != "/":
-            raise self.wrong("The pattern does not end", "Close it with '/'.", start)
-        self.at += 1
-        inner = self.text[start + 1 : self.at - 1].replace("\\/", "/")
-        return self.pattern(inner, start, self.at)
 
     def _quoted(self) -> Node:
         start = self.at

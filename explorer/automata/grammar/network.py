@@ -5,6 +5,8 @@ The rules are made small first, without a change of the language:
 *Trim.* A rule without words, and what can only be read by way of it, is left out; so every
 configuration that is met can be finished.
 
+*Lay in.* A rule that is called in one place only becomes a part of its caller.
+
 *Loop.* A rule that calls itself only as the last thing it does begins again instead.
 
 *Merge.* A rule that does not recurse is laid into those that call it, where it is small, and each
@@ -29,6 +31,7 @@ from explorer.automata.grammar.pieces import (
     pieces_of,
     productive,
     with_loops,
+    with_only_calls,
 )
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.minimize import empty_dfa
@@ -39,6 +42,9 @@ from explorer.errors import NotRegular
 
 MOST_MERGED: Final = 300
 """The most states of a rule that is laid into those that call it."""
+
+MOST_LAID_IN: Final = 500
+"""The most states of a rule with the rules that are called in it only."""
 
 MOST_STATES: Final = 20_000
 """The most states of a rule with what is laid into it, before it is made small."""
@@ -96,7 +102,7 @@ def network_of(node: Node, meter: Meter) -> Network:
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    pieces = pieces_of(node, meter)
+    pieces = with_only_calls(pieces_of(node, meter), MOST_LAID_IN)
     able = productive(pieces)
     if not able[0]:
         none = np.zeros(NUM_BYTES, np.int32)
@@ -116,7 +122,7 @@ def regular(node: Node, meter: Meter) -> Dfa:
         NotRegular: It recurses.
         BudgetExceeded: A limit was reached.
     """
-    pieces = pieces_of(node, meter)
+    pieces = with_only_calls(pieces_of(node, meter), MOST_LAID_IN)
     able = productive(pieces)
     if not able[0]:
         return empty_dfa(NUM_BYTES)

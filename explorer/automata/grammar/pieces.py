@@ -155,6 +155,49 @@ def _has_word(piece: RulePiece, able: Sequence[bool]) -> bool:
     return not reached([0], following).isdisjoint(piece.accepting)
 
 
+def with_only_calls(pieces: Sequence[RulePiece], most: int) -> tuple[RulePiece, ...]:
+    """The same rules, each that is called in one place only laid in there; its own is then empty.
+
+    Args:
+        pieces: All rules, of which the first begins.
+        most: The most states of a rule with all that is laid into it.
+    """
+    callers: dict[int, list[int]] = {}
+    for k, piece in enumerate(pieces):
+        for _, rule, _ in piece.calls:
+            callers.setdefault(rule, []).append(k)
+    parent = {r: c[0] for r, c in callers.items() if len(c) == 1 and c[0] != r and r != 0}
+    inner: dict[int, list[int]] = {}
+    for rule, caller in parent.items():
+        inner.setdefault(caller, []).append(rule)
+    made = list(pieces)
+    # The innermost first. Rules that are called only by each other are never come to.
+    order = [k for k in range(len(pieces)) if k not in parent]
+    for k in order:  # The list grows while it is read.
+        order += inner.get(k, ())
+    for k in reversed(order):
+        piece = made[k]
+        states, arcs, epsilons = piece.num_states, list(piece.arcs), list(piece.epsilons)
+        calls: list[tuple[int, int, int]] = []
+        for source, rule, target in piece.calls:
+            callee = made[rule]
+            if parent.get(rule) != k or states + callee.num_states > most:
+                calls.append((source, rule, target))
+                continue
+            arcs += [(a + states, low, high, b + states) for a, low, high, b in callee.arcs]
+            calls += [(a + states, r, b + states) for a, r, b in callee.calls]
+            epsilons += [(a + states, b + states) for a, b in callee.epsilons]
+            epsilons.append((source, states))
+            epsilons += [(end + states, target) for end in callee.accepting]
+            states += callee.num_states
+            made[rule] = RulePiece(callee.name, 1, (), (), (), ())
+        if states > piece.num_states:
+            made[k] = RulePiece(
+                piece.name, states, tuple(arcs), tuple(calls), tuple(epsilons), piece.accepting
+            )
+    return tuple(made)
+
+
 def with_loops(piece: RulePiece, number: int) -> RulePiece:
     """A rule that calls itself only as the last thing it does: it goes back to its start instead.
 

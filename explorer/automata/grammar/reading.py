@@ -191,6 +191,27 @@ class GrammarReader(ABC):
         whole = tree.whole()
         return Deferred(start, end, lambda meter: build(whole, meter))
 
+    def slashed(self, flags: str = "") -> Node:
+        """``/pattern/``, and flags behind it of those that are known."""
+        start = self.at
+        self.at += 1
+        while self.at < len(self.text) and self.text[self.at] not in "/\n":
+            self.at += 2 if self.text[self.at] == "\\" else 1
+        if not self.sees("/"):
+            raise self.wrong("The pattern does not end", "Close it with '/'.", start)
+        inner = self.text[start + 1 : self.at].replace("\\/", "/")
+        self.at += 1
+        begin = self.at
+        while flags and self.text[self.at : self.at + 1].isalpha():
+            self.at += 1
+        given = self.text[begin : self.at]
+        if strange := given.strip(flags):
+            raise self.wrong(
+                f"The flag {strange!r} of a pattern is not known",
+                f"Use {' '.join(flags)}.", begin, self.at,
+            )  # fmt: skip
+        return self.pattern(inner, start, self.at, given)
+
     def called(self, name: str, start: int) -> Node:
         """A call of a rule."""
         return Call(start, self.at, name)

@@ -6,7 +6,7 @@ and patterns are places in it. A place is called after its rule.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Final, Self
@@ -14,7 +14,9 @@ from typing import ClassVar, Final, Self
 from explorer.arguments import instance, whole_text
 from explorer.automata.grammar.checks import check_rules
 from explorer.automata.grammar.deterministic import check_deterministic
+from explorer.automata.grammar.ebnf import EbnfReader
 from explorer.automata.grammar.gbnf import GbnfReader
+from explorer.automata.grammar.lark import AROUND, LarkReader
 from explorer.automata.grammar.network import regular
 from explorer.automata.grammar.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
 from explorer.automata.registry import register
@@ -32,7 +34,6 @@ class GrammarText(Source):
     """
 
     reader: ClassVar[type[GrammarReader]]
-    root: ClassVar[str] = "root"
     notation: ClassVar[str]
 
     grammar: str
@@ -52,8 +53,13 @@ class GrammarText(Source):
     def rules(self) -> tuple[WrittenRule, ...]:
         """The rules, in their order; they were checked."""
         found = self.reader(self.grammar).rules()
-        check_rules(self.grammar, found, self.root, circles=self.ambiguous)
+        check_rules(self.grammar, found, self.root(found), circles=self.ambiguous)
         return tuple(found)
+
+    @classmethod
+    def root(cls, rules: Sequence[WrittenRule]) -> str:
+        """The rule with which a text begins."""
+        return "root"
 
     def lower(self) -> Node:
         """The rules, each body under its name."""
@@ -63,7 +69,7 @@ class GrammarText(Source):
             )
             for rule in self.rules
         }
-        return Rules(0, len(self.grammar), self.root, bodies, regular, self.ambiguous)
+        return Rules(0, len(self.grammar), self.root(self.rules), bodies, regular, self.ambiguous)
 
     def fields(self) -> dict[str, object]:
         """The text, and whether several stacks are followed."""
@@ -127,5 +133,39 @@ class GbnfGrammar(GrammarText):
     notation: ClassVar[str] = "gbnf"
 
 
-NOTATIONS: Final[dict[str, type[GrammarText]]] = {"gbnf": GbnfGrammar}
+@register("grammar (Lark)")
+@dataclass(frozen=True)
+class LarkGrammar(GrammarText):
+    """A grammar in the notation of Lark."""
+
+    kind: ClassVar[str] = "lark-grammar"
+    reader: ClassVar[type[GrammarReader]] = LarkReader
+    notation: ClassVar[str] = "lark"
+
+    @classmethod
+    def root(cls, rules: Sequence[WrittenRule]) -> str:
+        """``start``, or what is around it where something is ignored."""
+        return AROUND if any(rule.name == AROUND for rule in rules) else "start"
+
+
+@register("grammar (EBNF)")
+@dataclass(frozen=True)
+class EbnfGrammar(GrammarText):
+    """A grammar in EBNF."""
+
+    kind: ClassVar[str] = "ebnf-grammar"
+    reader: ClassVar[type[GrammarReader]] = EbnfReader
+    notation: ClassVar[str] = "ebnf"
+
+    @classmethod
+    def root(cls, rules: Sequence[WrittenRule]) -> str:
+        """The first rule."""
+        return rules[0].name if rules else "the first rule"
+
+
+NOTATIONS: Final[dict[str, type[GrammarText]]] = {
+    "gbnf": GbnfGrammar,
+    "lark": LarkGrammar,
+    "ebnf": EbnfGrammar,
+}
 """The notations by name."""

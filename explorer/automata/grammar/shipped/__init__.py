@@ -1,0 +1,49 @@
+"""Grammars to use and to learn from: each leads to one stack after every text.
+
+``json`` (RFC 8259), ``arithmetic`` (sums, products and powers), ``characters`` (an array of
+characters of a story), ``gbnf`` (the notation itself).
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final
+
+from explorer.automata.constraint import Constraint
+from explorer.automata.grammar.functions import grammar
+from explorer.errors import ConstraintError
+
+SHIPPED: Final = ("json", "arithmetic", "characters", "gbnf")
+"""The names of the grammars."""
+
+
+def shipped_text(name: str) -> str:
+    """The text of a grammar, in GBNF.
+
+    Args:
+        name: One of `SHIPPED`.
+
+    Raises:
+        ConstraintError: There is no such grammar.
+    """
+    if name not in SHIPPED:
+        raise ConstraintError(
+            f"There is no grammar {name!r}.", remedy=f"Use one of {', '.join(SHIPPED)}."
+        )
+    return (files(__name__) / f"{name}.gbnf").read_text("utf-8")
+
+
+def shipped_grammar(name: str) -> Constraint:
+    """A grammar.
+
+    Args:
+        name: One of `SHIPPED`.
+
+    Raises:
+        ConstraintError: There is no such grammar.
+
+    Example:
+        >>> shipped_grammar("json").accepts('{"a": [1, 2]}')
+        True
+    """
+    return grammar(shipped_text(name))
