@@ -55,6 +55,9 @@ MOST_PATTERNS: Final = 5
 
 _TYPES: Final = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
 
+KINDS: Final = _TYPES - {"integer"}
+"""The types that no other one is part of."""
+
 _FOLLOWED: Final = frozenset(
     ("type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties",
      "propertyNames", "minProperties", "maxProperties", "items", "prefixItems", "additionalItems",
@@ -99,6 +102,33 @@ class Certain:
             depth: How much deeper the value may go.
         """
         return self._is_sound(sub) and self._is_certain(sub, depth)
+
+    def kinds(self, sub: Subschema, depth: Depth) -> tuple[frozenset[str], frozenset[str]]:
+        """The types of which a subschema surely has values, and those of which it may have some.
+
+        Args:
+            sub: What applies, alone; it is sound.
+            depth: How much deeper the value may go.
+        """
+        schema = sub.schema
+        if not isinstance(schema, dict):
+            return KINDS, KINDS
+        if "$ref" in schema and (sub.draft <= 7 or len(schema) == 1):
+            return self.kinds(sub.target(schema["$ref"], "$ref"), depth)
+        if schema.keys() & (IN_PLACE | {"enum", "const"}):
+            return frozenset(), KINDS
+        types = _types_of(schema)
+        possible = frozenset("number" if each == "integer" else each for each in types)
+        certain = types & {"null", "boolean"}
+        if "string" in types and _has_string(schema):
+            certain |= {"string"}
+        if "number" in possible and _has_number(schema, "number" in types):
+            certain |= {"number"}
+        if "array" in types and self._has_array(sub, schema, depth):
+            certain |= {"array"}
+        if "object" in types and self._has_object(sub, schema, depth):
+            certain |= {"object"}
+        return certain, possible
 
     def _is_sound(self, sub: Subschema) -> bool:
         """Whether a subschema and all that it leads to can be followed."""
@@ -146,21 +176,16 @@ class Certain:
         if choices:
             alone = len(words) == 1 or ("$ref" in words and sub.draft <= 7)
             return alone and self._has_choice(sub, schema, choices, depth)
-        types = _types_of(schema)
         if "enum" in schema or "const" in schema:
             listed = schema["enum"] if "enum" in schema else [schema["const"]]
             return words <= {"type", "enum", "const"} and (
                 len(words - {"type"}) == 1
                 and sub.draft >= 6
-                and any(_is_of_type(value, types) for value in cast("list[object]", listed))
+                and any(
+                    _is_of_type(value, _types_of(schema)) for value in cast("list[object]", listed)
+                )
             )
-        return (
-            bool(types & {"null", "boolean"})
-            or ("string" in types and _has_string(schema))
-            or (bool(types & {"number", "integer"}) and _has_number(schema, "number" in types))
-            or ("array" in types and self._has_array(sub, schema, depth))
-            or ("object" in types and self._has_object(sub, schema, depth))
-        )
+        return bool(self.kinds(sub, depth)[0])
 
     def _has_choice(
         self, sub: Subschema, schema: dict[str, Any], choices: set[str], depth: Depth

@@ -21,7 +21,7 @@ from explorer.automata.machine import Dfa
 from explorer.automata.schema import strings
 from explorer.automata.schema.arrays import array_texts
 from explorer.automata.schema.cases import Case, Expansion, in_place
-from explorer.automata.schema.certain import Certain, is_small
+from explorer.automata.schema.certain import KINDS, Certain, is_small
 from explorer.automata.schema.deepening import Deepening
 from explorer.automata.schema.keywords import equal
 from explorer.automata.schema.making import Depth, Order, Site
@@ -30,7 +30,7 @@ from explorer.automata.schema.places import SchemaPlace
 from explorer.automata.schema.scalars import Scalars
 from explorer.automata.schema.subschemas import Schema, Subschema
 from explorer.automata.schema.values import Values, empty
-from explorer.automata.schema.waiting import Waiting
+from explorer.automata.schema.waiting import Made, Waiting
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
 
@@ -72,6 +72,7 @@ class Compiler:
         self._certain = Certain(self._deepening.inside)
         self.waiting = None if spaces is None else Waiting(self._later, spaces=spaces)
         self._texts: dict[int, tuple[Values, Dfa]] = {}
+        self._bared: dict[int, tuple[Values, Values]] = {}
         self._open: dict[Depth, Values] = {}
 
     # Places.
@@ -125,6 +126,44 @@ class Compiler:
         )
         marked = self.waiting.mark(subs, place, depth) if may_wait else None
         return self.values(subs, place, depth) if marked is None else marked
+
+    def told_apart(self, several: list[Values]) -> list[Values]:
+        """The same sets, those made at once of which another one may be the same under two marks.
+
+        The machine of names tells two names apart only if what may follow differs, and where it
+        does not, a name may be spelled in every way. So sets that may be equal cannot wait.
+        """
+        waiting = self.waiting
+        if waiting is None or len(several) < 2:
+            return several
+        made = [waiting.made_of(values) for values in several]
+        kinds = [
+            self._kinds(values, made_of) for values, made_of in zip(several, made, strict=True)
+        ]
+        alike: set[int] = set()
+        for j, (certain, possible) in enumerate(kinds):
+            for i, (before, possible_before) in enumerate(kinds[:j]):
+                differ = certain - possible_before or before - possible
+                if several[i] is not several[j] and not differ:
+                    alike |= {i, j}
+        return [
+            self._bare(several[k] if made_of is None else self.values(*made_of))
+            if k in alike else several[k]
+            for k, made_of in enumerate(made)
+        ]  # fmt: skip
+
+    def _bare(self, values: Values) -> Values:
+        """The same set without marks of values inside; equal ones are one."""
+        known = self._bared.get(id(values))
+        if known is None:
+            known = self._bared[id(values)] = (values, values.without_values(self.meter))
+        return known[1]
+
+    def _kinds(self, values: Values, made: Made | None) -> tuple[frozenset[str], frozenset[str]]:
+        if made is None:
+            return values.kinds(), values.kinds()
+        subs, _, depth = made
+        return self._certain.kinds(subs[0], depth) if subs else (KINDS, KINDS)
 
     def _later(
         self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth, meter: Meter

@@ -89,6 +89,10 @@ class Making(Protocol):
         """The same of a member or an item that is not compared: a mark, where it may wait."""
         ...
 
+    def told_apart(self, several: list[Values]) -> list[Values]:
+        """The same sets, none of which is another one under two marks."""
+        ...
+
     def text(self, values: Values) -> Dfa:
         """The compact texts of a set of values."""
         ...

@@ -57,6 +57,13 @@ def object_texts(
         others = _others(making, subs, place, below, allowed)
     if any(name not in named for name in required):
         return strings.nothing()
+    # Behind the last name stands the same as behind one that is not named.
+    last = next((name for name in reversed(place.names) if name in named), None)
+    values = [each for _, each in others] + ([named[last][1]] if last is not None else [])
+    values = making.told_apart(values)
+    others = [(text, each) for (text, _), each in zip(others, values, strict=False)]
+    if last is not None:
+        named[last] = (named[last][0], values[-1])
     sketch = ObjectSketch(making, place.names, named, others, set(required), minimum, maximum)
     return sketch.dfa()
 

@@ -33,8 +33,8 @@ _PARTS: Final = ("number", "string", "array", "object")
 class MarkedTexts(Protocol):
     """What marks of values stand for; see `explorer.automata.schema.waiting.Waiting`."""
 
-    def written(self, number: int, meter: Meter) -> Dfa:
-        """The compact texts of a mark, by its number, without marks."""
+    def bare(self, number: int, meter: Meter) -> Dfa:
+        """The compact texts of a mark, by its number, without marks of values."""
         ...
 
 
@@ -61,6 +61,12 @@ class Values:
         """Whether the set has no values."""
         return not self.words and all(getattr(self, part).num_states == 0 for part in _PARTS)
 
+    def kinds(self) -> frozenset[str]:
+        """The types of its values."""
+        kinds = {part for part in _PARTS if getattr(self, part).num_states}
+        kinds |= {"null"} & self.words
+        return frozenset(kinds | ({"boolean"} if self.words - {"null"} else set()))
+
     def unmarked(self, meter: Meter) -> Values:
         """The same set without marks, so that it can be compared with another one."""
         parts = {part: self._unmarked(part, meter) for part in _PARTS}
@@ -72,9 +78,17 @@ class Values:
             return machine
         if part == "string":
             return written_as_text(machine, meter)
-        if (marked := self.marked) is not None:
-            machine = without_values(machine, meter, lambda number: marked.written(number, meter))
-        return written_as_json(machine, meter)
+        return written_as_json(self._without(machine, meter), meter)
+
+    def without_values(self, meter: Meter) -> Values:
+        """The same set without marks of values; those of strings stay."""
+        array, members = (self._without(each, meter) for each in (self.array, self.object))
+        return replace(self, array=array, object=members)
+
+    def _without(self, machine: Dfa, meter: Meter) -> Dfa:
+        if (marked := self.marked) is None:
+            return machine
+        return without_values(machine, meter, lambda number: marked.bare(number, meter))
 
     def meet(self, other: Values, meter: Meter) -> Values:
         """The values of both."""

@@ -22,7 +22,6 @@ from explorer.automata.schema.counting import (
     settled,
     value_mark,
     without_values,
-    written_as_json,
 )
 from explorer.automata.schema.making import Depth, Site
 from explorer.automata.schema.spelling import respelled
@@ -39,7 +38,7 @@ STAGE: Final = "Subschemas inside each other"
 MOST_WAITING: Final = 64**4
 """How many values may wait in one schema; later ones are made at once."""
 
-_Made = tuple[tuple[Subschema, ...], Site, Depth]
+Made = tuple[tuple[Subschema, ...], Site, Depth]
 Maker = Callable[[tuple[Subschema, ...], Site, Depth, Meter], Dfa]
 """From what applies at a place to the compact texts of the values; they may hold marks."""
 
@@ -56,10 +55,10 @@ class Waiting:
         self._make = make
         self._spaces = spaces
         self._numbers: dict[object, int] = {}
-        self._made: list[_Made] = []
+        self._made: list[Made] = []
         self._marks: list[Values] = []
+        self._by_identity: dict[int, int] = {}
         self._bare: dict[int, Dfa] = {}
-        self._written: dict[int, Dfa] = {}
         self._outlines: dict[int, Outline] = {}
 
     def mark(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values | None:
@@ -81,19 +80,19 @@ class Waiting:
             self._made.append((subschemas, place, depth))
             none = nothing()
             machine = value_mark(number)
-            self._marks.append(Values(frozenset(), none, none, none, machine, self))
+            marked = Values(frozenset(), none, none, none, machine, self)
+            self._marks.append(marked)
+            self._by_identity[id(marked)] = number
         return self._marks[number]
+
+    def made_of(self, values: Values) -> Made | None:
+        """What a mark stands for, as it was given; ``None`` for other values."""
+        number = self._by_identity.get(id(values))
+        return None if number is None else self._made[number]
 
     def texts(self, number: int, meter: Meter) -> Dfa:
         """The compact texts of a number; marks may be in them."""
         return self._make(*self._made[number], meter)
-
-    def written(self, number: int, meter: Meter) -> Dfa:
-        """The compact texts of a number, all marks written out."""
-        known = self._written.get(number)
-        if known is None:
-            known = self._written[number] = written_as_json(self.bare(number, meter), meter)
-        return known
 
     def bare(self, number: int, meter: Meter) -> Dfa:
         """The compact texts of a number, without marks of values; those of strings may be left."""

@@ -49,6 +49,7 @@ def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         {"type": st.just("object"), "properties": st.dictionaries(names, inner, max_size=3)},
         optional={
             "required": st.lists(names, unique=True, max_size=2), "additionalProperties": inner,
+            "patternProperties": st.dictionaries(st.sampled_from(["a", "c$"]), inner, max_size=2),
             "minProperties": _SMALL, "maxProperties": _SMALL,
         },
     )  # fmt: skip
@@ -95,7 +96,19 @@ DEEP: dict[str, Any] = {
 }  # fmt: skip
 
 
+ALIKE: dict[str, Any] = {
+    "anyOf": [
+        {"type": "object", "required": ["kind"], "properties": {"kind": {"const": "open"}}},
+        {"type": "object", "required": ["kind"], "additionalProperties": False,
+         "properties": {"kind": {"const": "closed"},
+                        "errors": {"items": {"properties": {"at": {}}}}}},
+    ],
+}  # fmt: skip
+"""In the first branch ``errors`` is a name like any other, and may be spelled in every way."""
+
+
 @example(DEEP, "compact")
+@example(ALIKE, "compact")
 @given(SCHEMAS, st.sampled_from(["compact", "flexible", "pretty"]))
 @settings(
     max_examples=120, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate]
@@ -200,7 +213,7 @@ NONE: dict[str, Any] = {
 
 def test_wrong_ways_to_wait_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutants: marks beside other texts, marks that are compared, values that there are not."""
-    assert beside(EITHER) == beside(APART) == beside(NONE) == []
+    assert beside(EITHER) == beside(APART) == beside(NONE) == beside(ALIKE) == []
     with monkeypatch.context() as patched:
         patched.setattr(waiting, "settled", lambda found, meter, texts_of: found)
         assert beside(EITHER) != []
@@ -210,6 +223,9 @@ def test_wrong_ways_to_wait_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(certain.Certain, "may_wait", lambda self, sub, depth: True)
         assert beside(NONE) != []
+    with monkeypatch.context() as patched:
+        patched.setattr(compiler.Compiler, "told_apart", lambda self, several: several)
+        assert beside(ALIKE) != []
     with monkeypatch.context() as patched:
         patched.setattr(compiler, "is_small", lambda schema: False)
         assert beside(EITHER) == []
