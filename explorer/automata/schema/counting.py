@@ -135,8 +135,8 @@ def _beside(machine: Dfa) -> set[int]:
     """The marks of values that are not all that there is in some state where they stand."""
     marks = value_marks(machine)
     ways = Counter(source for source, _, _ in marks)
-    alone = bytes([_VALUE])
-    crowded = {each for each, n in ways.items() if n > 1 or machine.expected(each) != alone}
+    arcs = (machine.table[list(ways)] != NO_ARC).sum(axis=1).tolist()
+    crowded = {each for each, count in zip(ways, arcs, strict=True) if count > 1 or ways[each] > 1}
     return {number for source, number, _ in marks if source in crowded}
 
 
@@ -236,13 +236,20 @@ def value_marks(machine: Dfa) -> list[tuple[int, int, int]]:
 def _words_from(machine: Dfa, begin: int) -> Iterator[tuple[int, bytes, int]]:
     """The marks that begin with a byte: source, what is in them, target."""
     column = machine.table[:, machine.symbol_class[begin]]
-    for source in np.flatnonzero(column != NO_ARC).tolist():
+    sources = np.flatnonzero(column != NO_ARC).tolist()
+    if not sources:
+        return
+    members: dict[int, list[int]] = {}
+    for byte in range(_DIGITS, NUM_BYTES):
+        members.setdefault(int(machine.symbol_class[byte]), []).append(byte)
+    end = int(machine.symbol_class[_END])
+    for source in sources:
         waiting = [(int(column[source]), b"")]
         while waiting:
             here, data = waiting.pop()
-            for byte in machine.expected(here):
-                after = machine.step(here, byte)
-                if byte == _END:
-                    yield source, data, after
-                else:
-                    waiting.append((after, data + bytes([byte])))
+            row = machine.table[here].tolist()
+            if row[end] != NO_ARC:
+                yield source, data, row[end]
+            for class_, after in enumerate(row):
+                if after != NO_ARC and class_ != end:
+                    waiting += [(after, data + bytes([byte])) for byte in members[class_]]

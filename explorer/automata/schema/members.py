@@ -42,7 +42,7 @@ def object_texts(
     minimum = max(minimum, len(required))
     if maximum is not None and maximum < minimum:
         return strings.nothing()
-    named: dict[str, tuple[Dfa, Values]] = {}
+    named: dict[str, Values] = {}
     others: list[tuple[Dfa, Values]] = []
     if below is not None:
         allowed = _names_allowed(making, subs, place, below)
@@ -53,17 +53,17 @@ def object_texts(
             ):
                 values = _member_values(making, subs, name, None, place, below)
                 if not values.is_empty():
-                    named[name] = (strings.among([name], making.meter), values)
+                    named[name] = values
         others = _others(making, subs, place, below, allowed)
     if any(name not in named for name in required):
         return strings.nothing()
     # Behind the last name stands the same as behind one that is not named.
     last = next((name for name in reversed(place.names) if name in named), None)
-    values = [each for _, each in others] + ([named[last][1]] if last is not None else [])
+    values = [each for _, each in others] + ([named[last]] if last is not None else [])
     values = making.told_apart(values)
     others = [(text, each) for (text, _), each in zip(others, values, strict=False)]
     if last is not None:
-        named[last] = (named[last][0], values[-1])
+        named[last] = values[-1]
     sketch = ObjectSketch(making, place.names, named, others, set(required), minimum, maximum)
     return sketch.dfa()
 
@@ -86,15 +86,18 @@ def _others(
     making: Making, subs: tuple[Subschema, ...], place: Site, depth: Depth, allowed: Dfa | None
 ) -> list[tuple[Dfa, Values]]:
     """The members that are not named, by the patterns that their names match."""
-    names = any_text() if allowed is None else allowed
-    if place.names:
-        names = difference(names, strings.among(list(place.names), making.meter), making.meter)
     patterns: dict[str, Dfa] = {}
     for sub in subs:
         for pattern in sub.named_at("patternProperties"):
             found = making.pattern(sub, pattern, "patternProperties")
             if found is not None:
                 patterns[pattern] = found
+    unmatched = _member_values(making, subs, None, frozenset(), place, depth)
+    if not patterns and unmatched.is_empty():
+        return []
+    names = any_text() if allowed is None else allowed
+    if place.names:
+        names = difference(names, strings.among(list(place.names), making.meter), making.meter)
     parts: list[tuple[Dfa, frozenset[str]]] = [(names, frozenset())]
     for pattern, found in patterns.items():
         split: list[tuple[Dfa, frozenset[str]]] = []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Final
 
 from explorer.automata.machine import Dfa
-from explorer.automata.schema import strings
 from explorer.automata.schema.making import Making
 from explorer.automata.schema.sketch import Sketch
 from explorer.automata.schema.values import Values, empty
@@ -24,7 +24,7 @@ class ObjectSketch:
     """Draws ``{``, members and ``}``: which members came, and how many."""
 
     def __init__(
-        self, compiler: Making, names: tuple[str, ...], named: dict[str, tuple[Dfa, Values]],
+        self, compiler: Making, names: tuple[str, ...], named: dict[str, Values],
         others: list[tuple[Dfa, Values]], required: set[str], minimum: int, maximum: int | None,
     ) -> None:  # fmt: skip
         self._compiler = compiler
@@ -40,20 +40,20 @@ class ObjectSketch:
         self._counted = maximum is not None or minimum > len(required)
         self._cap = max(minimum, maximum or 0, 1) if self._counted else 1
 
-    def _member(self, key: object, name: Dfa, values: Values, target: int) -> int:
-        """The state before a member that leads to a state."""
+    def _member(self, key: str | int, values: Values, target: int) -> int:
+        """The state before a member that leads to a state: by its name, or by its kind of names."""
         known = self._entries.get((key, target))
         if known is None:
             sketch = self._sketch
             known = self._entries[key, target] = sketch.state()
-            colon, value = sketch.state(), sketch.state()
-            meter = self._compiler.meter
+            value = sketch.state()
             if isinstance(key, str):
-                text = strings.literals(name, meter)
+                sketch.byte(known, json.dumps(key, ensure_ascii=False).encode() + b":", value)
             else:
-                text = self._compiler.text(replace(empty(), string=name))
-            sketch.machine(known, text, colon)
-            sketch.byte(colon, ord(":"), value)
+                colon = sketch.state()
+                name = replace(empty(), string=self._others[key][0])
+                sketch.machine(known, self._compiler.text(name), colon)
+                sketch.byte(colon, ord(":"), value)
             sketch.machine(value, self._compiler.text(values), target)
         return known
 
@@ -102,15 +102,14 @@ class ObjectSketch:
                 grown = self._grown(count)
                 if place == total:
                     if self._may(grown):
-                        for k, (name, values) in enumerate(self._others):
+                        for k, (_, values) in enumerate(self._others):
                             target = after_state(total, grown)
-                            sketch.epsilon(state, self._member(k, name, values, target))
+                            sketch.epsilon(state, self._member(k, values, target))
                     continue
                 name = self._names[place]
                 if self._may(grown):
-                    text, values = self._named[name]
                     target = after_state(place + 1, grown)
-                    sketch.epsilon(state, self._member(name, text, values, target))
+                    sketch.epsilon(state, self._member(name, self._named[name], target))
                 if name not in self._required:
                     following = (place + 1, count)
                     if following not in before:
@@ -140,8 +139,8 @@ class ObjectSketch:
         is read like one in which only the last of them stands.
         """
         sizes = sum(
-            text.num_states + self._compiler.text(values).num_states
-            for text, values in self._named.values()
+            len(name.encode()) + 1 + self._compiler.text(values).num_states
+            for name, values in self._named.items()
         )
         few = len(self._names) <= MOST_TRACKED
         if self._counted or (few and sizes << len(self._names) <= MOST_COPIED):
@@ -174,18 +173,18 @@ class ObjectSketch:
             if count:
                 ahead = sketch.state()
                 sketch.byte(here, ord(","), ahead)
-            options: list[tuple[object, Dfa, Values, int]] = []
+            options: list[tuple[str | int, Values, int]] = []
             for name in self._names:
                 mark = bit.get(name, 0)
                 if not seen & mark:
-                    options.append((name, *self._named[name], seen | mark))
-            for k, (text, values) in enumerate(self._others):
-                options.append((k, text, values, seen))
-            for key, text, values, seen_after in options:
+                    options.append((name, self._named[name], seen | mark))
+            for k, (_, values) in enumerate(self._others):
+                options.append((k, values, seen))
+            for key, values, seen_after in options:
                 target = (seen_after, grown)
                 if target not in after:
                     after[target] = sketch.state()
                     todo.append(target)
                     self._compiler.meter.check("Objects of a schema", states=len(after))
-                sketch.epsilon(ahead, self._member(key, text, values, after[target]))
+                sketch.epsilon(ahead, self._member(key, values, after[target]))
         return after[0, 0]

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from explorer.automata.schema.keywords import check_well_formed
 from explorer.automata.schema.making import Making, Site
-from explorer.automata.schema.subschemas import Subschema
+from explorer.automata.schema.subschemas import Schema, Subschema
 
 
 class SchemaPlace:
@@ -66,17 +66,30 @@ class SchemaPlace:
     def member(self, name: str | None) -> Site:
         """The place of a member's value; ``None`` for members that are not named."""
         below: list[Subschema] = []
-        for sub in self.subschemas:
-            properties = sub.named_at("properties")
+        for sub, properties, patterns, others in self._described:
             if name is not None and name in properties:
                 below.append(sub.below(properties[name], "properties", name))
-            for pattern, part in sub.named_at("patternProperties").items():
+            for pattern, part in patterns.items():
                 if name is None or self._compiler.matches(sub, pattern, name):
                     below.append(sub.below(part, "patternProperties", pattern))
-            for keyword in ("additionalProperties", "unevaluatedProperties"):
-                if (single := sub.schema_at(keyword)) is not None:
-                    below.append(sub.below(single, keyword))
+            below += others
         return self._compiler.place(below)
+
+    @cached_property
+    def _described(
+        self,
+    ) -> list[tuple[Subschema, dict[str, Schema], dict[str, Schema], list[Subschema]]]:
+        """Each subschema with what it says of members: by name, by pattern, and of any others."""
+        found: list[tuple[Subschema, dict[str, Schema], dict[str, Schema], list[Subschema]]] = []
+        for sub in self.subschemas:
+            others = [
+                sub.below(single, keyword)
+                for keyword in ("additionalProperties", "unevaluatedProperties")
+                if (single := sub.schema_at(keyword)) is not None
+            ]
+            named = sub.named_at("properties"), sub.named_at("patternProperties")
+            found.append((sub, *named, others))
+        return found
 
     @property
     def item(self) -> Site:

@@ -7,6 +7,8 @@ whose pieces are the minimal machines of keys and values, and determinized once.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
@@ -14,7 +16,15 @@ from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.operations import dfa_to_nfa, minimal_dfa
 from explorer.budget import Meter
 
-STAGE = "The machine of a schema"
+STAGE: Final = "The machine of a schema"
+
+MOST_KEPT: Final = 16
+"""Machines of so many states are kept as arcs, since the same few come in every schema."""
+
+
+@lru_cache(maxsize=1024)
+def _small_nfa(machine: Dfa) -> Nfa:
+    return dfa_to_nfa(machine)
 
 
 class Sketch:
@@ -42,13 +52,15 @@ class Sketch:
         if isinstance(byte, int):
             self._arcs.append((source, byte, byte, target))
             return
-        here = source
-        for position, value in enumerate(byte):
-            there = target if position == len(byte) - 1 else self.state()
-            self._arcs.append((here, value, value, there))
-            here = there
         if not byte:
             self.epsilon(source, target)
+            return
+        here = source
+        for value in byte[:-1]:
+            self._arcs.append((here, value, value, self._states))
+            here = self._states
+            self._states += 1
+        self._arcs.append((here, byte[-1], byte[-1], target))
 
     def interval(self, source: int, low: int, high: int, target: int) -> None:
         """An arc over the bytes of an interval, both ends included."""
@@ -64,7 +76,9 @@ class Sketch:
             return
         known = self._known.get(id(machine))
         if known is None:
-            known = self._known[id(machine)] = (machine, dfa_to_nfa(machine))
+            small = machine.num_states <= MOST_KEPT
+            nfa = _small_nfa(machine) if small else dfa_to_nfa(machine)
+            known = self._known[id(machine)] = (machine, nfa)
         nfa = known[1]
         offset = self._states
         self._states += nfa.num_states

@@ -123,7 +123,8 @@ def _drawn(machine: Dfa, meter: Meter, *, spaces: bool) -> Nfa | None:
     if machine.num_states == 0:
         return None
     where = places(machine)
-    strings: list[int] = np.flatnonzero(where == _STRING).tolist()
+    stays = machine.table[:, machine.symbol_class[0x61]] == np.arange(machine.num_states)
+    strings: list[int] = np.flatnonzero((where == _STRING) & stays).tolist()
     free = [state for state in strings if _is_free(machine, state)]
     if not spaces and not free:
         return None
