@@ -1,7 +1,7 @@
 """Minimisation: the smallest DFA of a language, with its states in reading order.
 
-A machine without cycles is folded from its ends (`explorer.automata.acyclic`), any other refined
-(`explorer.automata.refinement`).
+A machine without cycles is folded from its ends (`explorer.automata.acyclic`), any other told apart
+in a few rounds (`explorer.automata.rounds`) or refined (`explorer.automata.refinement`).
 
 Before: dead ends are trimmed and symbol classes that behave alike are merged, so that m is
 small. After: states are numbered breadth first from the start, by lowest symbol, so that two
@@ -17,6 +17,7 @@ import numpy as np
 from explorer.automata.acyclic import fold, quotient_of_rows
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.refinement import refined
+from explorer.automata.rounds import MOST_CELLS, MOST_ROUNDS, in_rounds
 from explorer.budget import Meter
 from explorer.hashing import SEED, mixed
 from explorer.jit import jit
@@ -178,6 +179,8 @@ def minimize(dfa: Dfa, meter: Meter) -> Dfa:
         return empty_dfa(dfa.num_symbols)
     meter.check_time(STAGE, ahead=seconds)
     number, representative, count = fold(dfa.table, dfa.accepting, useful, dfa.start)
+    if not count and dfa.table.size <= MOST_CELLS:
+        number, representative, count = in_rounds(dfa.table, dfa.accepting, useful, MOST_ROUNDS)
     if count:
         meter.check_time(STAGE, ahead=seconds)
         table, accepting = quotient_of_rows(

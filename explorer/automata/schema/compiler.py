@@ -37,6 +37,11 @@ from explorer.errors import UnsupportedSchema
 MOST_PARTS: Final = 64
 """The most kinds of names that the patterns of ``patternProperties`` may divide names into."""
 
+MOST_KEPT_STATES: Final = 20_000
+"""The largest machine of any value that is kept for later schemas."""
+
+_OPEN: Final[dict[tuple[bool, Depth], tuple[Values, Dfa]]] = {}
+
 TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
 
 
@@ -196,10 +201,20 @@ class Compiler:
         return known[1]
 
     def _open_values(self, depth: Depth) -> Values:
+        """Any value; what no compiler's marks are in is kept for all of them."""
         depth = replace(depth, recursion=0)
-        if depth not in self._open:
-            self._open[depth] = self._plain(Case((), (), ()), self.place(()), depth)
-        return self._open[depth]
+        if depth in self._open:
+            return self._open[depth]
+        key = self.ordered, depth
+        values, text = _OPEN.get(key, (None, None)) if self.waiting is None else (None, None)
+        if values is None or text is None:
+            values = self._plain(Case((), (), ()), self.place(()), depth)
+            text = self.text(values)
+            if self.waiting is None and text.num_states <= MOST_KEPT_STATES:
+                _OPEN[key] = values, text
+        self._texts[id(values)] = values, text
+        self._open[depth] = values
+        return values
 
     def _plain(self, case: Case, place: Site, depth: Depth) -> Values:
         subs = case.plain
