@@ -198,7 +198,7 @@ class Located:
 
     def evidence(self, reason: str) -> dict[str, object]:
         """For an error: the spot, and what is wrong without the lines that show it."""
-        return {"start": self.start, "end": self.end, "reason": reason}
+        return {"text": self.text, "start": self.start, "end": self.end, "reason": reason}
 
 
 def _pointing(reason: str, place: Located | None) -> str:

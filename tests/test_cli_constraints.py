@@ -31,6 +31,9 @@ def folder(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     (tmp_path / "shop_of_tests.py").write_text(SHOP)
     (tmp_path / "lines.txt").write_text("yes\nno\n\n")
     (tmp_path / "names.json").write_text('{"Green": "Forest green", "Red": ["Brick", "Rust"]}')
+    (tmp_path / "twice.json").write_text('{"a": "x", "a": "y"}')
+    (tmp_path / "raises_of_tests.py").write_text("raise RuntimeError('no import')")
+    (tmp_path / "leaves_of_tests.py").write_text("raise SystemExit(3)")
     (tmp_path / "schema.json").write_text('{"type": "integer", "minimum": 3}')
     return tmp_path
 
@@ -44,6 +47,13 @@ PART = ["--part", 'who=gen(choices=["Ann", "Bob"])']
         (["--template", "Hi {who}!", *PART], "Hi Ann", "?", 1, "expects '!'"),
         (["--template", "Hi {who}!", *PART], "Hi ", "Bo", 0, ""),
         (["--template", 'template("{x}.", x=gen(regex="[0-9]+"))'], "1", "x", 1, "part `x`"),
+        (
+            ["--template", 'template("{x}.", x=gen(regex="[0-9]+", max_tokens=1))'],
+            "1",
+            "2",
+            1,
+            "Part `x` may take at most 1 token",
+        ),
         (["--choices", "lines.txt"], "y", "x", 1, "'yes'"),
         (["--choices", "names.json"], "For", "x", 1, "choice `Green`"),
         (["--type", "shop_of_tests:Order"], '{"item":"', "b", 1, "/properties/item"),
@@ -86,6 +96,13 @@ def test_trace_writes_a_template(capsys: CaptureFixture[str]) -> None:
     ("words", "says"),
     [
         (["--part", "x=regex('a')"], "--template, which is not given"),
+        (["--regex", "a", "--part", "x=regex('a')"], "--template, which is not given"),
+        (["--json-schema", "schema.json", "--style", "json"], "--type, which is not given"),
+        (["--template", "{x}", "--part", "x"], "--part 'x' does not say"),
+        (["--template", "{x}", "--part", "=regex('a')"], "does not say"),
+        (["--type", "raises_of_tests:X"], "cannot be imported: RuntimeError: no import"),
+        (["--type", "leaves_of_tests:X"], "cannot be imported: SystemExit: 3"),
+        (["--choices", "twice.json"], "'a' stands twice"),
         (["--style", "python", "--choice", "a"], "--type, which is not given"),
         (["--template", "{x}"], "no part 'x'"),
         (["--template", "{x}", "--part", "x=open('f')"], "'open' is not a function"),

@@ -86,6 +86,7 @@ class Dialogue:
         """
         head = _head(content)
         entry: Entry[Any] | None = None
+        message: PageMessage | None = None
         try:
             entry, message = _understood(content)
             if isinstance(message, ask.Stop):
@@ -103,7 +104,7 @@ class Dialogue:
             work = (head, entry, message, seen, answer)
             Thread(target=self._finish, args=work, daemon=True).start()
         except Exception as error:  # Whatever it is, a notebook would swallow it.
-            self._refuse(head, entry, error)
+            self._refuse(head, entry, error, message)
 
     def _finish(
         self, head: Packet, entry: Entry[Any], message: PageMessage, seen: int, later: Later
@@ -119,7 +120,7 @@ class Dialogue:
         except Exception as error:  # As above.
             if isinstance(message, AtPlace) and self._generation(message) != seen:
                 return self._drop(head, message)
-            self._refuse(head, entry, error)
+            self._refuse(head, entry, error, message)
         finally:
             self._running.pop((message.side, message.re), None)
 
@@ -153,8 +154,12 @@ class Dialogue:
         generation = self._generation(message)
         self._send({**head, "ok": False, "quiet": True, "stale": True, "generation": generation})
 
-    def _refuse(self, head: Packet, entry: Entry[Any] | None, error: Exception) -> None:
-        answer: Packet = {**head, "ok": False, "error": error_packet(error)}
+    def _refuse(
+        self, head: Packet, entry: Entry[Any] | None, error: Exception, asked: PageMessage | None
+    ) -> None:
+        # What can be wrong with the text of a constraint has a place in that text.
+        text = asked.text if isinstance(asked, ask.Edit) else None
+        answer: Packet = {**head, "ok": False, "error": error_packet(error, text)}
         called_off = isinstance(error, CalledOff)
         answer["quiet"] = called_off or (entry is not None and entry.quiet)
         if called_off:
@@ -187,11 +192,13 @@ def _understood(content: object) -> tuple[Entry[Any], PageMessage]:
     return entry, read_message(entry.message, fields)
 
 
-def error_packet(error: Exception) -> Packet:
+def error_packet(error: Exception, text: str | None = None) -> Packet:
     """An error for the page: what is wrong, where, what to do; a traceback if it is not ours.
 
     Args:
         error: What was raised.
+        text: What was edited: a place in another text, such as the schema inside of a template, is
+            told in the message.
     """
     if isinstance(error, RegexError):
         return {
@@ -204,7 +211,8 @@ def error_packet(error: Exception) -> Packet:
     if isinstance(error, ExplorerError):
         title = "Too large" if isinstance(error, BudgetExceeded) else "This is not possible"
         packet: Packet = {"title": title, "message": error.message, "remedy": error.remedy}
-        if "reason" in error.evidence:  # The page shows the place by itself.
+        here = text is None or error.evidence.get("text", text) == text
+        if "reason" in error.evidence and here:  # The page shows the place by itself.
             packet |= {"message": error.evidence["reason"]}
             packet |= {name: error.evidence[name] for name in ("start", "end")}
         return packet

@@ -18,7 +18,7 @@ from explorer.automata.registry import register
 from explorer.automata.schema.locating import spans_of
 from explorer.automata.tree.letters import letters
 from explorer.automata.tree.nodes import Branch, Node, Source, Written
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError, caret
+from explorer.errors import ConstraintError, DamagedFile, ExplorerError, Located, caret
 
 
 @register("choices with aliases")
@@ -87,11 +87,13 @@ class Aliases(Source):
         try:
             data: object = json.loads(text, object_pairs_hook=_without_repeats)
         except json.JSONDecodeError as error:
+            where = Located(text, error.pos, error.pos + 1)
+            reason = f"The aliases are not JSON: {error.msg}"
             raise ConstraintError(
-                f"The aliases are not JSON: {error.msg} in line {error.lineno}, column "
-                f"{error.colno}:\n{caret(text, error.pos)}\n",
+                f"{reason} in line {error.lineno}, column {error.colno}:\n"
+                f"{caret(text, error.pos)}\n",
                 remedy='Write {"name": "text", ...}.',
-                evidence={"offset": error.pos},
+                evidence={"offset": error.pos, **where.evidence(f"{reason}.")},
             ) from error
         except RecursionError as error:
             raise ConstraintError("The aliases nest too deep to be read.") from error

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from explorer.arguments import file_path
+from explorer.automata.aliases import Aliases
 from explorer.automata.constraint import Constraint, choice, regex
 from explorer.automata.grammar.functions import grammar
 from explorer.automata.registry import offered, read
@@ -138,11 +139,13 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
 
 
 def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
-    if arguments.ambiguous and arguments.grammar is None:
-        raise ConstraintError(
-            "--ambiguous says more about --grammar, which is not given.",
-            remedy="Give --grammar too, or leave --ambiguous out.",
-        )
+    for option, owner in (("part", "template"), ("style", "type"), ("ambiguous", "grammar")):
+        said = getattr(arguments, option) not in (None, False)
+        if said and getattr(arguments, owner) is None:
+            raise ConstraintError(
+                f"--{option} says more about --{owner}, which is not given.",
+                remedy=f"Give --{owner} too, or leave --{option} out.",
+            )
     if arguments.regex is not None:
         return regex(arguments.regex)
     if arguments.constraint is not None:
@@ -154,12 +157,6 @@ def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
         path = file_path("--grammar", arguments.grammar)
         syntax = {".lark": "lark", ".ebnf": "ebnf"}.get(path.suffix.lower(), "gbnf")
         return grammar(read_text(path), syntax, ambiguous=bool(arguments.ambiguous))
-    for option, owner in (("part", "template"), ("style", "type")):
-        if getattr(arguments, option) is not None and getattr(arguments, owner) is None:
-            raise ConstraintError(
-                f"--{option} says more about --{owner}, which is not given.",
-                remedy=f"Give --{owner} too, or leave --{option} out.",
-            )
     if arguments.choices is not None:
         return _choices(file_path("--choices", arguments.choices))
     if arguments.template is not None:
@@ -174,7 +171,10 @@ def _choices(path: Path) -> Constraint:
     if path.suffix != ".json":
         return choice([line for line in text.splitlines() if line])
     try:
-        return choice(json.loads(text))
+        texts: object = json.loads(text)
+        if isinstance(texts, dict):  # Read again, so that no name of two is lost.
+            return Constraint(Aliases.read(text))
+        return choice(cast("list[str]", texts))
     except json.JSONDecodeError as error:
         raise ConstraintError(
             f"{path} is not JSON: {error.msg} in line {error.lineno}.",
@@ -187,7 +187,14 @@ def _template(text: str, parts: list[str]) -> Constraint:
         return Constraint(read("template", text))
     given: dict[str, Constraint] = {}
     for part in parts:
-        name, _, expression = part.partition("=")
+        name, sign, expression = part.partition("=")
+        name = name.strip()
+        if not sign or not name.isidentifier():
+            raise ConstraintError(
+                f"--part {part!r} does not say what a part of the template is.",
+                remedy="Write its name, =, and an expression, such as "
+                "'name=gen(regex=\"[a-z]+\")'.",
+            )
         if name in given:
             raise ConstraintError(f"The part {name!r} is given twice.", remedy="Give it once.")
         given[name] = Constraint(read_expression(expression))
@@ -213,6 +220,11 @@ def _named_type(name: str) -> object:
         raise ConstraintError(
             f"There is no type {name!r}: {error}.",
             remedy="Write it as module:Class, with a module that can be imported from here.",
+        ) from error
+    except (Exception, SystemExit) as error:  # A module may do anything when it is imported.
+        raise ConstraintError(
+            f"The module {module!r} cannot be imported: {type(error).__name__}: {error}.",
+            remedy=f"Run python -c 'import {module}' to see where that comes from.",
         ) from error
     finally:
         sys.path.remove(os.getcwd())

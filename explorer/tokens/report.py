@@ -108,4 +108,4 @@ FIGURES = tuple(
     for name in Report.__dataclass_fields__
     if name not in ("find_lost", "kind", "reason", "byte_machine", "warnings")
 )
-"""The fields of a `Report` that are figures: what a file of a table keeps of it."""
+"""The fields of a `Report` that are figures; a file of a table keeps these and the warnings."""

@@ -407,5 +407,10 @@ def _report(value: object, find_lost: Callable[[], Any]) -> Report | None:
         and all(type(time) in (int, float) for time in cast("dict[str, object]", times).values())
         and all(type(number) is int and number >= 0 for number in numbers)
     )
+    warnings = figures.get("warnings", [])
+    fits = fits and isinstance(warnings, list)
+    given = cast("list[object]", warnings) if fits else []
+    if not fits or not all(isinstance(one, str) for one in given):
+        return None
     chosen = cast("dict[str, Any]", {name: figures[name] for name in FIGURES})
-    return Report(**chosen, find_lost=find_lost) if fits else None
+    return Report(**chosen, find_lost=find_lost, warnings=tuple(map(str, given)))

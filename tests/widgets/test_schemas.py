@@ -37,3 +37,9 @@ def test_what_is_ignored_is_shown_beside_the_editor() -> None:
     page = Page(Explorer("tiny", constraint, max_tokens=4))
     assert "Ignored /uniqueItems: " in str(page.made.editor["report"])
     page.made.close()
+
+
+def test_a_format_that_is_not_known_is_told_beside_the_editor() -> None:
+    page = Page(Explorer("tiny", explorer.json_schema({"format": "color", "enum": ["red"]})))
+    assert "The format 'color' at /format is not known" in str(page.made.editor["report"])
+    page.made.close()

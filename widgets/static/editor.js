@@ -4,11 +4,12 @@
 // shows its time and can be cancelled. An error is shown with a caret under its place. After an error or a
 // cancellation the text stays as it was typed, and the machines are those of the last good constraint. The
 // parts that the position expects are underlined in the pattern itself. Enter confirms a pattern, and
-// Shift+Enter writes a newline; each line of choices is one choice. Newlines and white space at the edge of a
-// line are shown.
+// Shift+Enter writes a newline; in all other kinds a text has lines. Where newlines and white space at the edge
+// of a line are text themselves, in a pattern and in choices, they are shown.
 
 const DEBOUNCE = 350;
 const SLOW = 300;
+const MARKED = ["regex", "choices"];
 
 export function renderEditor({ model, el, ui = pageState(model), constraintOnly = false }) {
   island(el, "Prompt and constraint");
@@ -85,6 +86,14 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     stop(answer.cancelled ? "cancelled" : "");
     if (answer.ok) loaded = {};
     load();
+    reveal();
+  };
+  /** Scroll a long text to what is wrong in it; the underlined copy has the same lines. */
+  const reveal = () => {
+    const mark = state && behind.querySelector(".expect");
+    if (!mark) return;
+    const [top, bottom] = [mark.offsetTop, mark.offsetTop + mark.offsetHeight];
+    if (top < pattern.scrollTop || bottom > pattern.scrollTop + pattern.clientHeight) pattern.scrollTop = top - pattern.clientHeight / 2;
   };
   const later = () => {
     clearTimeout(timer);
@@ -95,7 +104,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   pattern.addEventListener("input", later);
   kind.addEventListener("change", () => submit());
   pattern.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || kind.value === "choices") return;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || kind.value !== "regex") return;
     event.preventDefault();
     submit();
   });
@@ -107,6 +116,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     if (preset.kind) kind.value = preset.kind;
     if (preset.text !== undefined) pattern.value = preset.text;
     submit({ preset: preset.name });
+    pattern.scrollTop = 0;
   });
 
   const refresh = () => {
@@ -120,7 +130,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     if (!grown && ["spans", "state", "said", "ended", "cancel"].every((name) => next[name] === drawn[name])) return;
     drawn = next;
     const shown = underlinedPattern(text + " ", spans);
-    markBlanks(shown, kind.value === "choices");
+    if (MARKED.includes(kind.value)) markBlanks(shown, kind.value === "choices");
     shown.classList.toggle("bad", !!state);
     put(behind, shown);
     if (grown) for (const area of [pattern, prompt]) grow(area);
@@ -132,7 +142,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     }
     if (state) {
       const caret = state.start === undefined || state.start === null ? null : caretLines(text, state.start, state.end);
-      put(error, h("b", {}, state.title || "This cannot be compiled"), caret && h("pre", {}, caret), h("p", {}, state.message || ""), state.remedy ? h("p", {}, state.remedy) : null,
+      put(error, h("b", {}, state.title || "This cannot be compiled"), caret && h("pre", {}, caret), h((state.message || "").includes("\n") ? "pre" : "p", {}, (state.message || "").trimEnd()), state.remedy ? h("p", {}, state.remedy) : null,
         state.details ? h("details", {}, h("summary", {}, "details"), h("pre", {}, state.details)) : null);
     }
     if (cancel.hidden) put(report, state ? "" : ended || given().report || "");

@@ -31,7 +31,7 @@ from explorer.automata.regex.source import Regex
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.template.string_places import places_in
 from explorer.automata.tree.nodes import Source
-from explorer.errors import ConstraintError, ExplorerError, RegexError, caret
+from explorer.errors import ConstraintError, ExplorerError, Located, RegexError, caret
 
 LONGEST: Final = 200_000
 """The most characters of an expression."""
@@ -144,11 +144,11 @@ def read_expression(text: str) -> Source:
         column = getattr(error, "offset", None) or 1
         offset = min(_offset(wrapped, line, column - 1) - 1, len(text))
         offset = len(text) if offset < 0 else offset  # The parenthesis that was added.
+        reason = f"This is not an expression of Python: {getattr(error, 'msg', error)}."
         raise ConstraintError(
-            f"This is not an expression of Python: {getattr(error, 'msg', error)}.\n"
-            f"{caret(text, offset)}\n",
+            f"{reason}\n{caret(text, offset)}\n",
             remedy=_remedy(),
-            evidence={"offset": offset},
+            evidence={"offset": offset, **Located(text, offset, offset + 1).evidence(reason)},
         ) from error
     try:
         return _ExpressionReader(text, wrapped).source(tree)
@@ -267,7 +267,7 @@ class _ExpressionReader:
         start, end = self._span(node)
         return ConstraintError(
             f"{reason}:\n{caret(self._text, start, end)}\n", remedy=_remedy(),
-            evidence={"offset": start},
+            evidence={"offset": start, **Located(self._text, start, end).evidence(f"{reason}.")},
         )  # fmt: skip
 
     def _blamed(self, error: ExplorerError, node: ast.Call) -> ast.expr:
@@ -295,9 +295,11 @@ class _ExpressionReader:
                 start, end = places[offset]
                 break
         reason = error.reason if isinstance(error, RegexError) else error.message.split("\n")[0]
+        reason = f"{reason[:1].upper()}{reason[1:]}".rstrip(":.")
+        here = Located(self._text, start, end).evidence(f"{reason}.")
         return ConstraintError(
-            f"{reason.rstrip(':.')}:\n{caret(self._text, start, end)}\n", remedy=error.remedy,
-            evidence={**error.evidence, "offset": start, "expression": self._text},
+            f"{reason}:\n{caret(self._text, start, end)}\n", remedy=error.remedy,
+            evidence={**error.evidence, "offset": start, "expression": self._text, **here},
         )  # fmt: skip
 
 

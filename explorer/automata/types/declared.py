@@ -31,7 +31,7 @@ from typing import Any, Final, cast
 
 from explorer.arguments import check_whole_characters
 from explorer.automata.types.schema import pydantic_module
-from explorer.errors import ConstraintError, ExplorerError, caret
+from explorer.errors import ConstraintError, ExplorerError, Located, caret
 
 _PLAIN: Final[dict[str, Any]] = {
     "int": int, "str": str, "float": float, "bool": bool, "list": list, "dict": dict, "set": set,
@@ -82,10 +82,11 @@ def declared(text: str) -> object:
         line, column = getattr(error, "lineno", None) or 1, getattr(error, "offset", None) or 1
         before = sum(map(len, text.splitlines(keepends=True)[: line - 1]))
         offset = min(before + max(column - 1, 0), len(text))
+        reason = f"This is not Python: {getattr(error, 'msg', error)}."
         raise ConstraintError(
-            f"This is not Python: {getattr(error, 'msg', error)}.\n{caret(text, offset)}\n",
+            f"{reason}\n{caret(text, offset)}\n",
             remedy=_REMEDY,
-            evidence={"offset": offset},
+            evidence={"offset": offset, **Located(text, offset, offset + 1).evidence(reason)},
         ) from error
     reader = _Declarations(text)
     found: object = _NO_DEFAULT
@@ -127,11 +128,11 @@ class _Declarations:
         line = self._lines[place.lineno - 1] if self._lines else ""
         column = len(line.encode()[: place.col_offset].decode(errors="ignore"))
         start = sum(map(len, self._lines[: place.lineno - 1])) + column
-        length = len(ast.get_source_segment(self._text, place) or " ")
+        end = start + len(ast.get_source_segment(self._text, place) or " ")
         return ConstraintError(
-            f"{reason}:\n{caret(self._text, start, start + length)}\n",
+            f"{reason}:\n{caret(self._text, start, end)}\n",
             remedy=_REMEDY,
-            evidence={"offset": start},
+            evidence={"offset": start, **Located(self._text, start, end).evidence(f"{reason}.")},
         )
 
     def class_of(self, node: ast.ClassDef) -> object:

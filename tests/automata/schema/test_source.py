@@ -208,6 +208,33 @@ def test_what_is_ignored_is_kept() -> None:
     assert explorer.json_schema({"uniqueItems": True}, strict=False).accepts("[1,1]")
 
 
+SHADES = {
+    "type": "object", "enum": [{"format": "data"}, {"shade": "red"}],
+    "properties": {
+        "shade": {"type": "string", "format": "color"}, "on": {"format": "date"},
+        "format": {"anyOf": [{"format": "regex"}, {"type": "null"}]},
+    },
+}  # fmt: skip
+UNKNOWN = (
+    "The format 'color' at /properties/shade/format is not known, so it constrains nothing.",
+    "The format 'regex' at /properties/format/anyOf/0/format is not known, so it constrains "
+    "nothing.",
+)
+
+
+def test_a_format_that_is_not_known_is_told_and_kept(tmp_path: Path) -> None:
+    constraint = explorer.json_schema(SHADES)
+    assert constraint.source.warnings() == UNKNOWN
+    vocabulary = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
+    both = explorer.template("{x}", x=constraint)
+    for one, lazy in ((constraint, False), (constraint, True), (both, None)):
+        assert explorer.compile(one, vocabulary, lazy=lazy).report.warnings == UNKNOWN
+    table = explorer.compile(constraint, vocabulary)
+    table.save(tmp_path / "table")
+    assert explorer.TokenDFA.load(tmp_path / "table", vocabulary).report.warnings == UNKNOWN
+    assert explorer.json_schema(SHADES, formats=False).source.warnings() == ()
+
+
 def test_a_folder_answers_references_and_nothing_is_fetched(tmp_path: Path) -> None:
     (tmp_path / "age.json").write_text('{"$id": "http://example.com/age", "minimum": 0}')
     for reference in ("age.json", "http://example.com/age"):
