@@ -58,7 +58,8 @@ def test_verdicts_equal_the_oracle() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(3000)
 def test_verdicts_equal_the_oracle_long() -> None:
-    assert compare(max(LONG, 3_000))["cases"] >= 100_000
+    examples = max(LONG, 3_000)
+    assert compare(examples)["cases"] >= 20 * examples
 
 
 @given(patterns(assertions=False))
