@@ -44,7 +44,7 @@ test-browser: $(STAMP) ## Drive a real JupyterLab in a real browser (needs chrom
 	$(BIN)/python -m pytest -m "not long" -raR --reruns $(RERUNS) tests/browser $(ARGS) $(NONE_CHOSEN)
 
 test-long: $(STAMP) ## Run every test with many more examples.
-	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-4000} $(BIN)/python -m pytest -n $(WORKERS) -p no:rerunfailures --timeout 7200 --ignore=tests/browser $(ARGS)
+	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-1000} $(BIN)/python -m pytest -n $(WORKERS) -p no:rerunfailures --timeout 7200 --ignore=tests/browser $(ARGS)
 
 check: $(STAMP) ## Format check, lint and types.
 	$(BIN)/ruff format --check .

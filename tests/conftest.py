@@ -29,7 +29,7 @@ settings.register_profile(
 settings.register_profile(
     "long",
     deadline=None,
-    max_examples=int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 4000),
+    max_examples=int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 1000),
     print_blob=True,
     suppress_health_check=list(HealthCheck),
 )

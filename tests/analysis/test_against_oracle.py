@@ -17,7 +17,7 @@ from explorer.budget import Meter
 from tests.analysis.cases import build, wrongs
 from tests.patterns import patterns, vocabularies
 
-LONG = int(os.environ.get("EXPLORER_LONG_EXAMPLES", "4000"))
+LONG = int(os.environ.get("EXPLORER_LONG_EXAMPLES", "1000"))
 
 
 def relaxed(examples: int) -> settings:

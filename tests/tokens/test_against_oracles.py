@@ -26,7 +26,7 @@ from tests.tokens.oracle import (
 )
 
 LONGEST = 4
-LONG = int(os.environ.get("EXPLORER_LONG_EXAMPLES", "4000"))
+LONG = int(os.environ.get("EXPLORER_LONG_EXAMPLES", "1000"))
 tally: Counter[str] = Counter()
 
 
