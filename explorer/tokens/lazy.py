@@ -26,6 +26,8 @@ import numpy as np
 
 from explorer.arguments import whole_number
 from explorer.automata.constraint import Constraint
+from explorer.automata.grammar.single import SingleStack
+from explorer.automata.grammar.single_words import VocabularyTrie
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine, Int32
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
@@ -341,6 +343,13 @@ class LazyMachine:
         """Set the bits of the text tokens that a byte state allows."""
         trie, machine, finishing = self._trie, self._walked, self._finishing
         meter = Meter(self._budget)
+        if isinstance(machine, SingleStack) and finishing.all_finish:
+            nodes = VocabularyTrie(
+                trie.byte, trie.depth, trie.skip, trie.word, trie.first_id, trie.max_depth
+            )
+            if machine.set_words(nodes, here, words):
+                _set_further(_first_of_further(trie), trie.further_id, words)
+                return
         if (arrays := arrays_from(machine, trie, here)) is not None:
             finishes = np.empty(0, np.bool_)
             if not finishing.all_finish:

@@ -11,7 +11,7 @@ Cost: some tens of nanoseconds per configuration met, and a hundred bytes.
 from __future__ import annotations
 
 from threading import RLock
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from explorer.automata.grammar.network import Network
 from explorer.automata.grammar.single_rows import (
     AT,
     CONFIGURATIONS,
+    NEEDS_CONFIGURATIONS,
     NEEDS_TIME,
     WORK,
     Met,
@@ -33,9 +34,13 @@ from explorer.automata.grammar.single_rows import (
     fill_trie,
     with_more,
 )
+from explorer.automata.grammar.single_words import VocabularyTrie, words_above, words_below
 from explorer.automata.grammar.stacks import STAGE
 from explorer.automata.machine import NO_ARC, Bool, DiscoveredMachine, Int32
 from explorer.budget import Budget, Meter
+
+MOST_KEPT: Final = 64_000_000
+"""Bytes of the words that are kept for states, whatever stands below them on the stack."""
 
 
 class SingleStack(DiscoveredMachine):
@@ -61,6 +66,8 @@ class SingleStack(DiscoveredMachine):
         )  # fmt: skip
         self._classes: list[int] = network.symbol_class.tolist()
         self._met = empty_met(network.num_classes) if met is None else met
+        self._trie: NDArray[np.uint8] | None = None  # The vocabulary that `_above` is about.
+        self._above: dict[int, tuple[NDArray[np.uint32], Int32]] = {}
         if met is None:
             configured(self._ways, self._met, actions.entry, 0)
 
@@ -141,6 +148,58 @@ class SingleStack(DiscoveredMachine):
             while reason := fill_trie(self._ways, self._met, byte, depth, skip, stack):
                 self._grow(reason, meter)
 
+    def set_words(self, trie: VocabularyTrie, state: int, words: NDArray[np.uint32]) -> bool:
+        """Set the bits of the words that can be read from a state, by their first ids.
+
+        Args:
+            trie: The vocabulary.
+            state: A configuration.
+            words: uint32[n], the packed words.
+
+        Returns:
+            Whether it was done; not where the states kept would take too much memory.
+
+        Raises:
+            BudgetExceeded: More was met than the budget allows, or it took too long.
+        """
+        with self._lock:
+            if self._trie is not trie.byte:
+                self._trie, self._above = trie.byte, {}
+            here, node = int(self._met.state[state]), int(self._met.node[state])
+            above = self._above.get(here)
+            if above is None:
+                if (1 + len(self._above)) * words.nbytes > MOST_KEPT:
+                    return False
+                above = self._above[here] = self._words_above(trie, here, len(words))
+            words |= above[0]
+            if node > 0 and len(above[1]):
+                self._set_words_below(trie, node, above[1], words)
+            return True
+
+    def _words_above(
+        self, trie: VocabularyTrie, state: int, count: int
+    ) -> tuple[NDArray[np.uint32], Int32]:
+        words, stack = np.zeros(count, np.uint32), np.zeros(trie.deepest + 1, np.int32)
+        below, found = np.empty(len(trie.byte), np.int32), np.zeros(1, np.int64)
+        met = empty_met(self._network.num_classes)
+        configured(self._ways, met, state, 0)
+        meter = Meter(self._budget)
+        while reason := words_above(self._ways, met, *trie[:5], stack, words, below, found):
+            met = self._grown(met, reason, meter)
+        return words, below[: int(found[0])].copy()
+
+    def _set_words_below(
+        self, trie: VocabularyTrie, node: int, below: Int32, words: NDArray[np.uint32]
+    ) -> None:
+        after, around = int(self._met.after[node]), int(self._met.below[node])
+        meter = Meter(self._budget)
+        stack = np.zeros(trie.deepest + 1, np.int32)
+        while (target := configured(self._ways, self._met, after, around)) < 0:
+            self._grow(NEEDS_CONFIGURATIONS, meter)
+        self._met.progress[AT] = 0
+        while reason := words_below(self._ways, self._met, *trie[:5], stack, words, below, target):
+            self._grow(reason, meter)
+
     def configuration(self, state: int) -> tuple[int, tuple[int, ...]]:
         """A state of the network, and the states to return to, the innermost first."""
         node = int(self._met.node[state])
@@ -151,16 +210,18 @@ class SingleStack(DiscoveredMachine):
         return int(self._met.state[state]), tuple(stack)
 
     def _grow(self, reason: int, meter: Meter) -> None:
+        self._met = self._grown(self._met, reason, meter)
+
+    def _grown(self, met: Met, reason: int, meter: Meter) -> Met:
         """Make room of some kind, or look at the clock."""
-        met = self._met
         if reason == NEEDS_TIME:
             met.progress[WORK] = 0
             meter.check_time(STAGE)
-            return
+            return met
         held = sum(part.nbytes for part in met)
-        states = self.num_states + 1
+        states = int(met.progress[CONFIGURATIONS]) + 1
         meter.check(STAGE, states=states, arcs=states * met.table.shape[1], bytes=3 * held)
-        self._met = with_more(met, reason)
+        return with_more(met, reason)
 
     def __reduce__(self) -> tuple[Any, ...]:
         with self._lock:

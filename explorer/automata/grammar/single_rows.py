@@ -121,15 +121,23 @@ def configured(ways: Ways, met: Met, state: int, node: int) -> int:
 
 
 @jit
-def fill_cell(ways: Ways, met: Met, configuration: int, symbol: int) -> int:
-    """Fill one cell, and say why the kernel returned; without room nothing is filled."""
+def fill_cell(
+    ways: Ways, met: Met, configuration: int, symbol: int, at_bottom: int = NO_ARC
+) -> int:
+    """Fill one cell, and say why the kernel returned; without room nothing is filled.
+
+    Args:
+        ways, met: The machine.
+        configuration, symbol: The cell.
+        at_bottom: What stands in the cell if the rule at the bottom of the stack ends.
+    """
     state = met.state[configuration]
     node = met.node[configuration]
     while True:
         met.progress[WORK] += 1
         way = ways.act[state, symbol]
         if way == NO_ARC or (way == END and node == 0):
-            met.table[configuration, symbol] = NO_ARC
+            met.table[configuration, symbol] = NO_ARC if way == NO_ARC else at_bottom
             return DONE_FILLING
         if way != END:
             break
