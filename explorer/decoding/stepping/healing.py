@@ -4,14 +4,25 @@ The last token of the prompt is taken back, and the constraint begins with its t
 (`explorer.automata.healed`). The text of the run then begins with that end of the prompt;
 `Trace.answer` leaves it out. A token without text, as chat templates end with, is not taken back,
 nor is one that holds part of a character, nor the only one.
+
+The other way (``heal="prompt"``) takes nothing back: the whole text of the prompt becomes the
+beginning of a canonical constraint, and the tokenizer's rules decide where tokens end. Up to the
+boundary its tokens are the only ones allowed, so they are read in one pass (`forced`); at the
+boundary as many of them may change as the tokenizer would change. `compare_healing` holds the two
+side by side.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
+from explorer.arguments import flag, plain
 from explorer.automata.constraint import Constraint
 from explorer.automata.healed import Healed
-from explorer.automata.pipeline.staged import check_operand
+from explorer.automata.pipeline.stage import TokenStage
+from explorer.automata.pipeline.staged import Placed, Staged, check_operand
 from explorer.automata.regex.source import Regex
+from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ConstraintError
@@ -44,11 +55,62 @@ def taken_back(vocabulary: Vocabulary, ids: tuple[int, ...]) -> tuple[tuple[int,
     return (ids[:-1], text) if text else (ids, "")
 
 
+Heal = bool | Literal["prompt"]
+"""Whether the text may begin within the prompt: not, within its last token, or anywhere that the
+tokenizer's rules let it."""
+
+
+def checked_heal(heal: object) -> Heal:
+    """A way to heal.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    heal = plain(heal)
+    if isinstance(heal, str) and heal == "prompt":
+        return "prompt"
+    return flag("heal", heal)
+
+
+def reopened(
+    heal: Heal, vocabulary: Vocabulary, ids: tuple[int, ...]
+) -> tuple[tuple[int, ...], str]:
+    """The ids that the model reads as they are, and the text that the output writes again.
+
+    Args:
+        heal: The way.
+        vocabulary: What the ids mean.
+        ids: Of the prompt.
+
+    Example:
+        >>> words = Vocabulary.from_bytes([b"http", b":", b"://"], eos_ids=[3])
+        >>> [reopened(way, words, (3, 0, 1)) for way in (False, True, "prompt")]
+        [((3, 0, 1), ''), ((3, 0), ':'), ((3,), 'http:')]
+    """
+    if heal != "prompt":
+        return taken_back(vocabulary, ids) if heal else (ids, "")
+    pieces = [vocabulary.tokens[token] if token < len(vocabulary) else None for token in ids]
+    # What is before the last token without text, such as the mark of a turn, stays.
+    first = max((k + 1 for k, piece in enumerate(pieces) if not piece), default=0)
+    data = b"".join(piece or b"" for piece in pieces[first:])
+    if first == 0:
+        raise ConstraintError(
+            'heal="prompt" writes the whole prompt again, and no token of it stays for the model '
+            "to read first.",
+            remedy="Use heal=True, or a tokenizer that marks the beginning of a text.",
+        )
+    try:
+        return ids[:first], data.decode()
+    except UnicodeDecodeError:
+        return ids, ""  # The tokens write no text of their own that could be written again.
+
+
 def healed(
     constraint: Constraint | TokenMachine | None,
     prefix: str,
     vocabulary: Vocabulary,
     budget: Budget | None,
+    whole: bool = False,
 ) -> Rule:
     """The rule of a constraint after the end of a prompt.
 
@@ -57,22 +119,34 @@ def healed(
         prefix: The end of the prompt; empty for none.
         vocabulary: The model's tokens.
         budget: Limits for compiling it.
+        whole: Whether the prefix is the prompt, which needs a canonical constraint.
 
     Raises:
         ConstraintError: A token machine does not know its constraint, so that nothing can be put
-            before it.
+            before it; or it is not canonical, which the prompt as a part of it must be.
         ExplorerError: As `explorer.decoding.stepping.rule.Rule.of` has it.
     """
     known = isinstance(constraint, TokenMachine)
     source = None
     given = constraint.constraint if known else constraint
+    stages: tuple[Placed, ...] = ()
     if isinstance(given, Constraint):
-        source = check_operand(given.source) if prefix else given.source
+        stages, source = _parted(given.source)
+        if prefix and not whole:
+            check_operand(given.source)
+    if whole and prefix and not stages:
+        raise ConstraintError(
+            'heal="prompt" lets the tokenizer\'s rules say where tokens end, and this constraint '
+            "allows every spelling.",
+            remedy="Write constraint.canonical(tokenizer), or heal=True.",
+        )
     was_healed = isinstance(source, Healed)
     if isinstance(source, Healed):
         source = source.part
     if not prefix:
-        again = Constraint(source) if was_healed and source is not None else constraint
+        again = constraint
+        if was_healed and source is not None:
+            again = Constraint(_joined(source, stages))
         return Rule.of(again, vocabulary, budget)
     if source is None:
         if constraint is not None and not isinstance(constraint, Free):
@@ -83,7 +157,7 @@ def healed(
                 remedy="Give the constraint itself, or heal=False.",
             )
         source = Regex.read("(?s:.*)")
-    made = Constraint(Healed(prefix, source))
+    made = Constraint(_joined(Healed(prefix, source), stages))
     if known and not isinstance(constraint, Free) and table_of(constraint) is None:
         return Rule.of(compile(made, vocabulary, budget, lazy=True), vocabulary, budget)
     return Rule.of(made, vocabulary, budget)
@@ -96,7 +170,7 @@ def healed_of(rule: Rule) -> str:
         rule: A rule.
     """
     constraint = rule.machine.constraint
-    source = None if constraint is None else constraint.source
+    source = None if constraint is None else _parted(constraint.source)[1]
     return source.prefix if isinstance(source, Healed) else ""
 
 
@@ -106,5 +180,20 @@ def without_healing(constraint: Constraint) -> Constraint:
     Args:
         constraint: Any constraint.
     """
-    source = constraint.source
-    return Constraint(source.part) if isinstance(source, Healed) else constraint
+    stages, source = _parted(constraint.source)
+    return Constraint(_joined(source.part, stages)) if isinstance(source, Healed) else constraint
+
+
+def _parted(source: Source) -> tuple[tuple[Placed, ...], Source]:
+    """The stages of the tokens around a source, in the order of their use, and what is inside."""
+    stages: list[Placed] = []
+    while isinstance(source, Staged) and isinstance(source.stage, TokenStage):
+        stages.append((source.stage, source.on))
+        source = source.part
+    return tuple(reversed(stages)), source
+
+
+def _joined(source: Source, stages: tuple[Placed, ...]) -> Source:
+    for stage, on in stages:
+        source = Staged(source, stage, on)
+    return source

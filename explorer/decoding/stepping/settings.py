@@ -23,7 +23,7 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.forced import Forced, checked_forced
-from explorer.decoding.stepping.healing import healed, healed_of, taken_back
+from explorer.decoding.stepping.healing import Heal, checked_heal, healed, healed_of, reopened
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.tree import Setting
 from explorer.tokens.machine import TokenMachine
@@ -53,7 +53,7 @@ def asked(
     max_tokens: int | None,
     masking_budget: bool,
     top_k: int,
-    heal: bool,
+    heal: Heal,
     forced: Forced,
 ) -> Setting:
     """The setting of a run with a model; the arguments are those of `Walk`.
@@ -66,11 +66,11 @@ def asked(
     Raises:
         ExplorerError: As `Walk` has it.
     """
-    heal = flag("heal", heal)
+    heal = checked_heal(heal)
     forced = checked_forced(forced)
     ids = prompt_ids(lm, prompt)
-    ids, end = taken_back(lm.vocabulary, ids) if heal else (ids, "")
-    rule = healed(constraint, end, lm.vocabulary, budget)
+    ids, end = reopened(heal, lm.vocabulary, ids)
+    rule = healed(constraint, end, lm.vocabulary, budget, heal == "prompt")
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
     top_k = whole_number("top_k", top_k, 1)
@@ -142,12 +142,12 @@ def edited(
     rule, vocabulary, end = old.rule, old.rule.vocabulary, old.healed
     if not isinstance(prompt, Unchanged):
         ids = () if old.model is None else prompt_ids(old.model, prompt)
-        ids, end = taken_back(vocabulary, ids) if old.heal else (ids, "")
+        ids, end = reopened(old.heal, vocabulary, ids)
         old = replace(old, prompt=kept_prompt(checked_prompt(prompt)), prompt_ids=ids, healed=end)
     if not isinstance(constraint, Unchanged):
-        rule = healed(constraint, end, vocabulary, budget)
+        rule = healed(constraint, end, vocabulary, budget, old.heal == "prompt")
     elif end != healed_of(rule):
-        rule = healed(rule.machine, end, vocabulary, budget)
+        rule = healed(rule.machine, end, vocabulary, budget, old.heal == "prompt")
     if rule is not old.rule and old.masking_budget:
         rule.check_budget(old.max_tokens)
     if not isinstance(sampler, Unchanged):

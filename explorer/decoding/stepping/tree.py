@@ -25,6 +25,7 @@ from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.stepping.forced import Forced, forced_run
+from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule, StateMask
 from explorer.decoding.trace.masks import MaskRows
@@ -47,8 +48,8 @@ class Setting:
         max_tokens: The token budget, EOS included; ``None`` for none.
         masking_budget: Whether the budget takes part in the mask.
         top_k: How many candidates of each distribution to keep.
-        heal: Whether the prompt's last token is taken back.
-        healed: Its text, with which the output begins; empty if it stays.
+        heal: How much of the prompt the output writes again.
+        healed: Its text, with which the output begins; empty if all of it stays.
         forced: How tokens that are the only ones allowed are read.
     """
 
@@ -60,7 +61,7 @@ class Setting:
     max_tokens: int | None
     masking_budget: bool
     top_k: int
-    heal: bool = False
+    heal: Heal = False
     healed: str = ""
     forced: Forced = "step"
 

@@ -37,6 +37,7 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.forced import Forced
+from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.refusals import (
     check_open,
@@ -81,7 +82,9 @@ class Walk(Standing):
             from the model again.
         heal: Whether the output may begin inside the prompt's last token: that token is taken
             back, and the text begins with what it writes (`healed`). EOS apart, ``max_tokens``
-            counts the tokens that write it again.
+            counts the tokens that write it again. ``"prompt"`` makes the prompt's text the
+            beginning of a canonical constraint instead: the output writes it again, in the
+            tokenizer's own tokens, and the boundary is where they put it.
         forced: ``"run"`` reads a run of tokens that are the only ones allowed in one forward pass
             of a model that can (`RunLanguageModel`); the steps, their text and their
             probabilities are those of ``"step"``, and the trace notes it.
@@ -129,7 +132,7 @@ class Walk(Standing):
         masking_budget: bool = True,
         top_k: int = 10,
         logits_bytes: int = 256_000_000,
-        heal: bool = False,
+        heal: Heal = False,
         forced: Forced = "step",
     ) -> None:
         lm = checked_model(lm)

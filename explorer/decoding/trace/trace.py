@@ -19,7 +19,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -200,7 +200,9 @@ class Trace:
     @property
     def healed(self) -> str:
         """The end of the prompt that the text begins with, as its last token was taken back."""
-        source = self.source or {}
+        source: Mapping[str, Any] = self.source or {}
+        while source.get("kind") == "staged":
+            source = source["parts"][0]
         return str(source.get("prefix", "")) if source.get("kind") == "healed" else ""
 
     @property

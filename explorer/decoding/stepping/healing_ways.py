@@ -1,0 +1,121 @@
+"""Two ways to heal a prompt, side by side: back one token, or the prompt in the constraint.
+
+Where the tokenizer writes prompt and answer together in other tokens than the prompt alone, the
+model is asked about tokens that it has never read in this place. Taking the last token back mends
+it where only that token changes. With the prompt as a part of the canonical constraint any number
+of tokens may change, because the tokenizer's rules decide it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from explorer.automata.constraint import Constraint
+from explorer.automata.pipeline.staged import unstaged
+from explorer.budget import Budget
+from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.walk import Walk
+from explorer.decoding.trace.trace import Trace
+
+
+@dataclass(frozen=True)
+class HealingWays:
+    """One prompt, healed in two ways.
+
+    Args:
+        back: The run that took one token back.
+        whole: The run whose constraint begins with the prompt.
+        reopened: How many tokens of the prompt are written otherwise together with the answer
+            of ``whole``.
+        agree: Whether both read and wrote the same ids.
+        message: What differs, as a sentence.
+    """
+
+    back: Trace
+    whole: Trace
+    reopened: int
+    agree: bool
+    message: str
+
+
+def compare_healing(
+    lm: LanguageModel,
+    constraint: Constraint,
+    prompt: str,
+    *,
+    sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+    seed: int = 0,
+    max_tokens: int | None = None,
+    budget: Budget | None = None,
+) -> HealingWays:
+    """Write an answer both ways.
+
+    Args:
+        lm: The model.
+        constraint: What the answer must be; ``canonical()`` is added for the second way.
+        prompt: A text to go on with.
+        sampler, seed, budget: As `Walk` has them.
+        max_tokens: The most tokens that each run adds.
+
+    Returns:
+        Both runs, and whether and where they differ.
+
+    Raises:
+        ExplorerError: As `Walk` has it.
+
+    Example:
+        >>> from explorer import load_model, regex
+        >>> ways = compare_healing(load_model("tiny"), regex(" (Paris|Rome)"), "The capital is")
+        >>> ways.agree, ways.back.answer == ways.whole.answer
+        (True, True)
+    """
+    plain = Constraint(unstaged(constraint.source))
+    back = Walk(lm, plain, prompt, sampler=sampler, seed=seed, budget=budget, heal=True)
+    whole = Walk(
+        lm, plain.canonical(lm.vocabulary), prompt, sampler=sampler, seed=seed, budget=budget,
+        heal="prompt", forced="run",
+    )  # fmt: skip
+    given = lm.encode_prompt(prompt)
+    rewritten = len(whole.trace.prompt_ids)
+    one = back.run(max_tokens)
+    other = whole.run(None if max_tokens is None else max_tokens + len(given) - rewritten)
+    ids = (*other.prompt_ids, *other.ids)
+    same = sum(_agreeing(given, ids))
+    agree = (*one.prompt_ids, *one.ids) == ids
+    return HealingWays(one, other, len(given) - same, agree, _said(one, other, given, same, agree))
+
+
+def _agreeing(one: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
+    """A 1 for each id of the longest common beginning."""
+    found: list[int] = []
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        found.append(1)
+    return found
+
+
+def _said(one: Trace, other: Trace, given: tuple[int, ...], same: int, agree: bool) -> str:
+    if agree:
+        return "Both ways read and write the same tokens."
+    changed = len(given) - same
+    pieces = [step.data or b"" for step in other.steps]
+    begun = same - len(other.prompt_ids)
+    name = b"".join(pieces[begun : begun + 1]).decode(errors="replace")
+    if changed > 1:
+        return (
+            f"One token back is not enough: with the answer, the tokenizer writes {changed} tokens "
+            f"of the prompt otherwise, from {name!r} on."
+        )
+    first = next(
+        (
+            f"{(a.data or b'').decode(errors='replace')!r} and "
+            f"{(b.data or b'').decode(errors='replace')!r}"
+            for a, b in zip(one.steps, other.steps[len(one.prompt_ids) - len(other.prompt_ids) :],
+                            strict=False)
+            if a.token != b.token
+        ),
+        "the ends of the texts",
+    )  # fmt: skip
+    return f"The same text may be spelled otherwise where only one token is back: {first} differ."
