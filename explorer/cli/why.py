@@ -258,8 +258,9 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
     if constraint_of(arguments) is not None:
         raise ExplorerError("The trace has its own constraint.", remedy="Leave the other out.")
     vocabulary = _vocabulary(arguments)
-    if vocabulary is None and trace.model in EMBEDDED:
-        vocabulary = Vocabulary.from_file(EMBEDDED[trace.model])
+    embedded = EMBEDDED.get(trace.model or "")
+    if vocabulary is None and embedded is not None:
+        vocabulary = Vocabulary.from_file(embedded)
     constraint = trace.constraint
     last = len(trace.positions) - 1
     step: int = last if arguments.step is None else arguments.step

@@ -10,6 +10,9 @@ Specials: ``<unk>``, ``<s>`` (put before every text), ``</s>``, and the three ma
 template of the first model. Training takes a few seconds and gives the same merges every time.
 """
 
+# tokenizers types its lists loosely.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import json

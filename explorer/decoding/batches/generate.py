@@ -238,14 +238,19 @@ def generate(
         logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
     columns = torch.stack(taken, dim=1).cpu()
     batch.masks.check()
+    nothing: list[list[float]] = [[] for _ in rows]
     model_rows, constrained_rows = (
-        torch.stack([pair[k] for pair in scores], dim=1).tolist() if log_probs else [()] * len(rows)
-        for k in range(2)
+        _lists([pair[k] for pair in scores]) if log_probs else nothing for k in range(2)
     )
     return [
         Generation.of(ints(row), model.vocabulary, (of_model, of_mask))
         for row, of_model, of_mask in zip(columns, model_rows, constrained_rows, strict=True)
     ]
+
+
+def _lists(columns: Sequence[Tensor]) -> list[list[float]]:
+    """The numbers of some columns, row by row, on the host."""
+    return cast("list[list[float]]", torch.stack(list(columns), dim=1).tolist())  # pyright: ignore[reportUnknownMemberType]
 
 
 class _Ended:

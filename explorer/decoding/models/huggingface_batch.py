@@ -75,7 +75,7 @@ class HuggingFaceBatch:
         twin._positions, twin._logits = self._positions[chosen], self._logits[chosen]
         if self._cache is not None:
             twin._cache = fork(self._cache)
-            twin._cache.reorder_cache(chosen)
+            twin._cache.reorder_cache(chosen)  # pyright: ignore[reportArgumentType] - Any tensor will do.
         return twin
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from explorer.arguments import listed, plain, shown, whole_number, whole_text, wrong
 from explorer.decoding.models.arguments import LAST_ID, prompt_ids
@@ -34,7 +35,7 @@ def prefix_ids(lm: LanguageModel, prefix: object) -> tuple[int, ...]:
     if isinstance(prefix, bytes) or not isinstance(prefix, Sequence):
         raise wrong("response_prefix", prefix, _WANTED)
     found: list[int] = []
-    for k, entry in enumerate(listed("response_prefix", prefix, _WANTED)):
+    for k, entry in enumerate(listed("response_prefix", cast("object", prefix), _WANTED)):
         name, entry = f"response_prefix[{k}]", plain(entry)
         if isinstance(entry, str):
             found.append(_one_token(lm, name, whole_text(name, entry)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -363,8 +363,8 @@ def _estimate(draws: list[WrittenTokens | None], error: float) -> ProbabilityMas
     )
 
 
-def checked_method(method: object, ways: tuple[str, ...]) -> str:
-    """One of some names.
+def check_method(method: object, ways: tuple[str, ...]) -> None:
+    """Refuse what is not one of some names.
 
     Raises:
         ExplorerError: It is something else.
@@ -373,4 +373,3 @@ def checked_method(method: object, ways: tuple[str, ...]) -> str:
     if not isinstance(method, str) or method not in ways:
         names = " or ".join(f'"{way}"' for way in ways)
         raise wrong("method", method, f"one of {names}")
-    return cast("str", method)

@@ -10,6 +10,7 @@ they are written (sequential Monte Carlo: `Swarm.resample`).
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -87,7 +88,7 @@ class Swarm:
         self._seed = seed
         self._ends = ends
         done = not ends and rule.machine.is_final(rule.start)
-        self.particles = [
+        self.particles: list[Particle] = [
             Particle((), rule.start, 0.0, 0.0, 0.0, stream + k, done) for k in range(count)
         ]
         self.passes = 0
@@ -97,7 +98,7 @@ class Swarm:
             self._batch = open_branching(lm, [tuple(ids)])
             self.passes = 1
         # The row of the batch that has read each particle's tokens.
-        self._rows = [0] * count
+        self._rows: list[int] = [0] * count
 
     def step(self) -> bool:
         """Draw one token for each particle that goes on; false where none does."""
@@ -152,8 +153,9 @@ class Swarm:
         n = len(weights)
         mean = self.log_mean()
         bounds = np.cumsum(weights)
-        picked = np.searchsorted(bounds, (np.arange(n) + place) / n * bounds[-1], side="right")
-        chosen = np.minimum(picked, n - 1).tolist()
+        places: Float64 = (np.arange(n) + place) / n * bounds[-1]
+        picked = [bisect_right(bounds, each) for each in places.tolist()]
+        chosen = [min(k, n - 1) for k in picked]
         streams = [one.stream for one in self.particles]
         self.particles = [
             replace(self.particles[k], log_weight=mean, stream=stream)
@@ -210,7 +212,7 @@ class Swarm:
         """A token by inverse CDF in the order of ids, its log-probability, and the log mass."""
         ids, shares, mass = known
         number = uniform(self._seed, one.stream, self._index) * shares[-1]
-        place = int(np.searchsorted(shares, number, side="right"))
+        place = bisect_right(shares, number)
         # Rounding may leave no share above the number; a token of probability 0 is never taken.
         place = min(place, int(np.flatnonzero(np.diff(shares, prepend=0.0) > 0)[-1]))
         token = int(ids[place])

@@ -22,7 +22,7 @@ from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.probability.enumeration import ROWS
-from explorer.decoding.probability.mass import checked_method
+from explorer.decoding.probability.mass import check_method
 from explorer.decoding.probability.particles import Swarm, effective_size
 from explorer.decoding.probability.progress import Progress, advancing
 from explorer.decoding.probability.written import WrittenTokens, opened
@@ -106,7 +106,7 @@ def sample_conditional(
         >>> drawn.data.count(b" Boston.") >= 6  # Under the mask it would be less than half.
         True
     """
-    checked_method(method, get_args(Way))
+    check_method(method, get_args(Way))
     model, ids = opened(lm, prompt)
     rule = Rule.of(constraint, model.vocabulary, budget)
     count = whole_number("count", count, 1)
