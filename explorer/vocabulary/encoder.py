@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from tokenizers import AddedToken, Tokenizer, models
 
@@ -74,6 +74,16 @@ class TokenizersEncoder:
     def literal(self) -> Mapping[int, AddedToken]:
         """Its added tokens that are text, by id."""
         return self._literal
+
+    @property
+    def joins(self) -> Literal["none", "before", "after"]:
+        """Where the decoder gives pieces that are words a space of their own."""
+        return self._reader.joins
+
+    @property
+    def cleanup(self) -> bool:
+        """Whether the decoder takes away spaces before punctuation."""
+        return self._reader.cleanup
 
     @property
     def greedy(self) -> bool:

@@ -388,6 +388,25 @@ def test_tokenizers_by_other_rules_are_refused_by_name() -> None:
 def test_texts_that_a_tokenizer_treats_otherwise_are_refused_by_name() -> None:
     case = _made.setdefault("gpt-neox", MAKERS["gpt-neox"]())
     with pytest.raises(UnsupportedTokenizer, match=r"normalizer\.NFC"):
-        case.machine("ä")
+        case.machine("[e\u0301]*")
     with pytest.raises(UnsupportedTokenizer, match="added_token"):
         case.machine("a *b")
+
+
+@pytest.mark.long
+def test_texts_in_the_normalizers_form_are_followed_beyond_ascii() -> None:
+    case = _made.setdefault("gpt-neox", MAKERS["gpt-neox"]())
+    umlauts = case.machine("[a-zA-ZÀ-ÖØ-öø-ÿ0-9]*")
+    marks = explorer.compile(
+        explorer.regex("[aeé\u0301\u0323]{1,4}").normalized("NFC").canonical(), case.vocabulary
+    )
+    random = Random(0)
+    for machine in (umlauts, marks):
+        for _ in range(25):
+            path = sampled(machine, random, 24)
+            if path is not None:
+                assert case.encode(written(case.vocabulary, path).decode()) == path
+    assert marks.constraint is not None and not marks.constraint.accepts("e\u0301")
+    for text in ("Grüße", "über", "aé"):
+        machine = umlauts if text[0] != "a" else marks
+        assert accepts(machine, case.encode(text))

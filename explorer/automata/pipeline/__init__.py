@@ -3,7 +3,8 @@
     pattern → stages of the text → the vocabulary's tokens → stages of the tokens
 
 Reading order: `stage` (what a stage is, and the one registry of them), `staged` (a source with a
-stage around it), then one file per kind of stage: `valid`,
-`restricted` and `normalized` (of the text; `characters` writes their machines over bytes) and
-`canonical` and `spellings` (of the tokens), and `methods` (what users call).
+stage around it), `methods` (what users call), then one file per kind of stage. Of the text:
+`valid`, `restricted`, `normalized` (`characters` writes their machines over bytes) and
+`preprocessed` (`declared` reads a tokenizer's steps, `relation` is a step as a transducer). Of the
+tokens: `canonical` and `spellings`.
 """

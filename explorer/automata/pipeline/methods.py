@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Self, cast
 
 from explorer.automata.pipeline.canonical import Canonical
+from explorer.automata.pipeline.declared import steps_of
 from explorer.automata.pipeline.normalized import Form, Normalized
+from explorer.automata.pipeline.preprocessed import Preprocessed
 from explorer.automata.pipeline.restricted import Restricted
 from explorer.automata.pipeline.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.automata.pipeline.stage import PipelineStage
@@ -88,6 +90,32 @@ class StageMethods:
             True
         """
         return self.through(ValidUtf8())
+
+    def preprocessed(self, tokenizer: object) -> Self:
+        """These texts as a tokenizer rewrites them before its model sees them.
+
+        The tokens of a text spell the rewritten text, so this is what a model is held to: write the
+        pattern as text, and put this stage behind it.
+
+        Args:
+            tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from.
+
+        Raises:
+            UnsupportedTokenizer: There is no tokenizer, or a step of it is not followed.
+
+        Example:
+            >>> import explorer
+            >>> from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+            >>> pieces = {"▁": 0, "a": 1, "▁a": 2, "<end>": 3}
+            >>> tokenizer = Tokenizer(models.BPE(pieces, [("▁", "a")]))
+            >>> tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()  # It puts ▁ before a text.
+            >>> tokenizer.decoder = decoders.Metaspace()
+            >>> vocab = explorer.Vocabulary.from_tokenizer(tokenizer, eos_ids=[3])
+            >>> explorer.regex("a+").preprocessed(vocab).examples(2)
+            [' a', ' aa']
+        """
+        vocabulary = _vocabulary(tokenizer)
+        return self.through(Preprocessed(steps_of(vocabulary) if vocabulary is not None else ()))
 
     def without_redundant_bytes(self, tokenizer: object = None) -> Self:
         """These texts, no character that has a token written by tokens of single bytes.

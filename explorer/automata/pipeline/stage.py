@@ -30,6 +30,21 @@ from explorer.errors import ConstraintError, DamagedFile
 Kind = TypeVar("Kind", bound="type[PipelineStage]")
 
 
+@dataclass(frozen=True)
+class DrawnTransducer:
+    """A small transducer to be looked at; state 0 is the start.
+
+    Args:
+        num_states: How many states there are.
+        arcs: Rows ``(source, read, written, target)``; an empty text is ε.
+        accepting: The accepting states.
+    """
+
+    num_states: int
+    arcs: tuple[tuple[int, str, str, int], ...]
+    accepting: frozenset[int]
+
+
 class PipelineStage(ABC):
     """One stage of a constraint: a frozen value that knows its name and its saved form.
 
@@ -83,6 +98,14 @@ class PipelineStage(ABC):
 
         Raises:
             BudgetExceeded: A limit was reached.
+        """
+        return None
+
+    def transducer(self, meter: Meter) -> DrawnTransducer | None:
+        """The transducer of the stage, to be looked at; ``None`` where it has none.
+
+        Args:
+            meter: The limits for building it.
         """
         return None
 

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
 from explorer.automata.machine import ByteMachine, Dfa
+from explorer.automata.operations import equivalent, intersection
+from explorer.automata.pipeline.characters import alphabet_of
+from explorer.automata.pipeline.normalized import Form, normal_machine
 from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.budget import Meter
 from explorer.errors import ConstraintError, UnsupportedTokenizer
 from explorer.vocabulary.canonical.rules import CanonicalRules
 
 
-def check_texts(rules: CanonicalRules, machine: ByteMachine | None) -> None:
+def _is_left_as_it_is(machine: Dfa, steps: str, meter: Meter) -> bool:
+    """Whether normalizing changes no text of a machine."""
+    beyond = np.unique(machine.symbol_class[0x80:0x100])
+    if not bool((machine.table[:, beyond] >= 0).any()):
+        return True
+    form = next((form for form in get_args(Form) if form == steps), None)
+    if form is None:
+        return False
+    normal = normal_machine(form, alphabet_of(machine), meter)
+    return equivalent(intersection(machine, normal, meter), machine, meter)
+
+
+def check_texts(rules: CanonicalRules, machine: ByteMachine | None, meter: Meter) -> None:
     """Refuse texts that the tokenizer treats by rules that are not followed.
 
     Args:
         rules: The tokenizer's.
         machine: The constraint's machine over bytes.
+        meter: Watches the limits of looking at its characters.
 
     Raises:
         ConstraintError: The constraint itself says where tokens end.
-        UnsupportedTokenizer: Some text of the constraint is not ASCII and the tokenizer normalizes
-            it, or may hold an added token.
+        UnsupportedTokenizer: The tokenizer's normalizer changes some text of the constraint, or a
+            text may hold an added token.
+        BudgetExceeded: It took too long to find out.
     """
     if machine is not None and is_over_tokens(machine):
         raise ConstraintError(
@@ -37,13 +57,13 @@ def check_texts(rules: CanonicalRules, machine: ByteMachine | None) -> None:
             "this one is too large for that",
             remedy="Make the constraint smaller, or leave out canonical(...).",
         )
-    beyond = np.unique(machine.symbol_class[0x80:0x100])
-    if rules.ascii_only and bool((machine.table[:, beyond] >= 0).any()):
+    if rules.ascii_only and not _is_left_as_it_is(machine, rules.ascii_only, meter):
         raise UnsupportedTokenizer(
             f"normalizer.{rules.ascii_only}",
-            "it rewrites text beyond ASCII, which this constraint allows, and which texts it "
-            "leaves as they are is not followed here",
-            remedy=r"Keep the constraint to ASCII, for example c & regex(r'(?s)[\x00-\x7f]*').",
+            "it rewrites some texts of this constraint, so the tokenizer would write something "
+            "else for them",
+            remedy=f"Keep to the texts that it leaves as they are: c.normalized("
+            f"{rules.ascii_only!r}).canonical(...).",
         )
     for literal in rules.literals:
         states = np.arange(machine.num_states)

@@ -83,7 +83,7 @@ class CanonicalMachine:
         constraint: Constraint | None = None,
     ) -> None:
         began = perf_counter()
-        check_texts(rules, machine.byte_machine)
+        check_texts(rules, machine.byte_machine, Meter(budget))
         self._machine = machine
         self._constraint = machine.constraint if constraint is None else constraint
         self._rules = rules

@@ -81,6 +81,11 @@ def _categories() -> NDArray[np.str_]:
 
 
 @cache
+def _category_names() -> frozenset[str]:
+    return frozenset(_categories().tolist())
+
+
+@cache
 def _category(name: str) -> Bool:
     """The characters of a general category, or of a group of them such as ``L``."""
     categories = _categories()
@@ -280,7 +285,7 @@ class _PatternReader:
             if not self._peek("{") or end < 0:
                 raise self._refused("a category without braces")
             name = self._pattern[self._at + 1 : end]
-            known = {str(entry) for entry in np.unique(_categories())}
+            known = _category_names()
             if name not in known and name not in {entry[0] for entry in known}:
                 raise self._refused(f"the category {name!r}")
             self._at = end + 1

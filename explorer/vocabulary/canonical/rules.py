@@ -9,8 +9,9 @@ and rank files that name their pattern (Tekken). Unigram and WordPiece models ch
 the longest piece, not by merges; they, and whatever else is not followed, are refused by name.
 
 Two things are followed only where they make no difference. A normalizer such as NFC leaves ASCII
-as it is, and added tokens that are text cut a text before anything else does: a constraint whose
-texts can hold more than ASCII, or such a token, is refused (`explorer.tokens.filtered.limits`).
+and texts in its own form as they are, and added tokens that are text cut a text before anything
+else does: a constraint whose texts it would change, or that can hold such a token, is refused
+(`explorer.tokens.filtered.limits`).
 
 Cost: half a second for 131,072 tokens, once.
 """
@@ -61,7 +62,8 @@ class CanonicalRules:
         covered: bool[0x110000], the characters with a piece, where others are written as bytes;
             ``None`` where every token is bytes.
         literals: Added tokens that are text.
-        ascii_only: The step of the normalizer that leaves only ASCII as it is; "" if none.
+        ascii_only: The step of the normalizer that is sure to leave ASCII as it is, and of other
+            texts those in its own normal form; "" if none.
         characters: The id of each character with a piece, where pieces are characters.
     """
 
@@ -283,7 +285,8 @@ def _normalizer(steps: Sequence[Component], over_bytes: bool) -> str:
             and step.get("content") == _MARK
         )
         if kind in _LEAVING_ASCII:
-            ascii_only = kind
+            # One form alone is followed beyond ASCII; two of them have a name that is no form's.
+            ascii_only = f"{ascii_only}+{kind}" if ascii_only else kind
         elif over_bytes or not (writes_space or (kind == "Prepend" and step["prepend"] == _MARK)):
             raise UnsupportedTokenizer(
                 f"normalizer.{kind}",

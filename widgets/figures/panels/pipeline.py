@@ -7,7 +7,7 @@ from __future__ import annotations
 from explorer.automata.byte_intervals import byte_intervals
 from explorer.automata.interegular_bridge import Piece, character_arcs
 from explorer.automata.machine import Dfa
-from explorer.automata.pipeline.stage import TextStage, stages_alone
+from explorer.automata.pipeline.stage import DrawnTransducer, TextStage, stages_alone
 from explorer.automata.pipeline.staged import stages_of, unstaged
 from explorer.automata.registry import name_of
 from explorer.automata.tree.nodes import Source
@@ -91,6 +91,11 @@ def stage_packet(source: Source, number: int) -> dict[str, object]:
         "drawn": "",
     }
     try:
+        relation = stage.transducer(Meter(LIMITS))
+        if relation is not None:
+            figure = transducer_figure(relation)
+            layout = lay_out_figures({"stage": figure})["stage"]
+            return {**packet, "figure": figure.to_dict(), "layout": layout.to_dict()}
         machine = stage.picture(Meter(LIMITS))
     except BudgetExceeded as error:
         return {**packet, "drawn": f"It is too large to be drawn: {error.message}"}
@@ -101,6 +106,33 @@ def stage_packet(source: Source, number: int) -> dict[str, object]:
         return {**packet, "drawn": f"Its machine has {len(figure.nodes):,} states."}
     layout = lay_out_figures({"stage": figure})["stage"]
     return {**packet, "figure": figure.to_dict(), "layout": layout.to_dict()}
+
+
+def transducer_figure(relation: DrawnTransducer) -> MachineFigure:
+    """The transducer of a stage, with what is read and what is written on its arcs.
+
+    Args:
+        relation: The transducer.
+
+    Example:
+        >>> from explorer.automata.pipeline.stage import DrawnTransducer
+        >>> loop = DrawnTransducer(1, ((0, " ", "▁", 0),), frozenset([0]))
+        >>> [edge.label for edge in transducer_figure(loop).edges]
+        ['␣ : ▁']
+    """
+    labels: dict[tuple[int, int], list[str]] = {}
+    for source, read, written, target in relation.arcs:
+        sides = ("ε" if not side else "␣" if side == " " else side for side in (read, written))
+        labels.setdefault((source, target), []).append(" : ".join(sides))
+    nodes = tuple(
+        FigureNode(f"s{state}", str(state), "state", state in relation.accepting, state == 0)
+        for state in range(relation.num_states)
+    )
+    edges = tuple(
+        Edge(f"s{a}", f"s{b}", "   ".join(words), ", ".join(words), len(words))
+        for (a, b), words in labels.items()
+    )
+    return MachineFigure("stage", f"{len(nodes):,} states", True, nodes, edges)
 
 
 def stage_figure(machine: Dfa, *, in_bytes: bool = False) -> MachineFigure:

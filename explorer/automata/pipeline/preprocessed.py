@@ -1,0 +1,123 @@
+"""The stage that turns a text into what the tokenizer's tokens spell.
+
+Before its model sees a text, a tokenizer rewrites it: a dummy prefix, lower case, NFC, spaces taken
+away. The tokens then spell the rewritten text. A person writes a pattern for the text; this stage
+composes it with the tokenizer's own normalizer and pre-tokenizer, read from its declaration
+(`explorer.automata.pipeline.declared`), each step as a transducer.
+
+What is not finite-state, or not followed, is refused by name: NFC of combining marks that the
+constraint allows in any order, a splitter's pattern before a step that works piece by piece.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self, cast
+
+from explorer.alphabet import NUM_BYTES
+from explorer.arguments import listed
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.operations import empty_dfa
+from explorer.automata.pipeline.characters import alphabet_of
+from explorer.automata.pipeline.declared import MARK, Step, TextsBefore, parts_of_step, relation_of
+from explorer.automata.pipeline.relation import STANDS_FOR_MARK, Relation, drawn
+from explorer.automata.pipeline.stage import DrawnTransducer, TextStage, register_stage
+from explorer.automata.tree.build import build
+from explorer.automata.tree.charset import char_set
+from explorer.automata.tree.nodes import Class, Deferred, Node, Repeat, Written
+from explorer.budget import Meter
+from explorer.errors import DamagedFile
+
+
+@register_stage
+@dataclass(frozen=True)
+class Preprocessed(TextStage):
+    """What a tokenizer makes of a text before its model sees it.
+
+    Args:
+        steps: The declared steps in order, each as JSON, as
+            `explorer.automata.pipeline.declared.steps_of` reads them.
+    """
+
+    kind: ClassVar[str] = "preprocessed"
+
+    steps: tuple[str, ...]
+
+    def around(self, part: Written) -> Node:
+        """The texts of the part as tokens spell them."""
+        return self.named(Deferred(0, 0, lambda meter: self.image(build(part, meter), meter)))
+
+    def image(self, machine: Dfa, meter: Meter) -> Dfa:
+        """What the tokens of a language's texts spell.
+
+        Args:
+            machine: The language.
+            meter: Watches every limit.
+
+        Raises:
+            UnsupportedTokenizer: A step is not finite-state for these texts, or is not followed.
+            BudgetExceeded: A limit was reached.
+        """
+        if machine.start == NO_ARC:
+            return empty_dfa(NUM_BYTES)
+        alphabet = alphabet_of(machine)
+        steps = [
+            one for text in self.steps for one in parts_of_step(cast("Step", json.loads(text)))
+        ]
+        for number, step in enumerate(steps):
+            before = TextsBefore(machine, alphabet, tuple(steps[number + 1 :]), meter)
+            relation, alphabet = relation_of(step, before)
+            if relation is not None:
+                machine = relation.image(machine, meter)
+        return machine
+
+    def transducer(self, meter: Meter) -> DrawnTransducer | None:
+        """The transducer for the space and one letter, which stands for all others.
+
+        As in figure 2 of Cognetta et al. (2025), which shows Llama 2's: the mark for a space is
+        drawn as what it is, before it is read as a space again.
+        """
+        alphabet = char_set([(0x20, 0x20), (0x61, 0x61)])
+        machine = build(Repeat(0, 0, Class(0, 0, alphabet), 0, None, False), meter)
+        shown = [text.replace(json.dumps(MARK)[1:-1], STANDS_FOR_MARK) for text in self.steps]
+        steps = [one for text in shown for one in parts_of_step(cast("Step", json.loads(text)))]
+        relations: list[Relation] = []
+        for number, step in enumerate(steps):
+            if step["type"] not in ("spaces", "added"):
+                before = TextsBefore(machine, alphabet, tuple(steps[number + 1 :]), meter)
+                relation, alphabet = relation_of(step, before)
+                relations += [] if relation is None else [relation]
+        return drawn(relations, meter)
+
+    @property
+    def title(self) -> str:
+        """The name on the pipeline bar."""
+        return "preprocessing"
+
+    @property
+    def about(self) -> str:
+        """What the stage does."""
+        kinds = [str(json.loads(step)["type"]) for step in self.steps]
+        return "the text as the tokenizer rewrites it before its model sees it: " + (
+            ", ".join(kinds) or "as it is"
+        )
+
+    def fields(self) -> dict[str, object]:
+        """The steps."""
+        return {"steps": [json.loads(step) for step in self.steps]}
+
+    @classmethod
+    def load(cls, fields: Mapping[str, object]) -> Self:
+        """The stage that was saved."""
+        steps = listed("steps", fields["steps"], "a list of steps", error=DamagedFile)
+        if not all(isinstance(s, dict) and isinstance(s.get("type"), str) for s in steps):  # pyright: ignore[reportUnknownMemberType]
+            raise DamagedFile(
+                "A saved stage has steps that are not steps of a tokenizer.",
+                remedy="Write the constraint again.",
+            )
+        return cls(tuple(json.dumps(step, sort_keys=True) for step in steps))
+
+    def __str__(self) -> str:
+        return "preprocessed(…)"
