@@ -20,10 +20,6 @@ from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.machine_figure import MachineFigure
 from widgets.figures.machines.stages import stages_made
 
-MOST_TUCKED = 5
-"""Labels of all presets' drawings together that are shown only while their arc is lit: four of the
-JSON record's token DFA, and one of the API call's detokenizing FST, where the end has an arc."""
-
 
 @cache
 def drawings(preset: str) -> dict[str, tuple[MachineFigure, Layout]]:
@@ -77,15 +73,14 @@ def test_no_label_lies_on_a_state_or_a_label_or_is_cut(preset: str) -> None:
             assert place.box[2] - place.box[0] >= 0
 
 
-def test_nearly_all_labels_of_the_presets_have_a_place() -> None:
+def test_all_labels_of_the_presets_have_a_place() -> None:
     tucked = sum(
         place.tucked
         for preset in kinds.PRESETS
         for name, (_, layout) in drawings(preset.name).items()
-        if "bytes" not in name
         for place in layout.edges.values()
     )
-    assert tucked <= MOST_TUCKED
+    assert tucked == 0
 
 
 def test_a_fault_would_be_seen() -> None:

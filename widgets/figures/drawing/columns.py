@@ -9,6 +9,7 @@ states; a node that only the second has is placed with them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from widgets.figures.drawing.dot import TIMEOUT, Engine, engines, positions
@@ -23,6 +24,33 @@ from widgets.figures.machines.machine_figure import MachineFigure
 
 Places = tuple[Mapping[str, Placed], Engine]
 """The places of nodes by name, and the engine that found them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """Which state stands beside which; `spread` says how far apart.
+
+    Args:
+        placed: Nodes in columns and rows.
+        ends: Source, target and label of every arc.
+        deepest: How many states long the machine is.
+        engine: The engine that placed the nodes.
+    """
+
+    placed: Mapping[str, Placed]
+    ends: Sequence[tuple[str, str, str]]
+    deepest: int
+    engine: Engine
+
+    def spread(self, rows: float = 1.0, gaps: float = 1.0) -> Places:
+        """The places.
+
+        Args:
+            rows, gaps: How much farther than usual rows and columns stand apart, so that the words
+                between them have room.
+        """
+        return _columns(self.placed, self.ends, self.deepest, rows, gaps), self.engine
+
 
 START_ARROW: Final = 42.0
 """Room before the start state."""
@@ -49,8 +77,8 @@ def place(
     also: MachineFigure | None = None,
     engine: Engine | None = None,
     timeout: float = TIMEOUT,
-) -> Places:
-    """Places for the nodes of a figure.
+) -> Arranged:
+    """Places for the nodes of a figure, up to their distances.
 
     Args:
         figure: The machine.
@@ -60,7 +88,7 @@ def place(
         timeout: Seconds for Graphviz.
 
     Returns:
-        The places, and the engine that found them.
+        The nodes in columns and rows.
     """
     names = [node.id for node in figure.nodes if node.kind != "done"]
     dots = {node.id for node in figure.nodes if node.kind == "dot"}
@@ -95,7 +123,7 @@ def place(
             placed = {name: Placed(x, y, radius[name]) for name, (x, y) in found.items()}
     if placed is None:
         who, placed = "own", _layers(radius, edges, ranks)
-    return _columns(placed, words, deepest), who
+    return Arranged(placed, words, deepest, who)
 
 
 def _twin(name: str) -> str:
@@ -104,7 +132,11 @@ def _twin(name: str) -> str:
 
 
 def _columns(
-    placed: Mapping[str, Placed], ends: Sequence[tuple[str, str, str]], deepest: int
+    placed: Mapping[str, Placed],
+    ends: Sequence[tuple[str, str, str]],
+    deepest: int,
+    spread: float,
+    wider: float,
 ) -> dict[str, Placed]:
     """The same columns, each as far from the next as the words between them need; rows as close.
 
@@ -112,6 +144,7 @@ def _columns(
         placed: Nodes in columns.
         ends: Source, target and label of every arc.
         deepest: How many states long the machine is; a short one fills the panel.
+        spread, wider: Factors of the distances between rows and between columns.
     """
     column = {name: round(node.x) for name, node in placed.items()}
     order = sorted(set(column.values()))
@@ -127,7 +160,7 @@ def _columns(
     last: float | None = None
     for y in rows:
         # Graphviz leaves room for long arcs, which here have lanes.
-        rows[y] = 0.0 if last is None else rows[last] + min(y - last, ROW)
+        rows[y] = 0.0 if last is None else rows[last] + spread * min(y - last, ROW)
         last = y
     for source, target, label in ends:
         if source in column and target in column:
@@ -136,7 +169,7 @@ def _columns(
                 gaps[one] = max(gaps[one], min(label_width(label) + 18.0, _GAP_MOST))
     places = [0.0]
     for k, gap in enumerate(gaps):
-        places.append(places[-1] + rims[k] + gap + rims[k + 1])
+        places.append(places[-1] + rims[k] + wider * gap + rims[k + 1])
     return {
         name: Placed(places[number[column[name]]], rows[node.y], node.r)
         for name, node in placed.items()

@@ -6,7 +6,7 @@ Units are pixels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,15 @@ from widgets.figures.drawing.dot import Engine
 from widgets.figures.drawing.geometry import Box, Placed, Point, Routed
 
 MARGIN: Final = 8.0
+
+LARGE: Final = 320
+"""Drawings of more arcs are laid out once, not farther apart where labels have no room."""
+
+SPREADS: Final = ((1.25, 1.0), (1.0, 1.3), (1.25, 1.25), (1.6, 1.3))
+"""How much farther apart rows and columns are tried, where labels have no room."""
+
+TALL: Final = 400.0
+"""A drawing is not made higher than this for the sake of its labels: one would have to scroll."""
 
 
 @dataclass(frozen=True)
@@ -91,3 +100,37 @@ def framed(
         tuple((name, (x + dx, y + dy)) for name, (x, y) in returns),
         engine,
     )
+
+
+def roomy(draw: Callable[[float, float], dict[str, Layout]]) -> dict[str, Layout]:
+    """Drawings in which labels stand clear: farther apart where that gives them room.
+
+    Args:
+        draw: The drawings, with rows and columns so much farther apart.
+
+    Returns:
+        The first without labels on curves, or where there is none, the smallest that greater
+        distances would not improve much.
+    """
+    best = draw(1.0, 1.0)
+    labels = sum(len(layout.edges) for layout in best.values())
+    highest = max(layout.height for layout in best.values())
+    least = 0 if labels > LARGE else _unclear(best)
+    for rows, gaps in SPREADS:
+        if least == 0:
+            break
+        if rows > 1.0 and highest * rows > TALL * 1.1:
+            continue
+        found = draw(rows, gaps)
+        if max(layout.height for layout in found.values()) > max(TALL, highest):
+            continue
+        count = _unclear(found)
+        if count == 0 or count < least - 0.03 * labels:
+            best, least = found, count
+    return best
+
+
+def _unclear(layouts: Mapping[str, Layout]) -> int:
+    """How many labels are hidden, or not clear of all curves."""
+    places = [edge for layout in layouts.values() for edge in layout.edges.values()]
+    return sum(edge.tucked or not edge.clear for edge in places)

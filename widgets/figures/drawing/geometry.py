@@ -11,7 +11,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 RADIUS: Final = 15.0
 SMALL_RADIUS: Final = 12.0
@@ -21,8 +25,6 @@ DOT_RADIUS: Final = 4.0
 
 CHARACTER_WIDTH: Final = 7.3
 """Of the 12 px monospaced face of the labels."""
-
-LABEL_HEIGHT: Final = 13.0
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -53,6 +55,7 @@ class Routed:
         box: The label's box, for tests and for fitting: left, top, right, bottom.
         reach: The extent of the curve: left, top, right, bottom.
         tucked: The label found no place of its own: it is shown only while its arc is lit.
+        clear: The label stands clear of all curves, and its own is the nearest.
     """
 
     path: str
@@ -62,6 +65,7 @@ class Routed:
     box: Box
     reach: Box
     tucked: bool = False
+    clear: bool = True
 
     def moved(self, dx: float, dy: float) -> Routed:
         """The same curve elsewhere."""
@@ -77,6 +81,7 @@ class Routed:
             _shifted(self.box, dx, dy),
             _shifted(self.reach, dx, dy),
             self.tucked,
+            self.clear,
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -102,6 +107,7 @@ class Wire:
     label: str
 
 
+_PIECE: Final = re.compile(r"[MLQC]([^MLQC]*)")
 _PAIR: Final = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
 
 
@@ -116,6 +122,36 @@ def label_width(text: str) -> float:
         return len(text) * CHARACTER_WIDTH
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return (len(text) + wide) * CHARACTER_WIDTH
+
+
+def points_of(path: str, steps: int = 40) -> NDArray[np.float64]:
+    """Points along a curve.
+
+    Args:
+        path: SVG path data of one piece, as in `Routed`: a line, or a curve with one or two control
+            points; or several lines, and curves with one.
+        steps: Into how many parts each piece is cut.
+
+    Returns:
+        Shape ``(n, 2)``.
+
+    Example:
+        >>> points_of("M0.0,0.0 L4.0,0.0", 2).tolist()
+        [[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]]
+    """
+    t = (np.arange(steps + 1) / steps)[:, None]
+    pieces: list[NDArray[np.float64]] = []
+    last = np.zeros(2)
+    for numbers in _PIECE.findall(path):
+        corners = [np.array((float(x), float(y))) for x, y in _PAIR.findall(numbers)]
+        line: list[NDArray[np.float64]] = [
+            np.repeat(corner[None], steps + 1, 0) for corner in (last, *corners)
+        ]
+        while len(line) > 1:
+            line = [(1 - t) * one + t * two for one, two in pairwise(line)]
+        pieces.append(line[0])
+        last = corners[-1]
+    return np.concatenate(pieces[1:])
 
 
 def extent(points: Sequence[Point]) -> Box:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from widgets.figures.drawing.columns import ROW, Places, place
+from widgets.figures.drawing.columns import ROW, Arranged, Places, place
 from widgets.figures.drawing.dot import TIMEOUT, Engine
-from widgets.figures.drawing.frame import Layout, framed, moved
+from widgets.figures.drawing.frame import Layout, framed, moved, roomy
 from widgets.figures.drawing.geometry import Placed, Wire
 from widgets.figures.drawing.routing import Router
 from widgets.figures.drawing.tree import tree
@@ -48,23 +48,34 @@ def lay_out_figures(
     for figure in figures.values():
         check_size(len(figure.nodes), whole=whole or len(figure.nodes) > 300)
     result: dict[str, Layout] = {}
-    character = figures.get("character_fsa")
-    token = figures.get("token_dfa")
-    if character is not None:
-        places = places or place(character, token, engine, timeout)
-        result["character_fsa"] = finish(character, _own(character, places[0]), places[1])
-    if token is not None:
-        if places is None:
-            places = place(token, None, engine, timeout)
-        result["token_dfa"] = finish(token, _same_places(token, places[0]), places[1])
+    pair = {name: figures[name] for name in ("character_fsa", "token_dfa") if name in figures}
+    if pair and places is not None:
+        result |= _pair(pair, places)
+    elif pair:
+        first, *others = pair.values()
+        arranged = place(first, *others, engine=engine, timeout=timeout)
+        result |= roomy(lambda rows, gaps: _pair(pair, arranged.spread(rows, gaps)))
     for name, figure in figures.items():
         if figure.name == "detokenizing_fst":
             result[name] = tree(figure)
         elif name not in result:
-            alone = place(figure, None, engine, timeout)
-            result[name] = finish(figure, *alone)
+            result |= _alone(name, figure, place(figure, None, engine, timeout))
     _share_axis(result)
     return {name: result[name] for name in figures}
+
+
+def _pair(figures: Mapping[str, MachineFigure], places: Places) -> dict[str, Layout]:
+    """The two machines with the same states, on the same places."""
+    own = {"character_fsa": _own, "token_dfa": _same_places}
+    return {
+        name: finish(figure, own[name](figure, places[0]), places[1])
+        for name, figure in figures.items()
+    }
+
+
+def _alone(name: str, figure: MachineFigure, arranged: Arranged) -> dict[str, Layout]:
+    """Any other machine."""
+    return roomy(lambda rows, gaps: {name: finish(figure, *arranged.spread(rows, gaps))})
 
 
 def _same_places(token: MachineFigure, places: Mapping[str, Placed]) -> dict[str, Placed]:
@@ -120,16 +131,11 @@ def finish(figure: MachineFigure, places: Mapping[str, Placed], engine: Engine) 
     ghosts = frozenset(node.id for node in figure.nodes if node.kind == "ghost")
     start = next((node.id for node in figure.nodes if node.start), None)
     router = Router(nodes, ghosts, start=start)
-    ends = {e.id: e for e in figure.edges if e.target == "done"}
-    wires = [Wire(e.id, e.source, e.target, e.label) for e in figure.edges if e.id not in ends]
-    stubs = {
-        edge.id: router.stub(Wire(edge.id, edge.source, "", edge.label))
-        for edge in ends.values()
-        if edge.source in nodes
-    }
-    edges = {**router.route(wires), **stubs}
+    ends = {edge.id for edge in figure.edges if edge.target == "done"}
+    wires = [Wire(e.id, e.source, e.target, e.label) for e in figure.edges]
+    edges = router.route((w for w in wires if w.id not in ends), (w for w in wires if w.id in ends))
     if any(node.kind == "done" for node in figure.nodes):
-        tip = max((stub.tip for stub in stubs.values()), default=None)
+        tip = max((edges[name].tip for name in ends & set(edges)), default=None)
         if tip is not None:
             nodes["done"] = Placed(tip[0], tip[1], 0.0)
     return framed(nodes, edges, (), start, engine)

@@ -1,17 +1,19 @@
-"""The places of the words on arcs: clear of all states and of other words, and of curves where
-possible.
+"""The places of the words on arcs: clear of all states, of other words and of curves.
 
-Each label has places along its arc, above it, below it and on it. It takes the one that covers the
-least of the curves among those that cover no state and no label that stands already. If there is no
-such place, the label is *tucked*: the drawing shows it only while its arc is lit; the arc's title
-and the table always have it. So no two words are ever on top of each other, however dense a machine
-is.
+Each label has places along its arc, on both sides of it and at several distances: a box stands as
+far from a sloped curve as its corner needs. It takes the place that touches the fewest curves among
+those that cover no state and no label that stands already, and of those the nearest to the middle
+of its arc. Then labels that still lie on a curve are looked at once more: where the place that they
+want is held by a label that has another one, that label moves. If every place covers a state or a
+label, the label is *tucked*: the drawing shows it only while its arc is lit; the arc's title and
+the table always have it. So no two words are ever on top of each other, however dense a machine is.
 
-Cost: labels × places × nodes in numpy.
+Cost: labels × places × points of curves nearby, in machine code: some 20 µs a label.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -19,20 +21,57 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from widgets.figures.drawing.geometry import LABEL_HEIGHT, Box, label_width
+from explorer.jit import jit
+from widgets.figures.drawing.geometry import Box, label_width
 
 SAMPLES: Final = 24
 """The number of steps that a curve is cut into."""
 
-LABEL_STEPS: Final = np.array([12, 10, 14, 8, 16, 6, 18, 20, 4])
-"""The steps at which a label may stand, the best first."""
+SPACING: Final = 2.5
+"""Pixels between the points of a curve that labels keep off."""
 
-_FEW_STEPS: Final = 3
-_RISES: Final = (-6.0, 15.0, 4.5)
-"""Base lines above an arc, below it, and on it."""
+ASCENT: Final = 9.0
+DESCENT: Final = 2.5
+"""The ink of a label above and below its base line, in pixels."""
 
-_RISE_COST: Final = np.array([0.0, 0.5, 4.0])
-_CHUNK: Final = 64
+_ALONG: Final = np.array(
+    [12, 13, 11, 14, 10, 15, 9, 16, 8, 17, 7, 18, 6, 19, 5, 20, 4, 21, 3, 22, 2], np.int64
+)
+"""The samples of a curve at which a label may stand, the best first."""
+
+_GAPS: Final = np.array([3.0, 6.0, 10.0, 15.0, 21.0])
+"""Pixels between a curve and the ink of its label."""
+
+_AROUND: Final = 1.5
+"""Pixels between the ink of a label and any curve, at least."""
+
+_BESIDE: Final = 3.0
+"""Pixels between the ink of a label and any state, at least."""
+
+_FEW_STEPS: Final = 13
+_FEW_GAPS: Final = 5
+
+_PER_STEP: Final = 0.08
+_PER_GAP: Final = 0.1
+_OTHER_SIDE: Final = 0.5
+_OWN_ARC: Final = 15.0
+_SET_IN: Final = 9.0
+_OTHER_ARC: Final = 40.0
+_ASTRAY: Final = 12.0
+_HARD: Final = 1e5
+"""What a place costs: in steps along the arc, in distance, by what lies under it, and where another
+curve is nearer than its own, so that one would take the label for that one's. A label in the
+middle of its own line is set into it: its rim of paper interrupts the line, which is easily read.
+"""
+
+_NEAR: Final = 16.0
+"""How far from a label curves are looked for; its own is nearer than this."""
+
+CLEAR: Final = 4.0
+"""A place that costs less is clear of everything, and its arc is the nearest."""
+
+_ROUNDS: Final = 3
+"""How often labels without a clear place are looked at again."""
 
 Floats = NDArray[np.float64]
 
@@ -44,26 +83,83 @@ class WantedLabel:
     Args:
         id: Of its arc.
         text: What it says; an empty one needs no place.
-        places: Points of its arc where it may stand, the best first: (n, 2).
-        under: Rather below the arc.
-        samples: Points along the arc: (n, 2).
+        curve: Points along the arc, close to each other: (n, 2).
+        places: Where the middle of its base line may stand, and how much each place is disliked:
+            (m, 3).
     """
 
     id: str
     text: str
+    curve: Floats
     places: Floats
-    under: bool
-    samples: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where a label stands: the middle of its base line, its box, and whether it is tucked."""
+    """Where a label stands.
+
+    Args:
+        x, y: The middle of its base line.
+        box: Its ink: left, top, right, bottom.
+        tucked: It found no place that covers no state and no label.
+        clear: It stands clear of every curve, and none is nearer than its own.
+    """
 
     x: float
     y: float
     box: Box
     tucked: bool
+    clear: bool
+
+
+def places_along(samples: Floats, text: str, *, under: bool, fast: bool = False) -> Floats:
+    """Places for a label on both sides of a curve, and on it.
+
+    Args:
+        samples: `SAMPLES` + 1 points along the curve: (25, 2).
+        text: The label.
+        under: Rather below the arc, or right of one that stands upright.
+        fast: Fewer places.
+
+    Returns:
+        The middles of base lines, and how much each is disliked: (m, 3).
+    """
+    along = _ALONG[:_FEW_STEPS] if fast else _ALONG
+    gaps = _GAPS[:_FEW_GAPS] if fast else _GAPS
+    tangent = samples[along + 1] - samples[along - 1]
+    lengths = np.maximum(np.hypot(tangent[:, 0], tangent[:, 1]), 1e-9)
+    dx, dy = -tangent[:, 1] / lengths, tangent[:, 0] / lengths
+    # Upwards, or to the left of a curve that goes straight down.
+    turn = np.where((dy > 1e-6) | ((np.abs(dy) <= 1e-6) & (dx > 0)), -1.0, 1.0)
+    # So far the box reaches towards the curve.
+    away = np.abs(dx) * (label_width(text) / 2) + np.abs(dy) * ((ASCENT + DESCENT) / 2)
+    steps = np.concatenate([np.zeros(1), gaps, -gaps])  # On it, above it, below it.
+    far = steps[:, None] + np.sign(steps)[:, None] * away
+    found = np.empty((len(steps), len(along), 3))
+    found[..., 0] = samples[along, 0] + far * (turn * dx)
+    found[..., 1] = samples[along, 1] + far * (turn * dy) + (ASCENT - DESCENT) / 2
+    wrong = np.where((steps < 0) != under, _OTHER_SIDE, 0.0)
+    likes = wrong + _PER_GAP * (np.abs(steps) - gaps[0])
+    likes[0] = -_SET_IN
+    found[..., 2] = likes[:, None] + _PER_STEP * np.arange(len(along))
+    return found.reshape(-1, 3)
+
+
+def dense(points: Floats) -> Floats:
+    """Points along a line of straight pieces, at most `SPACING` apart; each is kept.
+
+    Args:
+        points: Its corners: (n, 2).
+    """
+    dx, dy = np.diff(points[:, 0]), np.diff(points[:, 1])
+    counts = np.maximum(np.ceil(np.hypot(dx, dy) / SPACING), 1).astype(np.int64)
+    piece = np.repeat(np.arange(len(counts)), counts)
+    share = (np.arange(len(piece)) - (np.cumsum(counts) - counts)[piece]) / counts[piece]
+    found = np.empty((len(piece) + 1, 2))
+    found[:-1, 0] = points[piece, 0] + dx[piece] * share
+    found[:-1, 1] = points[piece, 1] + dy[piece] * share
+    found[-1] = points[-1]
+    return found
 
 
 class Labels:
@@ -71,95 +167,215 @@ class Labels:
 
     Args:
         nodes: Centres and radii: (n, 3).
-        fast: Look at fewer places.
     """
 
-    def __init__(self, nodes: Floats, *, fast: bool = False) -> None:
-        self._nodes = nodes
-        self._fast = fast
+    def __init__(self, nodes: Floats) -> None:
+        self._nodes = np.ascontiguousarray(nodes, np.float64)
         self._taken = np.empty((0, 4))
+        self._curves: list[Floats] = []
 
     def keep_free(self, box: Box) -> None:
         """Keep labels off a box."""
         self._taken = np.concatenate([self._taken, np.array([box])])
 
-    def place(self, asked: Sequence[WantedLabel], order: Sequence[int]) -> dict[str, Stand]:
+    def keep_off(self, curve: Floats) -> None:
+        """Keep labels off a curve that has its label already.
+
+        Args:
+            curve: Points along it, close to each other: (n, 2).
+        """
+        self._curves.append(curve)
+
+    def place(self, asked: Sequence[WantedLabel]) -> dict[str, Stand]:
         """Places for some labels.
 
         Args:
-            asked: The labels; they also keep off each other's curves.
-            order: The order in which the labels choose.
+            asked: The labels in the order in which they choose; they also keep off each other's
+                curves.
         """
-        points = np.concatenate([np.empty((0, 2)), *(one.samples for one in asked)])
-        owner = np.repeat(np.arange(len(asked)), [len(one.samples) for one in asked])
+        curves = [one.curve for one in asked] + self._curves
+        points = np.concatenate([np.empty((0, 2)), *curves])
+        owner = np.repeat(np.arange(len(curves)), [len(curve) for curve in curves])
         by_x = np.argsort(points[:, 0], kind="stable")
-        points, owner = points[by_x], owner[by_x]
-        taken = np.empty((len(self._taken) + len(asked), 4))
-        standing = len(self._taken)
-        taken[:standing] = self._taken
-        found: dict[str, Stand] = {}
-        for chunk in range(0, len(order), _CHUNK):
-            some = list(order[chunk : chunk + _CHUNK])
-            boxes = [self._boxes(asked[k]) for k in some]
-            over = self._over_nodes(np.concatenate([np.empty((0, 4)), *(b for b, _ in boxes)]))
-            at = 0
-            for k, (box, cost) in zip(some, boxes, strict=True):
-                one = asked[k]
-                hit = over[at : at + len(box)]
-                at += len(box)
-                best, free = 0, True
-                if one.text:
-                    covered = hit + _over(box, taken[:standing])
-                    price = cost + self._over_curves(box, points, owner, k) + 1000.0 * covered
-                    best = int(np.argmin(price))
-                    free = not covered[best]
-                    if free:
-                        taken[standing] = box[best]
-                        standing += 1
-                left, top, right, bottom = cast("list[float]", box[best].tolist())
-                stand = (left, top, right, bottom)
-                found[one.id] = Stand((left + right) / 2, bottom - 3.0, stand, not free)
-        self._taken = taken[:standing].copy()
-        return found
-
-    def _boxes(self, one: WantedLabel) -> tuple[Floats, Floats]:
-        """The boxes in which a label may stand, and how much each is disliked."""
-        half = label_width(one.text) / 2
-        at = one.places[:_FEW_STEPS] if self._fast else one.places
-        rises = (_RISES[1], _RISES[0], _RISES[2]) if one.under else _RISES
-        x = np.tile(at[:, 0], len(rises))
-        y = np.concatenate([at[:, 1] + rise for rise in rises])
-        cost = np.add.outer(_RISE_COST, 0.1 * np.arange(len(at))).ravel()
-        return np.column_stack([x - half, y - LABEL_HEIGHT + 3, x + half, y + 3]), cost
-
-    def _over_nodes(self, boxes: Floats) -> NDArray[np.int64]:
-        """For each box how many states it touches."""
-        x, y, r = (self._nodes[None, :, k] for k in range(3))
-        near_x = np.maximum(np.maximum(boxes[:, 0:1] - x, x - boxes[:, 2:3]), 0.0)
-        near_y = np.maximum(np.maximum(boxes[:, 1:2] - y, y - boxes[:, 3:4]), 0.0)
-        return (near_x**2 + near_y**2 < (r + 1.0) ** 2).sum(axis=1)
-
-    def _over_curves(
-        self, boxes: Floats, points: Floats, owner: NDArray[np.int64], own: int
-    ) -> Floats:
-        """For each box how much of the curves it lies on; its own is the least harm."""
-        # Points are in the order of x, so only those near are looked at.
-        ends = np.array([boxes[:, 0].min(), boxes[:, 2].max()], float)
-        first, last = cast("list[int]", np.searchsorted(points[:, 0], ends).tolist())
-        step = 2 if self._fast else 1
-        x, y = points[None, first:last:step, 0], points[None, first:last:step, 1]
-        inside = (x > boxes[:, 0:1]) & (x < boxes[:, 2:3])
-        inside &= (y > boxes[:, 1:2] + 1) & (y < boxes[:, 3:4])
-        price = np.where(owner[first:last:step] == own, 0.3, 1.5) * step
-        return (inside * price).sum(axis=1)
+        points, owner = np.ascontiguousarray(points[by_x]), owner[by_x]
+        places = np.concatenate([np.empty((0, 3)), *(one.places for one in asked)])
+        first = np.cumsum([0, *(len(one.places) for one in asked)])
+        half = np.repeat([label_width(one.text) / 2 for one in asked], np.diff(first))
+        x, y, likes = places[:, 0], places[:, 1], places[:, 2]
+        boxes = np.column_stack([x - half, y - ASCENT, x + half, y + DESCENT])
+        ranked = np.lexsort((likes, np.repeat(np.arange(len(asked)), np.diff(first))))
+        boxes, prices = boxes[ranked], likes[ranked]
+        named = np.array([k for k, one in enumerate(asked) if one.text], np.int64)
+        kept = len(self._taken)
+        taken = np.concatenate([self._taken, np.zeros((len(asked), 4))])
+        chosen = np.full(len(asked), -1, np.int64)
+        priced = first[:-1].copy()
+        _choose(
+            named, first, boxes, prices, priced, taken, kept, chosen, points, owner, self._nodes
+        )
+        self._taken = taken[[*range(kept), *(kept + k for k in np.flatnonzero(chosen >= 0))]]
+        self._curves = curves
+        stands: dict[str, Stand] = {}
+        for k, one in enumerate(asked):
+            best = int(chosen[k])
+            if best < 0:
+                best = int(first[k] + np.argmin(prices[first[k] : first[k + 1]]))
+            left, top, right, bottom = cast("list[float]", boxes[best].tolist())
+            stands[one.id] = Stand(
+                (left + right) / 2,
+                bottom - DESCENT,
+                (left, top, right, bottom),
+                tucked=bool(one.text and chosen[k] < 0),
+                clear=not one.text or float(prices[best]) < CLEAR,
+            )
+        return stands
 
 
-def _over(boxes: Floats, others: Floats) -> NDArray[np.int64]:
-    """For each box how many others it overlaps."""
-    width = np.minimum(boxes[:, None, 2], others[None, :, 2]) - np.maximum(
-        boxes[:, None, 0], others[None, :, 0]
-    )
-    height = np.minimum(boxes[:, None, 3], others[None, :, 3]) - np.maximum(
-        boxes[:, None, 1], others[None, :, 1]
-    )
-    return ((width > 0) & (height > 0)).sum(axis=1)
+@jit
+def _choose(
+    order: NDArray[np.int64],
+    first: NDArray[np.int64],
+    boxes: Floats,
+    prices: Floats,
+    priced: NDArray[np.int64],
+    taken: Floats,
+    kept: int,
+    chosen: NDArray[np.int64],
+    points: Floats,
+    owner: NDArray[np.int64],
+    nodes: Floats,
+) -> None:
+    """Choose a place for each label, and then better ones for those that are not clear.
+
+    Args:
+        order: Labels with a text, in the order in which they choose.
+        first: Where the places of each label begin.
+        boxes, prices: Of all places, those of a label by how much they are disliked; the prices are
+            changed to what they are with all that lies under the boxes.
+        priced: For each label the first of its places whose price is not known yet; changed.
+        taken: Boxes that are not free: ``kept`` of others, then one for each label; changed.
+        kept: See there.
+        chosen: The place of each label, -1 for none; changed.
+        points, owner, nodes: See `_harm`.
+    """
+    for k in order:
+        lowest, best = _HARD, -1
+        for place in range(first[k], first[k + 1]):
+            if prices[place] >= lowest:  # What lies under the rest can only make them dearer.
+                break
+            most = lowest - prices[place]
+            prices[place] += _harm(boxes[place], points, owner, k, nodes, most)
+            priced[k] = place + 1
+            if prices[place] < lowest and _holder(boxes[place], taken, -1) == -1:
+                lowest, best = prices[place], place
+        if best >= 0:
+            taken[kept + k], chosen[k] = boxes[best], best
+    for _ in range(_ROUNDS):
+        moved = False
+        for k in order:
+            now = prices[chosen[k]] if chosen[k] >= 0 else _HARD
+            if now < CLEAR:
+                continue
+            for place in range(first[k], priced[k]):
+                if prices[place] >= now - 1.0:
+                    continue
+                holder = _holder(boxes[place], taken, kept + k)
+                if holder == -1:
+                    taken[kept + k], chosen[k], now = boxes[place], place, prices[place]
+                    moved = True
+                    continue
+                other = holder - kept
+                if other < 0 or prices[place] >= CLEAR:  # Not a label of these, or several.
+                    continue
+                mine, theirs = taken[kept + k].copy(), taken[holder].copy()
+                taken[kept + k] = boxes[place]
+                best = -1
+                for turn in range(first[other], first[other + 1]):
+                    if turn == priced[other]:
+                        prices[turn] += _harm(boxes[turn], points, owner, other, nodes, CLEAR)
+                        priced[other] = turn + 1
+                    if prices[turn] < CLEAR and _holder(boxes[turn], taken, holder) == -1:
+                        best = turn
+                        break
+                if best >= 0:
+                    chosen[k], chosen[other], taken[holder] = place, best, boxes[best]
+                    moved = True
+                    break
+                taken[kept + k], taken[holder] = mine, theirs
+        if not moved:
+            break
+
+
+@jit
+def _holder(box: Floats, taken: Floats, without: int) -> int:
+    """The one box that overlaps a box: -1 if there is none, -2 if there are several."""
+    found = -1
+    for n in range(len(taken)):
+        if (
+            n != without
+            and min(box[2], taken[n, 2]) > max(box[0], taken[n, 0])
+            and min(box[3], taken[n, 3]) > max(box[1], taken[n, 1])
+        ):
+            if found != -1:
+                return -2
+            found = n
+    return found
+
+
+@jit
+def _harm(
+    box: Floats, points: Floats, owner: NDArray[np.int64], own: int, nodes: Floats, most: float
+) -> float:
+    """What the curves and the states under a box cost.
+
+    Args:
+        box: Left, top, right, bottom.
+        points: Of all curves, in the order of x: (n, 2).
+        owner: Whose point each is: (n,).
+        own: The label's own curve.
+        nodes: Centres and radii: (k, 3).
+        most: What costs more than this need not be known exactly.
+    """
+    for n in range(len(nodes)):
+        x, y, r = nodes[n, 0], nodes[n, 1], nodes[n, 2] + _BESIDE
+        dx = max(box[0] - x, x - box[2], 0.0)
+        dy = max(box[1] - y, y - box[3], 0.0)
+        if dx * dx + dy * dy < r * r:
+            return 2 * _HARD
+    left, top = box[0] - _AROUND, box[1] - _AROUND
+    right, bottom = box[2] + _AROUND, box[3] + _AROUND
+    mine = theirs = 0
+    away_mine = away_theirs = _NEAR**2
+    begin, end = 0, len(points)
+    while begin < end:
+        middle = (begin + end) // 2
+        if points[middle, 0] < left - _NEAR:
+            begin = middle + 1
+        else:
+            end = middle
+    for n in range(begin, len(points)):
+        x, y = points[n, 0], points[n, 1]
+        if x > right + _NEAR:
+            break
+        dy = max(top - y, y - bottom, 0.0)
+        if dy >= _NEAR:
+            continue
+        dx = max(left - x, x - right, 0.0)
+        away = dx * dx + dy * dy
+        if owner[n] == own:
+            mine += away == 0.0
+            away_mine = min(away_mine, away)
+        else:
+            away_theirs = min(away_theirs, away)
+            if away == 0.0:
+                theirs += 1
+                if _OTHER_ARC + theirs > most:
+                    break
+    harm = 0.0
+    if mine:
+        harm += _OWN_ARC + 0.1 * mine
+    if theirs:
+        harm += _OTHER_ARC + theirs
+    elif away_theirs < away_mine or away_mine >= _NEAR**2:
+        harm += _ASTRAY + 0.2 * (math.sqrt(away_mine) - math.sqrt(away_theirs))
+    return harm

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -33,17 +34,23 @@ from widgets.figures.drawing.geometry import (
     label_width,
     pair,
 )
-from widgets.figures.drawing.placing import LABEL_STEPS, SAMPLES, Labels, WantedLabel
+from widgets.figures.drawing.placing import SAMPLES, Labels, Stand, WantedLabel, dense, places_along
 
 STRAIGHT: Final = 150
-"""Past so many nodes arcs between rows are straight, and labels have fewer places."""
+"""Past so many nodes arcs between rows are straight."""
+
+CROWDED: Final = 250
+"""Of more arcs the labels have fewer places to choose from."""
+
+FEW: Final = 90
+TRIES: Final = 32
+"""Of up to so many arcs, those whose labels have no room are bent, so often in all."""
 
 TALLEST: Final = 112.0
 """How far an arc bows at most: a machine of very many arcs is dense, not tall."""
 
 _WIDE_LANES: Final = 3
 _BOWS: Final = (0.0, 24.0, -24.0, 34.0, -34.0, 60.0, -60.0, 95.0, -95.0)
-_LOOP_PLACES: Final = np.array([(0.0, 0.0), (0.0, -13.0), (24.0, 4.0), (-24.0, 4.0)])
 _LEVELS: Final = 7
 """How many further lanes are looked at for one that crosses no state."""
 
@@ -100,51 +107,82 @@ class Router:
         self._every, self._centres = every, every[solid]
         names = [name for name, keep in zip(nodes, solid.tolist(), strict=True) if keep]
         self._row = {name: k for k, name in enumerate(names)}
-        self.labels = Labels(every, fast=self.fast)
+        self.labels = Labels(every)
         if start is not None and start in nodes:
             at = nodes[start]
             self.labels.keep_free((at.x - at.r - 26, at.y - 5, at.x - at.r, at.y + 5))
 
-    def route(self, wires: Iterable[Wire]) -> dict[str, Routed]:
+    def route(self, wires: Iterable[Wire], ends: Iterable[Wire] = ()) -> dict[str, Routed]:
         """Curves for edges whose ends are placed; the others are left out.
 
         All curves first, then the labels, so that a label can keep off every curve.
+
+        Args:
+            wires: Edges between nodes.
+            ends: Edges into the open, for the end of the text; their targets do not matter.
         """
         listed = [w for w in wires if w.source in self.nodes and w.target in self.nodes]
+        open_ends = [w for w in ends if w.source in self.nodes]
         bows = self._bows(listed)
         curves = self._curves(listed, bows)
-        asked: list[WantedLabel] = []
-        for wire in listed:
-            same = self.nodes[wire.source].y == self.nodes[wire.target].y
-            loop = wire.source == wire.target
-            samples = curves[wire.id].samples
-            places = samples[0] + _LOOP_PLACES if loop else samples[LABEL_STEPS]
-            if not loop and np.ptp(samples[:, 0]) < 1.0:  # Straight down: the label stands beside.
-                beside = np.array((label_width(wire.label) / 2 + 7.0, 0.0))
-                places = np.concatenate([places - beside, places + beside, places])
-            under = bows[wire.id] > 0 and same
-            asked.append(WantedLabel(wire.id, wire.label, places, under, samples))
+        curves |= {w.id: self._stub(self.nodes[w.source]) for w in open_ends}
         # Straight arcs first: their labels have the fewest places to go.
-        order = sorted(range(len(listed)), key=lambda k: (abs(bows[listed[k].id]), k))
-        stands = self.labels.place(asked, order)
+        order = sorted(listed, key=lambda wire: abs(bows[wire.id])) + open_ends
+        fast = len(order) > CROWDED
+        asked = {w.id: self._wanted(w, bows.get(w.id), curves[w.id], fast) for w in order}
+        stands, labels = self._label(asked)
+        tries = TRIES if len(order) <= FEW else 0
+        for wire in listed:
+            if tries and wire.source != wire.target and not stands[wire.id].clear:
+                for bow in self._other_bows(wire, bows[wire.id])[:tries]:
+                    tries -= 1
+                    curve = self._curves([wire], {wire.id: bow})[wire.id]
+                    bent = {**asked, wire.id: self._wanted(wire, bow, curve, fast)}
+                    found = self._label(bent)
+                    if _unclear(found[0]) < _unclear(stands):
+                        asked, curves[wire.id], (stands, labels) = bent, curve, found
+                        break
+        self.labels = labels
         return {
-            wire.id: Routed(
-                curves[wire.id].path,
-                stands[wire.id].x,
-                stands[wire.id].y,
-                curves[wire.id].tip,
-                stands[wire.id].box,
-                curves[wire.id].reach,
-                stands[wire.id].tucked,
+            name: Routed(
+                curve.path,
+                stands[name].x,
+                stands[name].y,
+                curve.tip,
+                stands[name].box,
+                curve.reach,
+                stands[name].tucked,
+                stands[name].clear,
             )
-            for wire in listed
+            for name, curve in curves.items()
         }
 
-    def stub(self, wire: Wire, length: float = 37.0) -> Routed:
+    def _wanted(self, wire: Wire, bow: float | None, curve: _Curve, fast: bool) -> WantedLabel:
+        """The label of an arc with its places; an arc into the open has no bow."""
+        line, text = curve.samples, wire.label
+        if wire.source == wire.target:
+            places = _above_loop(curve, text)
+        elif bow is None:
+            places = np.concatenate([places_along(line, text, under=False), _beyond(line, text)])
+        else:
+            under = bow > 0 and self.nodes[wire.source].y == self.nodes[wire.target].y
+            places = places_along(line, text, under=under, fast=fast)
+        return WantedLabel(wire.id, text, dense(line), places)
+
+    def _label(self, asked: Mapping[str, WantedLabel]) -> tuple[dict[str, Stand], Labels]:
+        """Places for labels, and what then is taken."""
+        labels = copy(self.labels)
+        return labels.place(list(asked.values())), labels
+
+    def _other_bows(self, wire: Wire, bow: float) -> list[float]:
+        """Other bows of an arc whose label has no room, at which it crosses no state."""
+        source, target = self.nodes[wire.source], self.nodes[wire.target]
+        tries = np.array([bow + more for more in (10.0, -10.0, 20.0, -20.0)])
+        return tries[~self._crossed(wire, source, target, tries)].tolist()
+
+    def _stub(self, node: Placed, length: float = 37.0) -> _Curve:
         """An arc from a state into the open, for the end of the text: right, else downwards."""
-        node = self.nodes[wire.source]
         begin = tip = (node.x, node.y)
-        dy = 0.0
         for dx, dy in ((1.0, 0.0), (0.7, 0.72), (0.7, -0.72), (0.0, 1.0)):
             begin = (node.x + dx * node.r, node.y + dy * node.r)
             tip = (node.x + dx * (node.r + length), node.y + dy * (node.r + length))
@@ -154,22 +192,8 @@ class Router:
                 continue  # The next state's arc runs there.
             if not (ahead < self._every[:, 2] + 8).any():
                 break
-        middle = (0.4 * begin[0] + 0.6 * tip[0], 0.4 * begin[1] + 0.6 * tip[1])
-        beside = [(tip[0] + 2, tip[1]), (tip[0] + 20, tip[1]), (tip[0] + 4, tip[1] + 4)]
-        places = np.array([middle, tip, *beside] if dy == 0.0 else beside, float)
-        line = np.linspace(begin, tip, 5)
-        stands = self.labels.place([WantedLabel(wire.id, wire.label, places, dy > 0, line)], [0])[
-            wire.id
-        ]
-        return Routed(
-            f"M{pair(begin)} L{pair(tip)}",
-            stands.x,
-            stands.y,
-            tip,
-            stands.box,
-            extent([begin, tip]),
-            stands.tucked,
-        )
+        line = np.linspace(begin, tip, SAMPLES + 1)
+        return _Curve(f"M{pair(begin)} L{pair(tip)}", tip, line, extent([begin, tip]))
 
     # Which way an arc bows
 
@@ -296,14 +320,12 @@ class Router:
         path = (
             f"M{pair(begin)} C{pair((x - wide, y - high))} {pair((x + wide, y - high))} {pair(tip)}"
         )
-        top = y - (foot + 0.75 * (high - foot))
-        side = y - high * 0.6
-        samples = [
-            (x, top),
-            (x - wide / 2, side),
-            (x + wide / 2, side),
-        ]
-        return _Curve(path, tip, np.array(samples), (x - wide / 2 - 2, top, x + wide / 2 + 2, y))
+        corners = np.array([begin, (x - wide, y - high), (x + wide, y - high), tip])
+        t = (np.arange(SAMPLES + 1) / SAMPLES)[:, None]
+        weights = ((1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t**2, t**3)
+        samples = sum((w * c for w, c in zip(weights, corners, strict=True)), np.zeros((1, 2)))
+        (left, top), (right, bottom) = samples.min(axis=0).tolist(), samples.max(axis=0).tolist()
+        return _Curve(path, tip, samples, (left, top, right, bottom))
 
 
 class _Lanes:
@@ -330,6 +352,27 @@ class _Lanes:
         """Mark a stretch as taken."""
         stretches = self._taken.setdefault((y, side, level), [])
         stretches.insert(bisect_left(stretches, (left, right)), (left, right))
+
+
+def _above_loop(curve: _Curve, text: str) -> Floats:
+    """Places for the label of a loop: above it, then beside it."""
+    left, top, right, _ = curve.reach
+    middle, half = (left + right) / 2, label_width(text) / 2
+    above = [(middle + dx, top - 5.5 - dy, 0.03 * abs(dx) + 0.1 * dy)
+             for dy in (0.0, 4.0, 9.0, 15.0) for dx in (0.0, 12.0, -12.0, 24.0, -24.0)]  # fmt: skip
+    ends = (right + half + 4, left - half - 4)
+    beside = [(x, top + dy, 1.5) for dy in (12.0, 8.0, 16.0, 4.0) for x in ends]
+    return np.array([*above, *beside])
+
+
+def _beyond(line: Floats, text: str) -> Floats:
+    """Further places for the label of an arc into the open: behind its tip, and below it."""
+    x, y = line[-1].tolist()
+    return np.array([(x + label_width(text) / 2 + 6, y + 4, 1.0), (x + 4, y + 15, 1.5)])
+
+
+def _unclear(stands: Mapping[str, Stand]) -> int:
+    return sum(stand.tucked or not stand.clear for stand in stands.values())
 
 
 def _lowered(bows: dict[str, float]) -> dict[str, float]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from typing import Final
 
 from widgets.figures.drawing.columns import ROW
-from widgets.figures.drawing.frame import Layout, framed
+from widgets.figures.drawing.frame import Layout, framed, roomy
 from widgets.figures.drawing.geometry import RADIUS, Placed, Point, Routed, Wire, label_width
 from widgets.figures.drawing.routing import Router
 from widgets.figures.machines.detokenizing_figure import END
 from widgets.figures.machines.machine_figure import Edge, MachineFigure
 
 LEAF_ROW: Final = 32.0
+
+WIDEST: Final = 190.0
+"""Between the columns of a tree whose last arcs go back to the root, at most."""
 
 FEW_RETURNS: Final = 5
 """Up to so many prefixes with a last arc, those arcs are drawn back to the root."""
@@ -27,6 +30,11 @@ def tree(figure: MachineFigure) -> Layout:
     Args:
         figure: From `detokenizing_figure`.
     """
+    return roomy(lambda rows, gaps: {"": _grown(figure, rows, gaps)})[""]
+
+
+def _grown(figure: MachineFigure, rows_apart: float, gaps_apart: float) -> Layout:
+    """The layout for some distances between rows and columns, given as factors of the usual."""
     below: dict[str, list[str]] = {node.id: [] for node in figure.nodes}
     last: dict[str, Edge] = {}
     for edge in figure.edges:
@@ -55,15 +63,16 @@ def tree(figure: MachineFigure) -> Layout:
     if loops:
         # Between the columns stand a letter or two, and above them the words of what goes back.
         words = [(label_width(last[name].label) + 24.0) / deep[name] for name in back]
-        step = min(step, max([99.0, *words]))
-    row = ROW if loops else LEAF_ROW
+        step = min(max([99.0, *words]), WIDEST)
+    step *= gaps_apart
+    row = ROW * rows_apart if loops else LEAF_ROW
     places: dict[str, Placed] = {}
     ends: list[tuple[str, Point]] = []
     rows = 0
 
     def walk(name: str, depth: int, y: int) -> int:
         """Place a subtree whose first row is ``y``; how many rows it takes."""
-        places[name] = Placed(depth * step, y * row, RADIUS if row == ROW or depth == 0 else 12.0)
+        places[name] = Placed(depth * step, y * row, RADIUS if loops or depth == 0 else 12.0)
         used = 0
         for child in below[name]:
             used += walk(child, depth + 1, y + used)

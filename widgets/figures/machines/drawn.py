@@ -138,7 +138,7 @@ def _at_known_places(machine: TokenMachine, token: MachineFigure, form: Form) ->
     known = _places(machine)
     if form not in known:
         character = character_figure(machine, form)
-        known[form] = (character, place(character, token))
+        known[form] = (character, place(character, token).spread())
     character, places = known[form]
     figures = {"character_fsa": character, "token_dfa": token}
     return Drawn(figures, lay_out_figures(figures, places=places))

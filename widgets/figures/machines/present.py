@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.frame import MARGIN, Layout
-from widgets.figures.drawing.geometry import Routed, Wire
+from widgets.figures.drawing.geometry import Routed, Wire, points_of
 from widgets.figures.drawing.routing import Router
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.character_view import Form
@@ -89,15 +89,14 @@ def missing_arcs(
     ghosts = frozenset(node.id for node in figure.nodes if node.kind == "ghost")
     router = Router(nodes, ghosts, start=next((n.id for n in figure.nodes if n.start), None))
     for place in layout.edges.values():
+        router.labels.keep_off(points_of(place.path))
         if not place.tucked:
             router.labels.keep_free(place.box)
     wires = [Wire(e.id, e.source, e.target, e.label) for e in found.values()]
-    places = {
-        wire.id: router.stub(wire)
-        for wire in wires
-        if wire.target == "done" and wire.source in nodes
-    }
-    places |= router.route(wire for wire in wires if wire.target != "done")
+    places = router.route(
+        (wire for wire in wires if wire.target != "done"),
+        (wire for wire in wires if wire.target == "done"),
+    )
     boxes = [place.reach for place in places.values()]
     boxes += [place.box for place in places.values() if not place.tucked]
     top = min([0.0, *(box[1] - MARGIN for box in boxes)])
