@@ -9,12 +9,16 @@ a byte by itself, so that NUL is ε there; its ``utf8`` mode labels a character 
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 EPSILON: Final = 0
 """OpenFST's label of the empty word."""
 
 NUM_BYTES: Final = 256
+
+_QUOTABLE: Final = re.compile(r"(\\*)([^\\]|$)", re.DOTALL)
+"""Backslashes, and the character after them."""
 
 
 # Machines over tokens read more than bytes: what the detokenizing transducer writes for a token is
@@ -61,6 +65,34 @@ def show_bytes(data: bytes) -> str:
         '<F0><9F>'
     """
     return "".join(f"<{byte:02X}>" for byte in data)
+
+
+def in_quotes(text: str) -> str:
+    """Text in quotes, as a person reads it.
+
+    A character without ink is written as an escape, and a byte that is not text (a surrogate, as
+    ``errors="surrogateescape"`` decodes it) as `show_bytes` does. A backslash is one backslash,
+    except before what it would turn into an escape: there all that stand together are doubled.
+
+    Args:
+        text: Any text.
+
+    Example:
+        >>> print(in_quotes("it's"), in_quotes("a\\nb"), in_quotes("\\\\"), in_quotes("\\\\n"))
+        "it's" 'a\\nb' '\\' '\\\\n'
+    """
+    mark = '"' if "'" in text and '"' not in text else "'"
+    parts: list[str] = []
+    for backslashes, character in _QUOTABLE.findall(text):
+        code = ord(character) if character else 0
+        shown = character
+        if 0xDC80 <= code <= 0xDCFF:
+            shown = show_bytes(bytes([code - 0xDC00]))
+        elif character == mark or not character.isprintable():
+            shown = "\\" + mark if character == mark else ascii(character)[1:-1]
+        doubled = backslashes and shown and shown[0] in "nrtxuU'\"\\"
+        parts += [2 * backslashes if doubled else backslashes, shown]
+    return f"{mark}{''.join(parts)}{mark}"
 
 
 def byte_label(byte: int) -> int:

@@ -16,7 +16,7 @@ from typing import Literal, overload
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES
+from explorer.alphabet import NUM_BYTES, in_quotes
 from explorer.arguments import flag, plain, shown, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine
@@ -361,7 +361,7 @@ def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> Incompat
     offset = longest_spelled(trie_of(vocabulary), word)
     return IncompatibleVocabulary(
         f"This vocabulary can write no word of the constraint. A shortest word is "
-        f"{word.decode(errors='backslashreplace')!r}; "
+        f"{in_quotes(word.decode(errors='surrogateescape'))}; "
         f"tokens can write its first {offset} of {len(word)} bytes, and no token goes on from "
         f"there.",
         witness=word,

@@ -13,7 +13,7 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Final
 
-from explorer.alphabet import show_bytes
+from explorer.alphabet import in_quotes, show_bytes
 from explorer.automata.regex.unicode_sets import category
 from explorer.automata.tree.charset import (
     ANY,
@@ -122,9 +122,7 @@ def show_character(code: int) -> str:
         return short
     if 0xD800 <= code <= 0xDFFF or not chr(code).isprintable():
         return f"U+{code:04X}"
-    if code == 0x5C:  # One backslash, as tokens and arcs show it.
-        return "'\\'"
-    return repr(chr(code)) if quoted(code) else chr(code)
+    return in_quotes(chr(code)) if quoted(code) else chr(code)
 
 
 def quoted(code: int) -> bool:
@@ -229,7 +227,7 @@ def show_text(data: bytes, most: int = 60) -> str:
             return show_bytes(data)
         if len(words) > most:
             words = f"{words[: most // 2]}…{words[-most // 2 :]}"
-        shown += repr(words)
+        shown += in_quotes(words)
     return shown + (show_bytes(rest) if rest else "")
 
 

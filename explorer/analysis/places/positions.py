@@ -26,6 +26,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.alphabet import in_quotes
 from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.automata.tree.build import build
 from explorer.automata.tree.counters import PLAIN, Counters, value_after
@@ -184,7 +185,9 @@ class PositionAutomaton:
         low = high = bisect_left(data, before)
         while high < len(data) and data[high].startswith(before):
             high += 1
-        shown = ", ".join(repr(text.decode()) for text in data[low : min(high, low + MOST_TEXTS)])
+        shown = ", ".join(
+            in_quotes(text.decode()) for text in data[low : min(high, low + MOST_TEXTS)]
+        )
         more = high - low - MOST_TEXTS
         return shown + (f", … {more:,} more" if more > 0 else "")
 

@@ -7,6 +7,7 @@ they write just this text.
 
 from __future__ import annotations
 
+from explorer.alphabet import in_quotes
 from explorer.analysis.characters.display import show_text
 from explorer.arguments import plain, whole_number, wrong
 from explorer.errors import ExplorerError
@@ -96,7 +97,7 @@ def _ids_and_note(machine: TokenMachine, text: str) -> tuple[tuple[int, ...], st
     fewest = fewest_tokens(trie_of(vocabulary), data)
     if fewest is None:
         raise ExplorerError(
-            f"No tokens of this vocabulary write {text!r}.",
+            f"No tokens of this vocabulary write {in_quotes(text)}.",
             remedy="Ask about a text that the tokenizer can write, or about an id.",
             evidence={"text": text},
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from explorer.alphabet import show_bytes
+from explorer.alphabet import in_quotes, show_bytes
 from explorer.analysis.characters.display import (
     characters_of,
     is_continuation,
@@ -81,7 +81,7 @@ def inline(text: str) -> str:
         a\\nb
     """
     if text.isspace():
-        return repr(text)
+        return in_quotes(text)
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return shown if len(shown) <= LONGEST_PIECE else f"{shown[: LONGEST_PIECE - 1]}…"
 
@@ -104,7 +104,7 @@ def show_place(verdict: Verdict, assumed: bool) -> str:
     shown = words.decode(errors="replace")
     if len(shown) > TAIL or len(text) < len(verdict.prefix):
         shown, cut = shown[-TAIL:], "…"
-    quoted = repr(cut + shown) if cut or shown else ""
+    quoted = in_quotes(cut + shown) if cut or shown else ""
     quoted += show_bytes(rest) if rest else ""
     return f"{', for example' if assumed else ''} after {quoted}"
 

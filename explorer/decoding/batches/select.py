@@ -16,6 +16,7 @@ from typing import Final, cast
 
 import torch
 
+from explorer.alphabet import in_quotes
 from explorer.arguments import flag, plain
 from explorer.automata.aliases import Aliases
 from explorer.automata.choice import Choice
@@ -96,7 +97,7 @@ def _with_choice(
     spelled = fewest_tokens(trie_of(lm.vocabulary), text.encode())
     if spelled is None:
         raise ExplorerError(
-            f"The tokens of the model cannot spell the choice {text!r}.",
+            f"The tokens of the model cannot spell the choice {in_quotes(text)}.",
             remedy="Use another model, or a choice without those characters.",
             evidence={"choice": text},
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.alphabet import in_quotes
 from explorer.arguments import plain, shown, whole_number
 from explorer.decoding.stepping.token_id import token_id, token_of_text
 from explorer.decoding.stepping.tree import StepNode, StepTree
@@ -86,7 +87,7 @@ def check_open(node: StepNode, limit: int | None) -> None:
     """
     if node.state == DONE:
         raise ExplorerError(
-            f"The text has ended: {text_at(node)!r}.",
+            f"The text has ended: {in_quotes(text_at(node))}.",
             remedy="Go back() or fork() to write another one.",
             evidence={"text": text_at(node)},
         )
@@ -122,9 +123,10 @@ def permitted(tree: StepTree, node: StepNode, token: int | str) -> int:
         why = f"is not an id of the vocabulary, which has {len(vocabulary):,}"
     elif rule.step(node.state, wanted) is not None:
         why = "would not leave enough of max_tokens to end the text"
+    said = "" if data is None else in_quotes(data.decode(errors="surrogateescape")) + " "
     raise ExplorerError(
-        f"Token {wanted} {'' if data is None else repr(data) + ' '}{why}; after "
-        f"{text_at(node)!r}, in state {node.state}, {int(allowed.sum()):,} ids are allowed.",
+        f"Token {wanted} {said}{why}; after {in_quotes(text_at(node))}, "
+        f"in state {node.state}, {int(allowed.sum()):,} ids are allowed.",
         remedy="Choose one of them (Session.allowed()), or ask explain why it is masked.",
         evidence={"token": wanted, "state": node.state, "allowed": int(allowed.sum())},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from explorer.alphabet import in_quotes
 from explorer.arguments import shown, whole_number
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
@@ -38,7 +39,7 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
     if not ids:
         more = "" if encoded is None else f"; the tokenizer writes it as {len(encoded)}"
         raise ExplorerError(
-            f"{text!r} is not one token{more}.",
+            f"{in_quotes(text)} is not one token{more}.",
             remedy="Give the text of one token, or an id; EOS is an id.",
             evidence={"text": text, "encoded": encoded},
         )
