@@ -119,3 +119,31 @@ def test_a_page_that_cannot_be_written_says_where_and_what_to_do(tmp_path: Path)
         assert str(tmp_path) in raised.value.message
     assert list(tmp_path.iterdir()) == []
     made.close()
+
+
+def test_the_file_of_a_machine_that_became_lazy_shows_what_was_met(tmp_path: Path) -> None:
+    made = Explorer()
+    dfa = explorer.compile(
+        explorer.regex("(f|o)*f(f|o){16}"), made.session.vocabulary, explorer.Budget(states=20_000)
+    )
+    assert dfa.report.reason
+    made.cursor.edit(constraint=dfa)
+    made.cursor.run(3)
+    data = run_of(made.to_html(tmp_path / "lazy.html").read_text("utf-8"))
+    states = data["machine"]["states"]
+    assert (states["known"], states["whole"]) == (False, False)
+    assert "budget of 20,000 states" in data["traits"]["editor"]["report"]
+    assert len(data["positions"]) == len(data["around"]) == 4
+    for position, around in zip(data["positions"], data["around"], strict=True):
+        # Where we are is drawn in each machine, and lit; what is allowed leaves it.
+        drawn = around["machines"]["token_dfa"]
+        nodes = {node["id"] for node in drawn["nodes"]}
+        now = [one for one in position["lit"]["characters"]["now"] if one[0] == "q"]
+        assert len(now) == 1 and now[0] in nodes
+        leaving = [edge for edge in drawn["edges"] if edge["source"] == now[0]]
+        assert sum(edge["count"] for edge in leaving) == position["allowed"] > 0
+        assert set(around["layouts"]["token_dfa"]["nodes"]) >= {now[0]}
+        assert position["row"] >= 0 and position["expects"]
+    for bars, told in zip(data["positions"], data["reasons"], strict=True):
+        assert set(told) >= {str(bar["id"]) for bar in bars["top"] if not bar["allowed"]}
+    made.close()
