@@ -197,6 +197,17 @@ def test_past_the_budget_of_a_table_it_is_lazy_and_says_so_as_compile_does(
     assert worker.pid == first
 
 
+def test_a_table_that_is_not_ready_soon_gives_way_to_the_lazy_machine(
+    worker: CompileWorker,
+) -> None:
+    first, budget = worker.pid, Budget(seconds=7, states=10**8, arcs=10**10, bytes=10**10)
+    found = worker.compile(("regex", "(f|o)*f(f|o){25}"), TOY, budget)
+    assert isinstance(found, LazyMachine)
+    assert "80% of the budget of 2.1 seconds" in found.report.reason
+    assert found.allowed(found.start).any()
+    assert worker.pid == first
+
+
 def test_an_error_of_ours_brings_its_traceback(worker: CompileWorker) -> None:
     with pytest.raises(AttributeError) as broken:
         worker.compile(("choices", 7), TOY, BUDGET)  # type: ignore[arg-type]
@@ -291,6 +302,7 @@ def test_a_kind_of_the_notebook_is_built_here(worker: CompileWorker) -> None:
     finally:
         registry.forget("doubled")
     assert built_in == [os.getpid()]
+    assert found.constraint is not None
     assert found.constraint.accepts("foofoo")
 
 

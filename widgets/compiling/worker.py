@@ -53,7 +53,14 @@ from explorer.tokens.store import load_texts
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
-from widgets.compiling.worker_process import Job, Outcome, Question, TokenBytes, staged_constraint
+from widgets.compiling.worker_process import (
+    Job,
+    Outcome,
+    Question,
+    TokenBytes,
+    compile_soon,
+    staged_constraint,
+)
 from widgets.later import CalledOff
 
 MARGIN: Final = 3.0
@@ -303,7 +310,7 @@ class CompileWorker:
             found.constraint if isinstance(found, TokenDFA) else question, stages
         )
         if found is None:
-            found = compile_texts(made, vocabulary, Meter(budget))
+            found = compile_soon(made, vocabulary, budget)
         elif isinstance(found, _OnlyLazy):
             lazy = compile_texts(made, vocabulary, Meter(budget), lazy=True)
             found = lazy.with_reason(found.reason) if isinstance(lazy, LazyMachine) else lazy

@@ -18,7 +18,7 @@ import threading
 import traceback
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
@@ -27,15 +27,20 @@ from typing import Final, NoReturn, cast
 from explorer.automata.constraint import Constraint, regex
 from explorer.automata.pipeline.staged import Placed, stages_of, with_stages
 from explorer.budget import Budget, Meter
-from explorer.errors import ExplorerError
+from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.tokens.compile import compile, compile_texts
 from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.trie import trie_of
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
 
 VOCABULARIES_KEPT: Final = 3
 """How many vocabularies are kept; one of 131,072 tokens takes some 30 MB with its trie."""
+
+TABLE_SHARE: Final = 0.3
+"""The part of the seconds after which a table is given up: one waits for it, and the lazy machine
+begins at once."""
 
 WATCHDOG: Final = 5.0
 """Seconds after the wall limit at which the process ends itself, if nobody killed it."""
@@ -162,7 +167,7 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
         made = staged_constraint(question, stages)
         # A table, or else a lazy machine. What filters tokens is put around it by the kernel, which
         # has the tokenizer.
-        machine = compile_texts(made, vocabulary, Meter(job.budget))
+        machine = compile_soon(made, vocabulary, job.budget)
         if isinstance(machine, LazyMachine):
             return Outcome("lazy", reason=machine.report.reason)
         machine.save(Path(job.path))
@@ -175,6 +180,30 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
     finally:
         faulthandler.cancel_dump_traceback_later()
     return Outcome("done")
+
+
+def compile_soon(
+    constraint: Constraint, vocabulary: Vocabulary, budget: Budget
+) -> TokenDFA | LazyMachine:
+    """Compile for somebody who waits: a table if it is ready soon, else a lazy machine.
+
+    Args:
+        constraint: The language of the text.
+        vocabulary: The tokens.
+        budget: Limits. A table may take `TABLE_SHARE` of the seconds, the lazy machine all of them.
+
+    Raises:
+        BudgetExceeded: A limit was reached by the lazy machine too.
+    """
+    soon = replace(budget, seconds=TABLE_SHARE * budget.seconds)
+    try:
+        return compile_texts(constraint, vocabulary, Meter(soon))
+    except BudgetExceeded as error:
+        if error.resource != "seconds":
+            raise
+        rest = replace(budget, seconds=budget.seconds - soon.seconds)
+        found = compile_texts(constraint, vocabulary, Meter(rest), lazy=True)
+        return found.with_reason(error.message) if isinstance(found, LazyMachine) else found
 
 
 def staged_constraint(question: Question, stages: tuple[Placed, ...]) -> Constraint:
