@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -227,10 +227,11 @@ def _marks(machine: Dfa) -> Iterator[tuple[int, int, int, int]]:
         yield source, _number(fewest), _number(most), after
 
 
-def value_marks(machine: Dfa) -> list[tuple[int, int, int]]:
+@lru_cache(maxsize=4)  # It is asked for several times in a row.
+def value_marks(machine: Dfa) -> tuple[tuple[int, int, int], ...]:
     """The marks of values: ``(source, number, target)``, by source."""
     found = _words_from(machine, _VALUE)
-    return [(source, _number(data), after) for source, data, after in found]
+    return tuple((source, _number(data), after) for source, data, after in found)
 
 
 def _words_from(machine: Dfa, begin: int) -> Iterator[tuple[int, bytes, int]]:

@@ -17,7 +17,10 @@ from decimal import Decimal
 from functools import cache
 from typing import Final, Literal
 
-from explorer.automata.machine import Dfa
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.machine import Dfa, Int32
 from explorer.automata.operations import concatenation, union
 from explorer.automata.product import intersection
 from explorer.automata.regex import compile_pattern
@@ -169,18 +172,38 @@ def _magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) ->
 
 def _exponent(wanted: Callable[[int], bool], meter: Meter) -> Dfa | None:
     """``e-`` and one to three digits, for the exponents (as positive numbers) that are wanted."""
+    good = [value for value in range(1, 1000) if wanted(value)]
+    if not good:
+        return None
     sketch = Sketch(meter)
-    begin, sign, digits, end = (sketch.state() for _ in range(4))
+    begin, sign, digits = (sketch.state() for _ in range(3))
     sketch.byte(begin, ord("e"), sign)
     sketch.byte(begin, ord("E"), sign)
     sketch.byte(sign, ord("-"), digits)
-    some = False
-    for value in range(1, 1000):
-        if wanted(value):
-            some = True
-            for width in range(len(str(value)), 4):
-                sketch.byte(digits, str(value).zfill(width).encode(), end)
-    return sketch.finish(begin, [end]) if some else None
+    shift = sketch.block(_three_digits(), _FIRST_OF_WIDTH[4], digits)
+    accepting = [
+        shift + _FIRST_OF_WIDTH[width] + value
+        for value in good for width in range(len(str(value)), 4)
+    ]  # fmt: skip
+    return sketch.finish(begin, accepting)
+
+
+_FIRST_OF_WIDTH: Final = (0, 1, 11, 111, 1111)
+"""Of the tree of all texts of up to three digits: where those of each width begin."""
+
+
+@cache
+def _three_digits() -> Int32:
+    """The arcs of that tree: the text of a width with a value is the state so far behind that."""
+    digit = np.arange(10)
+    blocks: list[NDArray[np.int64]] = []
+    for width in range(3):
+        value: NDArray[np.int64] = np.arange(10 ** (width + 1)) // 10
+        byte = np.tile(digit + 48, 10**width)
+        after = 10 * value + byte - 48
+        columns = [value + _FIRST_OF_WIDTH[width], byte, byte, after + _FIRST_OF_WIDTH[width + 1]]
+        blocks.append(np.column_stack(columns))
+    return np.concatenate(blocks).astype(np.int32)
 
 
 @cache
@@ -311,38 +334,36 @@ def _plain_multiples(numerator: int, decimals: int, meter: Meter) -> Dfa:
     """Unsigned plain multiples: the remainder of the digits so far, and the decimals that came."""
     sketch = Sketch(meter)
     meter.check("Multiples", states=numerator * (decimals + 2))
-    begin = sketch.state()
-    zero = sketch.state()
-    whole = [sketch.state() for _ in range(numerator)]
-    accepting: list[int] = [zero]
-    for remainder, here in enumerate(whole):
-        if remainder * 10**decimals % numerator == 0:
-            accepting.append(here)
-        for digit in range(10):
-            sketch.byte(here, 48 + digit, whole[(remainder * 10 + digit) % numerator])
+    begin, zero, zeros = sketch.state(), sketch.state(), sketch.state()
+    remainders = np.arange(numerator)
+    after = (10 * remainders[:, None] + np.arange(10)) % numerator
+
+    def levels(before: int, behind: int) -> NDArray[np.int64]:
+        """Arcs over all digits from one level of remainders to another."""
+        source = np.repeat(remainders + 1 + before * numerator, 10)
+        digit = np.tile(np.arange(48, 58), numerator)
+        target = (after + 1 + behind * numerator).reshape(-1)
+        return np.column_stack([source, digit, digit, target])
+
+    # Level 0 is before the point, the next after it, and one more after each decimal.
+    point = np.full(numerator, 46)
+    first = np.array([(0, 48 + digit, 48 + digit, 1 + digit % numerator) for digit in range(1, 10)])
+    points = np.column_stack([remainders + 1, point, point, remainders + 1 + numerator])
+    arcs = [first, levels(0, 0), points, *(levels(k, k + 1) for k in range(1, decimals + 1))]
+    states = 1 + numerator * (decimals + 2)
+    shift = sketch.block(np.concatenate(arcs).astype(np.int32), states, begin) + 1
+
+    def whole_at(level: int, left: int) -> list[int]:
+        """The states of a level that are multiples if only zeros follow, ``left`` of them."""
+        fits = remainders * (10**left % numerator) % numerator == 0
+        return (np.flatnonzero(fits) + shift + level * numerator).tolist()
+
+    accepting = [zero, zeros, *whole_at(0, decimals)]
     sketch.byte(begin, 48, zero)
-    for digit in range(1, 10):
-        sketch.byte(begin, 48 + digit, whole[digit % numerator])
-    # After the point: the remainder with each decimal, then only zeros.
-    rows = [[sketch.state() for _ in range(numerator)] for _ in range(decimals + 1)]
-    sketch.byte(zero, 46, rows[0][0])
-    for remainder, here in enumerate(whole):
-        sketch.byte(here, 46, rows[0][remainder])
-    for place in range(decimals):
-        for remainder, here in enumerate(rows[place]):
-            for digit in range(10):
-                target = rows[place + 1][(remainder * 10 + digit) % numerator]
-                sketch.byte(here, 48 + digit, target)
-    zeros = sketch.state()
+    sketch.byte(zero, 46, shift + numerator)
+    for place in range(1, decimals + 1):
+        accepting += whole_at(place + 1, decimals - place)
+    # After the last decimal only zeros may follow.
     sketch.byte(zeros, 48, zeros)
-    if decimals == 0:
-        sketch.byte(rows[0][0], 48, zeros)
-        accepting.append(zeros)
-    else:
-        sketch.byte(rows[decimals][0], 48, zeros)
-        accepting += [zeros, rows[decimals][0]]
-        for place in range(1, decimals):
-            for remainder, here in enumerate(rows[place]):
-                if remainder * 10 ** (decimals - place) % numerator == 0:
-                    accepting.append(here)
+    sketch.byte(shift + (decimals + 1) * numerator, 48, zeros)
     return sketch.finish(begin, accepting)

@@ -97,8 +97,8 @@ class Sketch:
         self._blocks.append(nfa.arcs + np.array([offset, 0, 0, offset], np.int32))
         return range(offset, offset + machine.num_states)
 
-    def block(self, arcs: Int32, states: int, here: int) -> None:
-        """A copy of finished arcs.
+    def block(self, arcs: Int32, states: int, here: int) -> int:
+        """A copy of finished arcs; state k of them, but for 0, is k plus the result.
 
         Args:
             arcs: As `Nfa` has them, over the states ``0 .. states - 1``.
@@ -111,6 +111,7 @@ class Sketch:
         for column in (0, 3):
             rows[:, column] = np.where(arcs[:, column] == 0, here, arcs[:, column] + shift)
         self._blocks.append(rows)
+        return shift
 
     def finish(self, start: int, accepting: Iterable[int]) -> Dfa:
         """The minimal machine of what was drawn."""
