@@ -197,9 +197,9 @@ def _three_digits() -> Int32:
     """The arcs of that tree: the text of a width with a value is the state so far behind that."""
     digit = np.arange(10)
     blocks: list[NDArray[np.int64]] = []
-    for width in range(3):
-        value: NDArray[np.int64] = np.arange(10 ** (width + 1)) // 10
-        byte = np.tile(digit + 48, 10**width)
+    for width, count in enumerate((1, 10, 100)):
+        value = np.repeat(np.arange(count), 10)
+        byte = np.tile(digit + 48, count)
         after = 10 * value + byte - 48
         columns = [value + _FIRST_OF_WIDTH[width], byte, byte, after + _FIRST_OF_WIDTH[width + 1]]
         blocks.append(np.column_stack(columns))
