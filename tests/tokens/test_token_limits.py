@@ -301,3 +301,19 @@ def test_random_runs_keep_limits(seed: int) -> None:
         assert following is not None
         state = following
     assert divided(ids, pieces)
+
+
+def test_rules_that_recurse_are_not_counted_in_tokens_and_it_is_said() -> None:
+    nested = explorer.grammar('root ::= "x" root "y" | "y"')
+    for constraint in (gen(constraint=nested, max_tokens=3), nested | gen(regex="x", max_tokens=1)):
+        for lazy in (None, True):
+            with pytest.raises(ConstraintError, match="not followed together"):
+                explorer.compile(constraint, SMALL, lazy=lazy)
+    with pytest.raises(ConstraintError, match="would forget"):
+        gen(constraint=nested, max_tokens=2).bounded(depth=1)
+    bounded = gen(constraint=nested.bounded(depth=1), max_tokens=2)
+    machine = explorer.compile(bounded, SMALL)
+    assert machine.allowed(machine.start).nonzero()[0].tolist() == [2, 3]
+    flat = gen(constraint=explorer.grammar('root ::= "x" more\nmore ::= "y"'), max_tokens=1)
+    machine = explorer.compile(flat, SMALL)
+    assert machine.allowed(machine.start).nonzero()[0].tolist() == [3]

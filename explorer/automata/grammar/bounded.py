@@ -109,8 +109,14 @@ class BoundedGrammar(Source):
         """A grammar to a depth.
 
         Raises:
-            ConstraintError: The depth is not a whole number from 0.
+            ConstraintError: The depth is not a whole number from 0, or a part speaks about tokens.
         """
+        if inner.over_tokens:
+            raise ConstraintError(
+                "A part of this constraint speaks about tokens (a limit, TEXT_TOKEN), and a table "
+                "of its texts to a depth would forget that.",
+                remedy="Bound the grammar alone, grammar(...).bounded(depth=...), then combine.",
+            )
         return cls(inner, whole_number("depth", depth, 0, error=ConstraintError))
 
     def __str__(self) -> str:

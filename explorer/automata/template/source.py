@@ -13,15 +13,14 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from explorer.arguments import check_whole_characters, instance
+from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.registry import register
 from explorer.automata.template.expression import read_expression
 from explorer.automata.template.spelled import spelled
 from explorer.automata.template.splitting import Piece, split
 from explorer.automata.template.string_places import places_in
-from explorer.automata.tree.build import build
 from explorer.automata.tree.letters import letters
 from explorer.automata.tree.nodes import Concat, Empty, Node, Source
-from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError, caret
 
 
@@ -112,7 +111,7 @@ class Template(Source):
         """Fixed texts at the even places, the machines of the parts at the odd ones."""
         pieces: list[Piece] = [self.fixed[0].encode()]
         for part, after in zip(self.parts, self.fixed[1:], strict=True):
-            pieces += [build(part.tree, Meter()), after.encode()]
+            pieces += [small_or_discovered(part.tree), after.encode()]
         return pieces
 
     def fields(self) -> dict[str, object]:

@@ -4,9 +4,10 @@ The text is a word of the pieces one after the other; where more than one divisi
 **each piece in turn, from the left, takes the longest stretch with which the rest still fits**.
 This is what greedy quantifiers do, and it depends on nothing but the text and the pieces.
 
-Each piece is a minimal machine. One pass from the end of the text finds the places at which a piece
+Each piece is a machine. One pass from the end of the text finds the places at which a piece
 may begin so that what follows fits; one pass from its beginning then takes the longest stretches.
-Time is length × states of a piece in the worst case, in steps of numpy.
+Time is length × states of a piece in the worst case, in steps of numpy; where a machine meets its
+states as it is asked, as that of a grammar does, it is length², in steps of Python.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.automata.machine import NO_ARC, Bool, Dfa
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
 
-Piece = bytes | Dfa
+Piece = bytes | ByteMachine
 """A fixed text, or the machine of a generated part."""
 
 
@@ -39,6 +40,11 @@ def beginnings(piece: Piece, data: bytes, ends: Bool) -> Bool:
             found[place] = ends[place + len(piece)] and data.startswith(piece, place)
         return found
     if piece.start == NO_ARC:
+        return found
+    if not isinstance(piece, Dfa):  # Its states are not all known, so each place is tried.
+        for place in range(len(data) + 1):
+            end = longest(piece, data, place, ends)
+            found[place] = end > place or (piece.is_accepting(piece.start) and ends[place])
         return found
     finishing = np.zeros(piece.num_states, np.bool_)
     for place in range(len(data), -1, -1):

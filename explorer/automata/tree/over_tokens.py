@@ -52,6 +52,7 @@ from explorer.automata.tree.nodes import (
     Machine,
     Negate,
     Node,
+    Rules,
     Subtract,
     Texts,
     TokenLimit,
@@ -63,6 +64,7 @@ from explorer.automata.tree.utf8 import ENTRY, EXIT, Fragment, utf8_fragment
 from explorer.automata.tree.walking import children, walk
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
+from explorer.errors import ConstraintError, NotRegular
 
 Arc = tuple[int, int, int, int]
 
@@ -159,6 +161,8 @@ def _part(node: Node, meter: Meter) -> Dfa:
             body = _part(node.body, meter)
             meter.check("Counting tokens", states=body.num_states * (2 * node.most + 1))
             return operations.intersection(body, _at_most(node.most), meter)
+        case Rules():
+            return in_any_tokens(_regular(node, meter), meter)
         case Machine() | Deferred() | Whole() | Texts():
             return in_any_tokens(build(node, meter), meter)
         case Intersect():
@@ -173,6 +177,22 @@ def _part(node: Node, meter: Meter) -> Dfa:
                 machine=lambda inner: _part(inner, meter),
             )  # fmt: skip
             return operations.minimal_dfa(laid.nfa, meter)
+
+
+def _regular(node: Rules, meter: Meter) -> Dfa:
+    """The machine of rules that do not recurse.
+
+    Raises:
+        ConstraintError: They do: a stack and the ends of tokens are not followed together.
+    """
+    try:
+        return build(node, meter)
+    except NotRegular as error:
+        raise ConstraintError(
+            f"{error.message.rstrip('.')}; and another part speaks about tokens, such as a limit "
+            "(max_tokens) or TEXT_TOKEN. The two are not followed together.",
+            remedy="Bound the grammar, grammar(...).bounded(depth=...), or leave that part out.",
+        ) from error
 
 
 def in_any_tokens(dfa: Dfa, meter: Meter) -> Dfa:

@@ -91,3 +91,11 @@ def test_stops_of_no_or_many_bytes(text: str) -> None:
     else:
         with pytest.raises(explorer.errors.ConstraintError, match="at least one character"):
             explorer.gen(stop=text)
+
+
+def test_a_part_may_be_a_grammar_that_recurses() -> None:
+    nested = explorer.grammar('root ::= "(" root ")" | "a"')
+    whole = explorer.template("{x}{y}!", x=explorer.gen(regex="[(]*"), y=nested)
+    assert whole.parse("((a))!") == {"x": "", "y": "((a))"}
+    listed = explorer.template("{x}){y}", x=nested, y=explorer.gen(regex="[)]*"))
+    assert listed.parse("((a))))") == {"x": "((a))", "y": ")"}
