@@ -39,6 +39,12 @@ AMBIGUOUS = {
     'e ::= a | b\na ::= "(" a ")" | "c"\nb ::= "(" b "]" | "c"': ("begin alike", b"", "e → b"),
     'e ::= "a" e "a" | ""': ("end or go on", b"a", "e → e"),
     'e ::= x "1" | "b"\nx ::= e "a" | "c"': ("left recursion", b"", "x → e"),
+    # Only the caller's caller reads what may follow.
+    'e ::= x "c"\nx ::= "(" x ")" | "[" b d\nb ::= "b" b "e" | "c"+\nd ::= ("d" d "f")?': (
+        "end or go on",
+        b"[c",
+        "e → x → b",
+    ),
 }
 
 
