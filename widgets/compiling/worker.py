@@ -2,20 +2,17 @@
 
 A budget is asked between pieces of work, reading a pattern is under no budget at all, and a C++
 call cannot be interrupted from a thread. Only the end of a process stops everything. So one warm
-process per kernel, shared by all explorers, compiles what is typed; it is killed when its answer is
-no longer wanted, and the next one starts in the background at once.
+process per kernel compiles what is typed; it is killed when its answer is no longer wanted, and the
+next one starts in the background at once.
 
 The process is started with ``python -c``, so no ``__main__`` of a notebook is imported and no
-thread is forked. The vocabulary goes over once per process, as its bytes; the token DFA
-comes back as the file that `TokenDFA.save` writes; constraints, budgets and errors are pickled,
-because both ends of the pipe are ours. Where the table is over the budget and the lazy machine is
-not, the answer says so, and the lazy machine is made here: it begins at once.
+thread is forked. The vocabulary goes over once per process, as its bytes; the token DFA comes back
+as the file that `TokenDFA.save` writes; the rest is pickled: both ends of the pipe are ours. Where
+the table is not ready soon, the answer says so, and the lazy machine is made here at once.
 
-A kind that a notebook registered does not exist in that process: its constraint is built here, in
-the waiting thread, where nothing can kill it, and travels as a value. A constraint that cannot
-travel, because its class is the notebook's own, is compiled here within its budget; so is
-everything on a host that starts no processes. A cancel then only drops the answer.
-
+A constraint of a kind that a notebook registered is built here, where nothing can kill it, and
+travels as a value; one of a class of the notebook cannot, and is compiled here within its budget,
+as is everything on a host that starts no processes. A cancel then only drops the answer.
 On Linux each job may take twice its budget's bytes of addresses on top of what the process has;
 past that allocations fail in the child, not in the kernel that holds the model.
 """
@@ -289,15 +286,14 @@ class CompileWorker:
             stages: The stages around it; default those that the constraint has.
 
         Returns:
-            The token DFA over this very vocabulary object, with its constraint and report. Where
-            that is over the budget, a machine that works its rows out as they are visited, as
-            `explorer.compile` makes it; its ``report.reason`` says why. Stages that filter tokens
-            are put around it here.
+            The token DFA over this very vocabulary object, with its constraint and report; where
+            it is too large or not ready soon, a lazy machine, whose ``report.reason`` says why.
+            Stages that filter tokens are put around it here.
 
         Raises:
             CalledOff: It was called off.
             BudgetExceeded: A limit was reached by the lazy machine too, or the wall limit was.
-            ExplorerError: The constraint or the compilation raised it, or the process broke down.
+            ExplorerError: The compilation raised it, or the process broke down.
         """
         off = call_off or CallOff()
         if isinstance(question, tuple) and not kinds.is_built_in(question[0]):
@@ -306,9 +302,8 @@ class CompileWorker:
             stages = stages_of(question.source) if isinstance(question, Constraint) else ()
         with self._my_turn(off):
             found = self._there(question, stages, vocabulary, budget, off)
-        made = staged_constraint(
-            found.constraint if isinstance(found, TokenDFA) else question, stages
-        )
+        asked = found.constraint if isinstance(found, TokenDFA) else question
+        made = staged_constraint(asked, stages)
         if found is None:
             found = compile_soon(made, vocabulary, budget)
         elif isinstance(found, _OnlyLazy):
