@@ -1,6 +1,6 @@
 """The error that teaches: a text with two stacks, both derivations, and what a rewrite looks like.
 
-By default a grammar is to lead to one stack after every text (decision 40 says what that means and
+By default a grammar is to lead to one stack after every text (decision 29 says what that means and
 why). This file puts what `explorer.automata.grammar.conflicts` finds into words.
 """
 
