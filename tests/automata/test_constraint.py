@@ -231,9 +231,8 @@ def test_examples_keep_to_their_budget() -> None:
     assert long.examples(2) == ["", "a"]
 
 
-@pytest.mark.parametrize("name", ["rules", "source"])
-def test_a_constraint_is_a_value(name: str) -> None:
-    one = regex("a")
+def test_a_constraint_is_a_value() -> None:
+    one, name = regex("a"), "source"
     with pytest.raises(AttributeError):
-        setattr(one, name, getattr(regex("b"), name))
-    assert one.rules is None and pickle.loads(pickle.dumps(one)).accepts("a")
+        setattr(one, name, regex("b").source)
+    assert pickle.loads(pickle.dumps(one)).accepts("a")

@@ -25,8 +25,7 @@ export function renderExplorer({ model, el }) {
     h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), around.size, around.keys, more, lineButtons(model, ui), exported),
     around.listed, around.note, around.tasks, around.failure, editor, sampler,
     h("div.lmx-bar", {}, stepper, strip),
-    pipeline,
-    h("div.lmx-parts", {}, machines, h("div.lmx-numbers", {}, distribution, reasons), mask, time), around.live);
+    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, machines), h("div.lmx-numbers", {}, distribution, reasons), mask, time), around.live);
   const parts = [
     [renderEditor, editor], [renderPipeline, pipeline], [renderSampler, sampler], [renderStepper, stepper], [renderStrip, strip],
     [renderMachines, machines], [renderDistribution, distribution], [renderMask, mask], [renderReasons, reasons], [renderOverTime, time],

@@ -161,7 +161,8 @@ def test_every_lit_edge_exists(pattern: str, extra: list[bytes], data: st.DataOb
         for k, step in enumerate(found.steps):
             assert step.edges[0] in edges_t and set(step.edges[1:]) <= edges_c
             if form == "bytes" and k != found.failed_at:
-                assert len(step.edges) == 2
+                # The end of the text reads nothing, so only the FST moves.
+                assert len(step.edges) == (1 if token in vocabulary.eos_ids else 2)
         assert (found.arc is not None) == (dfa.step(state, token) is not None)
         if form == "characters":
             assert found.arc is None or found.arc in edges_q
