@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.discovered.late import LateParts
+from explorer.automata.discovered.late import HoldsGrammar, LateParts
 from explorer.automata.discovered.net import Net, net_of
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.discovered.paired import STAGE, paired
@@ -26,16 +26,14 @@ from explorer.automata.tree.nodes import (
     Machine,
     Negate,
     Node,
-    Rules,
     Subtract,
     TokenLimit,
     Whole,
     Written,
 )
-from explorer.automata.tree.walking import walk
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded
+from explorer.errors import BudgetExceeded, NotRegular
 
 
 def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMachine:
@@ -69,10 +67,12 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
         return _pair(node, budget, meter)
     if isinstance(node, Whole):
         return _on_demand(net_of(resolve(node.body, meter), None, meter), budget)
-    if any(isinstance(part, Rules) for part in walk(node)):
-        return of_grammar(node, budget, meter)
     parts = LateParts(node)
-    return _on_demand(parts.net(meter), budget, parts)
+    try:
+        net = parts.net(meter)
+    except (HoldsGrammar, NotRegular):  # The second where the grammar is within a combination.
+        return of_grammar(node, budget, meter)
+    return _on_demand(net, budget, parts)
 
 
 PAIRED: Final = Budget(states=20_000, arcs=1_000_000, bytes=100_000_000, seconds=2.0)

@@ -18,9 +18,17 @@ from explorer.automata.discovered.net import Net, extended, net_of
 from explorer.automata.tree.build import build
 from explorer.automata.tree.counters import Counters
 from explorer.automata.tree.layout import lay_out
-from explorer.automata.tree.nodes import Deferred, Node
+from explorer.automata.tree.nodes import Call, Deferred, Node, Rules
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
+
+
+class HoldsGrammar(Exception):
+    """The tree holds a grammar, which takes a stack and not a net."""
+
+
+def _grammar_met(_: Call | Rules) -> int:
+    raise HoldsGrammar
 
 
 class LateParts:
@@ -40,9 +48,13 @@ class LateParts:
 
         Raises:
             BudgetExceeded: A limit was reached.
+            HoldsGrammar: There is a grammar inside.
         """
         counters = Counters(late=[])
-        built = lay_out(self._root, meter, machine=lambda it: build(it, meter), counters=counters)
+        built = lay_out(
+            self._root, meter, machine=lambda it: build(it, meter), counters=counters,
+            call=_grammar_met,
+        )  # fmt: skip
         self._note(counters, 0)
         return net_of(built.nfa, counters, meter)
 
