@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
 
 import explorer
+from explorer.automata.pipeline.valid import ValidUtf8
 from explorer.budget import Meter
 from explorer.decoding.models.model import Reading
 from explorer.errors import ExplorerError
@@ -108,6 +110,9 @@ USABLE: dict[str, Callable[[], Any]] = {
     "remaining": lambda: None,
     "path": lambda: "file",
     "k": lambda: 0,
+    "depth": lambda: 2,
+    "stage": ValidUtf8,
+    "tokenizer": lambda: tokenizers.Tokenizer(tokenizers.models.BPE()),
     "start": lambda: 0,
     "end": lambda: 1,
     "log_probs": lambda: torch.zeros(1, 5),

@@ -109,10 +109,20 @@ _CALL: Final = """{
   "unevaluatedProperties": false
 }"""
 
-_SUMS: Final = r"""root ::= sum " = " number
-sum ::= term (" + " term)+
+_SUMS: Final = r"""root ::= sum "=" number
+sum ::= term ("+" term)+
 term ::= number | "(" sum ")"
 number ::= [1-9] [0-9]?
+"""
+
+_LISTS: Final = r"""start: list
+list: "[" item ("," item)* "]"
+item: list | NUMBER
+NUMBER: /[1-9][0-9]?/
+"""
+
+_PHRASES: Final = r"""phrase ::= "(" (phrase | word)+ ")"
+word ::= [a-z]+ " "
 """
 
 _MOBY_DICK: Final = (
@@ -154,6 +164,8 @@ EXAMPLES: Final = (
         "function call (JSON Schema)", "JSON Schema", _CALL, "What time is it in Rome?\n",
     ),
     Preset("sums in parentheses (grammar)", "grammar", _SUMS, "What is 3 + 4?\n"),
+    Preset("nested lists (Lark)", "grammar (Lark)", _LISTS, "As a list: "),
+    Preset("nested phrases (EBNF)", "grammar (EBNF)", _PHRASES, "In brackets: "),
     Preset(
         "URL", "regex",
         r"https?://([a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?\.){1,3}[a-z]{2,6}(:[1-9][0-9]{0,4})?"

@@ -50,7 +50,7 @@ TABLE_ONLY: Final = frozenset(
     {
         "table", "token_class", "char_state", "accepting", "distance", "stuck", "num_classes",
         "nbytes", "class_row", "walk", "tokens_of_class", "lost", "to", "save", "load",
-        "sets",
+        "sets", "of_constraint",
     }
 )  # fmt: skip
 """The names of `explorer.TokenDFA` that a machine without a table does not have."""

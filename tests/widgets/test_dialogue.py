@@ -31,7 +31,9 @@ SCRIPTS = sorted(Path(bundle.__file__).parents[1].glob("static/*.js"))
 # --- page and kernel agree ----------------------------------------------------
 
 _CALL = re.compile(r'\b(?:ask|tell)\("(\w+)"(?:, \{([^}]*)\})?')
-_BY_NAME = re.compile(r'\b(?:asked\([\w.]+|atRest\(ui|button), ?"(\w+)"|\bbutton\("([a-z]+)"')
+_BY_NAME = re.compile(
+    r'\b(?:asked\([\w.]+|atRest\(ui|button), ?"(\w+)"|\bbutton\("([a-z]+)"|\bchange\("([a-z_]+)"'
+)
 
 
 def sent(script: str) -> Iterator[tuple[str, list[str]]]:
@@ -109,7 +111,7 @@ MOVES: dict[str, dict[str, object]] = {
     "step": {}, "take": {"token": FOO}, "peek": {}, "jump": {"k": 0}, "run": {"tokens": 2},
     "fork": {}, "again": {}, "switch": {"line": 0}, "follow": {"tokens": [FOO]},
 }  # fmt: skip
-OF_NO_PLACE = {"reset", "edit", "sampler"}
+OF_NO_PLACE = {"reset", "edit", "sampler", "switch_stage", "add_stage"}
 """They mean the same wherever the cursor stands."""
 
 
@@ -192,11 +194,14 @@ FIELDS: dict[str, dict[str, object]] = {
     **MOVES, "walk": {"token": F}, "why": {"token": F}, "more": {"token": F}, "widen": {"token": F},
     "search": {"query": "f"}, "group": {"group": 0}, "arc": {"source": "q0", "target": "q3"},
     "rows": {"first": 0, "end": 1}, "edit": {"kind": "regex", "text": "food"}, "play": {"on": True},
+    "stage_machine": {"stage": 0}, "switch_stage": {"stage": 0, "on": False},
+    "add_stage": {"stage": "utf8"},
 }  # fmt: skip
 
 
 def test_what_is_flagged_as_later_is_worked_out_on_a_thread_and_nothing_else(page: Page) -> None:
     place = page.made.shown
+    assert page.ask("add_stage", stage="utf8")["ok"]  # One to switch and to draw.
     for name, entry in TABLE.items():
         if name in ("line", "export", "stop"):  # The widget's own.
             continue

@@ -45,7 +45,7 @@ def test_every_kind_of_the_editor_has_a_preset() -> None:
 def test_an_example_is_written_and_read_back(example: kinds.Preset) -> None:
     constraint = kinds.constraint_of_kind(example.kind, example.text)
     # A grammar that recurses knows no distance to the end, so no limit can take part in its mask.
-    most = None if example.kind == "grammar" else 120
+    most = None if example.kind.startswith("grammar") else 120
     session = explorer.Session(model_of(example), constraint, example.prompt, max_tokens=most)
     trace = session.run(max_tokens=120)
     assert trace.finished
@@ -134,5 +134,5 @@ def test_the_editor_takes_types_and_templates() -> None:
         assert (editor["kind"], editor["text"]) == (one.kind, one.text)
         assert page.made.session.prompt == one.prompt
     answer = page.answer(page.edit('template("a {x", x=regex("b"))', kind="template"))
-    assert not answer["ok"] and answer["error"]["message"].splitlines()[2].index("^") == 12
+    assert not answer["ok"] and answer["error"]["start"] == 12
     page.made.close()

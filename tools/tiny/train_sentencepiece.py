@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -75,6 +76,15 @@ def train_sentencepiece(texts: Iterable[str], size: int = VOCABULARY_SIZE) -> To
         ValueError: The texts hold too few different pieces for so many tokens.
     """
     reserved = len(SPECIALS) + len(BYTES)
+    # A mark ends a piece of text, which gets a "▁" in front; the end of a line is a byte.
+    marks = re.compile("|".join(map(re.escape, SPECIAL_TOKENS)))
+    lines = [
+        line
+        for text in texts
+        for part in marks.split(text)
+        if part
+        for line in f"▁{part}".replace(" ", "▁").split("\n")
+    ]
     learner = Tokenizer(models.BPE())
     learner.pre_tokenizer = pre_tokenizers.Split(Regex(PIECES), behavior="isolated")
     trainer = BpeTrainer(
@@ -82,16 +92,7 @@ def train_sentencepiece(texts: Iterable[str], size: int = VOCABULARY_SIZE) -> To
         min_frequency=2,
         show_progress=False,
         limit_alphabet=CHARACTERS,
-        initial_alphabet=["▁", *UMLAUTS],
-    )
-    # A mark ends a piece of text, which gets a "▁" in front; the end of a line is a byte.
-    marks = re.compile("|".join(map(re.escape, SPECIAL_TOKENS)))
-    lines = (
-        line
-        for text in texts
-        for part in marks.split(text)
-        if part
-        for line in f"▁{part}".replace(" ", "▁").split("\n")
+        initial_alphabet=_alphabet(lines),
     )
     learner.train_from_iterator(lines, trainer=trainer)
     learned: dict[str, Any] = json.loads(learner.to_str())["model"]
@@ -129,6 +130,17 @@ def train_sentencepiece(texts: Iterable[str], size: int = VOCABULARY_SIZE) -> To
         special_tokens=[(BEGIN, SPECIALS.index(BEGIN))],
     )
     return tokenizer
+
+
+def _alphabet(lines: Iterable[str]) -> list[str]:
+    """The characters that become tokens: the most frequent ones, of equals the lower code points.
+
+    The library's own choice among equals differs from run to run.
+    """
+    always = ["▁", *UMLAUTS]
+    counts = Counter(character for line in lines for character in line)
+    others = sorted(counts.keys() - set(always), key=lambda one: (-counts[one], one))
+    return [*always, *others[: CHARACTERS - len(always)]]
 
 
 def save_sentencepiece(tokenizer: Tokenizer, folder: Path, *, max_length: int) -> None:

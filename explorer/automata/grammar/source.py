@@ -101,7 +101,7 @@ class GrammarText(Source):
         Raises:
             GrammarError: It cannot be read, or its rules cannot be followed.
         """
-        text = whole_text("grammar", text)
+        text = whole_text("text", text)
         if len(text) > MOST_CHARACTERS:
             raise GrammarError(
                 f"The grammar has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read",
