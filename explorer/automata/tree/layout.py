@@ -197,7 +197,16 @@ class _NfaLayout:
     # One method per kind of node: lay it between two states.
 
     def lay(self, node: Node, source: int, target: int) -> None:
-        match node:
+        match node:  # The frequent kinds first: each case that does not fit takes its time.
+            case Repeat():
+                if node.maximum == 1 and isinstance(node.body, _LEAVES):
+                    self.leaf(node.body, source, target)
+                    if node.minimum == 0:
+                        self.epsilons.append((source, target))
+                else:
+                    self.repeat(*flattened(node), source, target)
+            case Group():
+                self.lay(node.body, source, target)
             case Literal() | Class() | Dot():
                 self.leaf(node, source, target)
             case Concat():
@@ -219,13 +228,8 @@ class _NfaLayout:
                     if k % MANY == 0 and k:
                         self.announce(0, 0)
                     self.lay(option, source, target)
-            case Group():
-                self.lay(node.body, source, target)
             case TokenLimit() if self.num_symbols == NUM_BYTES:  # It says nothing about texts.
                 self.lay(node.body, source, target)
-            case Repeat():
-                body, minimum, maximum = flattened(node)
-                self.repeat(body, minimum, maximum, source, target)
             case Empty():
                 self.epsilons.append((source, target))
             case Written():
@@ -280,12 +284,8 @@ class _NfaLayout:
             shift = self.num_states - 2
             self.num_states += fragment.num_inner
             for start, low, high, end in fragment.arcs:
-                append((
-                    start + shift if start else source,
-                    low,
-                    high,
-                    end + shift if end != 1 else target,
-                ))  # fmt: skip
+                begin = start + shift if start else source
+                append((begin, low, high, end + shift if end != 1 else target))
         if self.origin is not None:
             index = self.origin_of(leaf)
             if fragment.rows is None:
