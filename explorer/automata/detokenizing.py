@@ -30,7 +30,7 @@ Form = Literal["compact", "original"]
 SymbolTable = Any
 
 _AFTER_A_BACKSLASH: Final = "nrtxuU␣<\\"
-"""What would be read as an escape after a backslash, or as the beginning of one."""
+"""Matches text that, after a backslash, a reader would take for an escape or its beginning."""
 
 _LIKE_A_BYTE: Final = re.compile("<[0-9A-F]{2}>")
 """Text that looks like what `show_bytes` writes."""

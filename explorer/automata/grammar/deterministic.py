@@ -72,7 +72,7 @@ def check_deterministic(text: str, rules: Sequence[WrittenRule], node: Rules) ->
 
 
 def _ways(found: AmbiguousText) -> str:
-    """What the rule may do, as a clause."""
+    """The clause that says what the rule may do."""
     said: dict[str, None] = {}
     names = iter(found.others)
     for what, _, after in found.moves:

@@ -133,7 +133,7 @@ class EbnfReader(GrammarReader):
             inner = self.group("}")
             return Repeat(start, self.at, inner, 0, None, False)
         if char == "[":
-            return self._class()
+            return self.char_class(self._character)
         if char == "#" and not self.iso:
             code = self._code()
             return Literal(start, self.at, char_set([(code, code)]))
@@ -167,27 +167,6 @@ class EbnfReader(GrammarReader):
             raise self.wrong("#x takes hexadecimal digits of a character", "Write #x41.")
         self.at = found.end()
         return int(found[1], 16)
-
-    def _class(self) -> Node:
-        start = self.at
-        self.at += 1
-        negated = self.takes("^")
-        ranges: list[tuple[int, int]] = []
-        while not self.takes("]"):
-            if self.at >= len(self.text):
-                raise self.wrong("The class does not end", "Close it with ']'.", start)
-            begin = self.at
-            low = high = self._character()
-            if self.sees("-") and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
-                self.at += 1
-                high = self._character()
-            if high < low:
-                raise self.wrong(
-                    "The range ends before it begins", "Swap its ends.", begin, self.at
-                )
-            ranges.append((low, high))
-        chars = char_set(ranges)
-        return Class(start, self.at, complement(chars) if negated else chars)
 
     def _character(self) -> int:
         if self.sees("#x"):

@@ -1,4 +1,4 @@
-"""What users call: `grammar`."""
+"""The function `grammar`, which users call."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Final
 
 from explorer.automata.grammar.reading import GrammarReader, WrittenRule, letters_of
-from explorer.automata.tree.charset import CharSet, char_set, complement
-from explorer.automata.tree.nodes import Class, Dot, Node
+from explorer.automata.tree.charset import char_set
+from explorer.automata.tree.nodes import Dot, Node
 
 _ESCAPES: Final = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]"}
 _DIGITS: Final = {"x": 2, "u": 4, "U": 8}
@@ -82,7 +82,7 @@ class GbnfReader(GrammarReader):
         if char == '"':
             return self._quoted()
         if char == "[":
-            return self._class()
+            return self.char_class(self._character)
         if char == ".":
             self.at += 1
             return Dot(start, self.at, _ANY)
@@ -152,25 +152,3 @@ class GbnfReader(GrammarReader):
                 begin, self.at,
             )  # fmt: skip
         return ord(_ESCAPES[letter])
-
-    def _class(self) -> Node:
-        start = self.at
-        self.at += 1
-        negated = self.takes("^")
-        ranges: list[tuple[int, int]] = []
-        while not self.sees("]"):
-            if self.at >= len(self.text):
-                raise self.wrong("The class does not end", "Close it with ']'.", start)
-            begin = self.at
-            low = high = self._character()
-            if self.sees("-") and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
-                self.at += 1
-                high = self._character()
-            if high < low:
-                raise self.wrong(
-                    "The range ends before it begins", "Swap its ends.", begin, self.at
-                )
-            ranges.append((low, high))
-        self.at += 1
-        chars: CharSet = char_set(ranges)
-        return Class(start, self.at, complement(chars) if negated else chars)

@@ -43,7 +43,7 @@ class LarkReader(GrammarReader):
         found: list[WrittenRule] = []
         bodies: list[tuple[str, int, int, int]] = []
         ignores: list[int] = []
-        # What is ignored may be said last, so the bodies are read when all of it is known.
+        # `%ignore` may stand at the end, so the bodies are read after all directives.
         self.skip_lines()
         while self.at < len(self.text):
             if self.sees("%"):

@@ -1,4 +1,4 @@
-"""What a network may do next, for each state and class of bytes; and whether that is one thing.
+"""The moves of a network: what it does for each state and class of bytes, and whether that is one.
 
 In a state a network may *read* the byte, *call* a rule that begins with it, or *end* its rule, if
 the byte may follow that. Calls of rules that derive nothing are passed. Where for every state and
@@ -33,7 +33,7 @@ Move = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looks:
-    """What can be read next. Sets of classes are the bits of an int.
+    """The classes of bytes that can come next; a set of classes is the bits of an int.
 
     Args:
         first: For each state, the classes that its rule may read next.
@@ -47,7 +47,7 @@ class Looks:
 
 
 def looks_of(network: Network, meter: Meter) -> Looks:
-    """What can be read next in each state: the least fixpoint.
+    """Find the classes of bytes that can come next in each state, as a least fixpoint.
 
     Args:
         network: The network.

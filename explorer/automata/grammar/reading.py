@@ -1,4 +1,4 @@
-"""What the readers of all notations share: a place in a text, alternatives, sequences, repeats.
+"""The common part of the readers of all notations: the place in the text, alternatives, repeats.
 
 A notation is a subclass of `GrammarReader` that says how a rule begins, what an atom is and what
 lies between. The trees of the bodies have spans in the grammar's own text, so that carets,
@@ -8,15 +8,17 @@ highlighting and explanations point into it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from explorer.automata.regex import parse
 from explorer.automata.tree.build import build
-from explorer.automata.tree.charset import character
+from explorer.automata.tree.charset import char_set, character, complement
 from explorer.automata.tree.nodes import (
     Branch,
     Call,
+    Class,
     Concat,
     Deferred,
     Empty,
@@ -84,6 +86,35 @@ class GrammarReader(ABC):
         found = self.text.startswith(text, self.at)
         self.at += len(text) if found else 0
         return found
+
+    def char_class(self, read: Callable[[], int]) -> Node:
+        """``[...]``: characters, and ranges of them.
+
+        Args:
+            read: Reads one character, escapes included, and gives its code point.
+
+        Raises:
+            GrammarError: It does not end, or a range ends before it begins.
+        """
+        start = self.at
+        self.at += 1
+        negated = self.takes("^")
+        ranges: list[tuple[int, int]] = []
+        while not self.takes("]"):
+            if self.at >= len(self.text):
+                raise self.wrong("The class does not end", "Close it with ']'.", start)
+            begin = self.at
+            low = high = read()
+            if self.sees("-") and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
+                self.at += 1
+                high = read()
+            if high < low:
+                raise self.wrong(
+                    "The range ends before it begins", "Swap its ends.", begin, self.at
+                )
+            ranges.append((low, high))
+        chars = char_set(ranges)
+        return Class(start, self.at, complement(chars) if negated else chars)
 
     def word(self) -> str:
         """The name that comes next; empty if there is none."""

@@ -88,7 +88,7 @@ class StackNodes:
 
 
 class _Closing:
-    """What can be read next, and the stack nodes that calls make, between two bytes."""
+    """The states that can read the next byte, and the stack nodes that the calls before it make."""
 
     def __init__(self, network: Network, nodes: StackNodes) -> None:
         self._network = network
