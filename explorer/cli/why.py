@@ -66,7 +66,9 @@ def add_parser(commands: Commands) -> None:
     where.add_argument(
         "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
     )
-    where.add_argument("--model", metavar="NAME", help='"tiny", "tiny-sp", or a model folder')
+    where.add_argument(
+        "--model", metavar="NAME", help='"tiny", "tiny-sp", "tiny-draft", or a model folder'
+    )
     add_constraint(command)
     before = command.add_mutually_exclusive_group()
     before.add_argument("--prefix", metavar="TEXT", help="what was written so far, as text")

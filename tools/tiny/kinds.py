@@ -1,4 +1,4 @@
-"""The two embedded models, as data: a tokenizer, its marks, a mix of texts, a folder."""
+"""The embedded models, as data: a tokenizer, its marks, a mix of texts, a size, a folder."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from tokenizers import Tokenizer
 
 from explorer.decoding.models.tiny import FOLDER as TINY_FOLDER
+from explorer.decoding.models.tiny_draft import FOLDER as DRAFT_FOLDER
 from explorer.decoding.models.tiny_sp import FOLDER as SP_FOLDER
 from tools.tiny import exchanges
 from tools.tiny.corpus import MIX, Template
@@ -29,6 +30,21 @@ class _Save(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """The size of a transformer; its heads are 32 wide.
+
+    Attributes:
+        width: Of the residual stream.
+        inner: Of the feed-forward layers.
+        layers: How many.
+    """
+
+    width: int = 128
+    inner: int = 352
+    layers: int = 4
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """One embedded model: what differs between them; the rest is in `train`.
 
@@ -41,6 +57,7 @@ class Kind:
         mix: The templates of the corpus and their shares.
         learn: Makes the tokenizer from texts.
         save: Writes the tokenizer.
+        shape: The size of the model.
     """
 
     folder: Path
@@ -51,6 +68,7 @@ class Kind:
     mix: tuple[tuple[Template, int], ...]
     learn: Callable[[Iterable[str]], Tokenizer]
     save: _Save
+    shape: Shape = Shape()
 
 
 _HERE: Final = Path(__file__).parent
@@ -76,6 +94,18 @@ KINDS: Final = {
         (*MIX, (exchanges.roman, 14)),
         train_sentencepiece,
         save_sentencepiece,
+    ),
+    # Proposes tokens for the first one: same tokenizer, same texts, smaller.
+    "tiny-draft": Kind(
+        DRAFT_FOLDER,
+        "loss_draft.csv",
+        SPECIAL_TOKENS.index(START),
+        SPECIAL_TOKENS.index(END_OF_TEXT),
+        SPECIAL_TOKENS.index(END_OF_TURN),
+        MIX,
+        train_tokenizer,
+        save_tokenizer,
+        Shape(width=64, inner=176, layers=1),
     ),
 }
 """The kinds by the name that `explorer.load_model` knows."""

@@ -92,19 +92,20 @@ def new_model(seed: int, kind: Kind = BYTE_LEVEL) -> LlamaForCausalLM:
 
     Args:
         seed: Of the initial weights.
-        kind: Which of the embedded models; only the special ids differ.
+        kind: Which of the embedded models.
     """
     torch.manual_seed(seed)
+    shape = kind.shape
     config = LlamaConfig(
         vocab_size=LOGITS,
-        hidden_size=128,
-        intermediate_size=352,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=4,
+        hidden_size=shape.width,
+        intermediate_size=shape.inner,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.width // 32,
+        num_key_value_heads=shape.width // 32,
         # About one over the root of the width; the usual 0.02 suits models twenty times as wide,
         # and here attention would start out flat.
-        initializer_range=0.08,
+        initializer_range=0.08 * math.sqrt(128 / shape.width),
         max_position_embeddings=ROW,
         tie_word_embeddings=True,
         bos_token_id=kind.start,

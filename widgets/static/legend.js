@@ -13,6 +13,8 @@ const MEANINGS = {
   forced: ["=", "forced: the only token allowed"],
   user: ["✓", "chosen by hand"],
   intervention: ["≠", "the model's first choice was masked"],
+  accepted: ["»", "proposed by the draft and taken"],
+  rejected: ["⊘", "the draft proposed another token, which was rejected"],
   parted: ["Δ", "in a comparison: the first token in which the two lines differ"],
   double: ["◎ double ring", "the text may end here; in the detokenizing FST, at r, a token has ended and the text may end"],
   small: ["○ small ring", "in the detokenizing FST: back to the root r, drawn there to save arcs"],

@@ -17,12 +17,16 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     user: MEANINGS.user,
     intervention: MEANINGS.intervention,
     parted: MEANINGS.parted,
+    accepted: MEANINGS.accepted,
+    rejected: MEANINGS.rejected,
   };
   const marks = (token) => {
     const out = [];
     if (token.forced) out.push("forced");
     if (token.by === "user") out.push("user");
     if (token.intervention) out.push("intervention");
+    if (token.accepted) out.push("accepted");
+    if (token.rejected !== undefined) out.push("rejected");
     return out;
   };
   const depth = (x) => (x === null || x === undefined ? 0 : x < 0.7 ? 1 : x < 3 ? 2 : x < 7 ? 3 : 4);
@@ -36,7 +40,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     const parted = ui.parted === i; // The first token in which two compared lines differ.
     if (parted) notes.push("parted");
     const surprise = token.surprisal === null || token.surprisal === undefined ? "" : `, surprisal ${token.surprisal.toFixed(1)} bits`;
-    const said = `token ${i + 1}, chosen at position ${i}: id ${token.id}${surprise}` + notes.map((n) => ", " + MARKS[n][1]).join("");
+    const said = `token ${i + 1}, chosen at position ${i}: id ${token.id}${surprise}` + notes.map((n) => ", " + MARKS[n][1]).join("") + (token.rejected === undefined ? "" : `: ${token.rejected}`);
     const el = h("button.lmx-tok" + (parted ? ".parted" : ""), {
       role: "listitem", "data-k": i + 1, "data-token": token.id, title: said, "aria-label": `${token.text} ${said}`,
       "data-surprisal": depth(token.surprisal),

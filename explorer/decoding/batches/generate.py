@@ -19,7 +19,7 @@ Cost of a step, besides the model's: one launch where Triton is, else about 150 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import cast
 
@@ -47,6 +47,8 @@ from explorer.decoding.models.model import LanguageModel, Prompt, RunBatch
 from explorer.decoding.models.prefix import prefix_ids
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.drafting import Draft, checked_draft
+from explorer.decoding.speculation.texts import SpeculatedText, speculated
 from explorer.decoding.stepping.forced import Forced, checked_forced
 from explorer.errors import ExplorerError
 from explorer.tokens.error_word import ints
@@ -69,6 +71,9 @@ class Generation:
             part in ``==``, because a batch of another size rounds them otherwise.
         forced: How many tokens were the only ones allowed and cost no pass of their own; 0 with
             ``forced="step"``.
+        proposed: For how many tokens a draft made a proposal; 0 without one.
+        accepted: How many of the proposals were taken.
+        passes: How many forward passes the model made, where a draft was given; else 0.
     """
 
     tokens: tuple[int, ...]
@@ -78,6 +83,9 @@ class Generation:
     log_probs_model: tuple[float, ...] = field(default=(), compare=False)
     log_probs_constrained: tuple[float, ...] = field(default=(), compare=False)
     forced: int = field(default=0, compare=False)
+    proposed: int = field(default=0, compare=False)
+    accepted: int = field(default=0, compare=False)
+    passes: int = field(default=0, compare=False)
 
     @property
     def text(self) -> str:
@@ -122,6 +130,17 @@ class Generation:
         model, constrained = (tuple(values[: len(tokens)]) for values in log_probs)
         return cls(tokens, b"".join(pieces), bool(ends), pieces, model, constrained, forced)
 
+    @classmethod
+    def speculated(cls, text: SpeculatedText, vocabulary: Vocabulary) -> Generation:
+        """The text that was written with a draft.
+
+        Args:
+            text: What was written.
+            vocabulary: What its ids mean.
+        """
+        made = cls.of(text.tokens, vocabulary, (text.model, text.constrained))
+        return replace(made, proposed=text.proposed, accepted=text.accepted, passes=text.passes)
+
 
 def generate(
     model: LanguageModel,
@@ -137,6 +156,7 @@ def generate(
     forced: Forced = "step",
     log_probs: bool = True,
     response_prefix: str | Sequence[str] | Sequence[int] = "",
+    draft: Draft = None,
 ) -> list[Generation]:
     """Write a text for each prompt.
 
@@ -157,6 +177,9 @@ def generate(
         log_probs: Whether to give the log-probability of each token, also of forced ones.
         response_prefix: What each answer begins with, after the prompt and before the constrained
             text: a text, or its tokens as texts or as ids. It is not part of the result.
+        draft: A smaller model with the same vocabulary that proposes tokens, which the model checks
+            several at a time (speculative decoding), or a `Drafting` that says how. Texts are
+            those without it; each is written by itself.
 
     Returns:
         One text per prompt, in their order.
@@ -193,6 +216,13 @@ def generate(
     masking_budget = flag("masking_budget", masking_budget)
     forced = checked_forced(forced)
     log_probs = flag("log_probs", log_probs)
+    drafting = checked_draft(draft, model)
+    if drafting is not None and forced == "run":
+        raise ExplorerError(
+            'draft and forced="run" are two ways to read several tokens at once.',
+            remedy="Give one of them. A constrained draft proposes what is forced too.",
+            evidence={"forced": forced},
+        )
     max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
     seed = whole_number("seed", seed, 0, LAST_SEED)
     sampler = checked_sampler(sampler)
@@ -209,6 +239,17 @@ def generate(
     wanted = [rule.machine for rule in batch_on("cpu").rules]
     begun = prefix_ids(model, response_prefix)
     ids = [(*prompt_ids(model, prompt), *begun) for prompt in rows]
+    if drafting is not None:
+        texts = [
+            speculated(
+                model, drafting, rule, row, sampler, seed=seed, stream=stream,
+                max_tokens=max_tokens, masking_budget=masking_budget, log_probs=log_probs,
+            )
+            for rule, row, stream in zip(
+                batch_on("cpu").rules, ids, streams or range(len(ids)), strict=True
+            )
+        ]  # fmt: skip
+        return [Generation.speculated(text, model.vocabulary) for text in texts]
     reading = open_batch(model, ids) if forced == "step" else open_runs(model, ids)
     batch = batch_on(reading.logits.device)
     if isinstance(reading, RunBatch) and forced == "run":

@@ -3,5 +3,6 @@
 Read in this order: `model` (the protocol), `arguments` (prompts, ids and logits, checked),
 `huggingface` and `key_values` (a transformer and its cache), `row_by_row` (a batch over any model),
 `checkpoint` and `misfits` (its weights, checked), `opening` (one at a time, and once), `load` (find
-one and open it), `embedded`, `tiny` and `tiny_sp` (the models that travel with the package).
+one and open it), `embedded`, `tiny`, `tiny_sp` and `tiny_draft` (the models that travel with the
+package).
 """

@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import Final
 
 from explorer.decoding.models.tiny import FOLDER as _TINY
+from explorer.decoding.models.tiny_draft import FOLDER as _TINY_DRAFT
 from explorer.decoding.models.tiny_sp import FOLDER as _TINY_SP
 
-EMBEDDED: Final = MappingProxyType({"tiny": _TINY, "tiny-sp": _TINY_SP})
+EMBEDDED: Final = MappingProxyType({"tiny": _TINY, "tiny-sp": _TINY_SP, "tiny-draft": _TINY_DRAFT})
 """Name and folder: ``"tiny"`` has a byte-level tokenizer, ``"tiny-sp"`` one in the style of
-SentencePiece."""
+SentencePiece, and ``"tiny-draft"`` is a smaller model with the tokenizer of the first."""

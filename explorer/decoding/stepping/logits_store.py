@@ -51,7 +51,7 @@ class LogitsStore:
         """Whether the logits after some ids are kept."""
         return isinstance(tokens, tuple) and _key(cast("tuple[int, ...]", tokens)) in self._kept
 
-    def read_ahead(self, tokens: Sequence[int], run: Sequence[int]) -> None:
+    def read_ahead(self, tokens: Sequence[int], run: Sequence[int], kind: str = "forced") -> None:
         """Read the logits after some ids, and after each of a run of further ids, in one pass.
 
         Does nothing where the run is empty or the model reads no runs; `read` then reads one by
@@ -59,7 +59,8 @@ class LogitsStore:
 
         Args:
             tokens: The prompt's ids and all since.
-            run: The ids that come next whatever the model says.
+            run: The ids that come next, or may.
+            kind: What they are, for the note: ``"forced"`` or ``"proposed"``.
 
         Raises:
             ExplorerError: The model gives something that is not a row of logits for each.
@@ -77,7 +78,7 @@ class LogitsStore:
             )
         for k, reading in enumerate(readings):
             end = len(path) - len(run) + k
-            note = f"Read in one pass with a run of {len(run)} forced tokens."
+            note = f"Read in one pass with a run of {len(run)} {kind} tokens."
             checked = checked_reading(model, reading)
             self._keep(_key(path[:end]), checked.logits)
             self._notes[_key(path[:end])] = Reading(checked.logits, checked.computed, note)

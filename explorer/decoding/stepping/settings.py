@@ -22,6 +22,7 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.drafting import Draft, checked_draft
 from explorer.decoding.stepping.forced import Forced, checked_forced
 from explorer.decoding.stepping.healing import Heal, checked_heal, healed, healed_of, reopened
 from explorer.decoding.stepping.rule import Rule
@@ -55,19 +56,21 @@ def asked(
     top_k: int,
     heal: Heal,
     forced: Forced,
+    draft: Draft,
 ) -> Setting:
     """The setting of a run with a model; the arguments are those of `Walk`.
 
     Args:
         lm: The model, checked.
-        constraint, prompt, sampler, budget, max_tokens, masking_budget, top_k, heal, forced: As
-            the caller gave them.
+        constraint, prompt, sampler, budget, max_tokens, masking_budget, top_k, heal, forced,
+            draft: As the caller gave them.
 
     Raises:
         ExplorerError: As `Walk` has it.
     """
     heal = checked_heal(heal)
     forced = checked_forced(forced)
+    drafting = checked_draft(draft, lm)
     ids = prompt_ids(lm, prompt)
     ids, end = reopened(heal, lm.vocabulary, ids)
     rule = healed(constraint, end, lm.vocabulary, budget, heal == "prompt")
@@ -89,6 +92,7 @@ def asked(
         heal=heal,
         healed=end,
         forced=forced,
+        drafting=drafting,
     )
 
 

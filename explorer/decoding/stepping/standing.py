@@ -39,6 +39,7 @@ class Standing:
     def _begin(self, tree: StepTree, seed: int, stream: int, budget: Budget | None) -> None:
         """Stand at the root of a tree."""
         self._tree = tree
+        tree.draws_with(seed, stream)
         self._seed = seed
         self._stream = stream
         self._budget = budget

@@ -73,6 +73,7 @@ def trace_of(
         steps=steps,
         rejection=rejection,
         unread=unread,
+        draft=None if setting.drafting is None else setting.drafting.model.name,
     )
 
 
@@ -99,6 +100,7 @@ def _mentioned(
     """The tokens that a trace mentions."""
     vocabulary = rule.vocabulary
     mentioned = {step.token for step in steps} | set(vocabulary.eos_ids)
+    mentioned |= {step.proposal.token for step in steps if step.proposal is not None}
     if rejection is not None and 0 <= rejection.token < len(vocabulary):
         mentioned.add(rejection.token)
     for position in positions:

@@ -14,22 +14,32 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
-
-import torch
 
 from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.measure import Measured, measure
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.drafting import Drafting
+from explorer.decoding.speculation.drafts import Drafts, DrawPlace
+from explorer.decoding.speculation.taking import drawn_token
 from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.stepping.forced import Forced, forced_run
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule, StateMask
 from explorer.decoding.trace.masks import MaskRows
-from explorer.decoding.trace.records import ChosenBy, Position, Step, Timing, WrittenText, added
+from explorer.decoding.trace.records import (
+    ChosenBy,
+    Position,
+    Proposal,
+    Step,
+    Timing,
+    WrittenText,
+    added,
+)
 from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.states import DONE
 
@@ -51,6 +61,7 @@ class Setting:
         heal: How much of the prompt the output writes again.
         healed: Its text, with which the output begins; empty if all of it stays.
         forced: How tokens that are the only ones allowed are read.
+        drafting: A second model that proposes tokens; ``None`` for none.
     """
 
     model: LanguageModel | None
@@ -64,12 +75,28 @@ class Setting:
     heal: Heal = False
     healed: str = ""
     forced: Forced = "step"
+    drafting: Drafting | None = None
 
     def remaining(self, index: int) -> int | None:
         """The tokens that the mask may still plan with, after ``index`` tokens."""
         if self.max_tokens is None or not self.masking_budget:
             return None
         return self.max_tokens - index
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnToken:
+    """What the sampler takes at a place.
+
+    Args:
+        token: The id.
+        number: The random number that decided; ``None`` where none did.
+        proposal: What a draft proposed; ``None`` without one.
+    """
+
+    token: int
+    number: float | None
+    proposal: Proposal | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -100,8 +127,8 @@ class StepNode:
     children: dict[tuple[int, ChosenBy, float | None], StepNode] = field(
         default_factory=lambda: dict[tuple[int, ChosenBy, float | None], StepNode]()
     )
-    drawn: dict[tuple[int, int], tuple[int, float | None]] = field(
-        default_factory=lambda: dict[tuple[int, int], tuple[int, float | None]]()
+    drawn: dict[tuple[int, int], DrawnToken] = field(
+        default_factory=lambda: dict[tuple[int, int], DrawnToken]()
     )
 
     def line(self) -> list[StepNode]:
@@ -131,6 +158,12 @@ class StepTree:
         self._rows: dict[bytes, bytes] = {}
         vocabulary = setting.rule.vocabulary
         self._seen = SeenClasses(len(vocabulary), vocabulary.eos_ids)
+        # Which random numbers the last walk draws with: what is worth reading ahead. What is drawn
+        # does not depend on it.
+        self._numbers = (0, 0)
+        self._drafts = None
+        if setting.drafting is not None:
+            self._drafts = Drafts(setting.drafting, setting.rule, setting.sampler)
 
     def ids(self, node: StepNode) -> tuple[int, ...]:
         """The prompt's ids and those of the path."""
@@ -184,8 +217,16 @@ class StepTree:
         kept = self._measured.get(id(node))
         return kept[1] if kept is not None else self._measure(node, self.mask(node), 0.0)
 
-    def draw(self, node: StepNode, seed: int, stream: int) -> tuple[int, float | None]:
-        """The token that the sampler takes here, and the random number that decided.
+    def draws_with(self, seed: int, stream: int) -> None:
+        """Say which random numbers the next draws are likely to use.
+
+        Args:
+            seed, stream: Of the walk that moves.
+        """
+        self._numbers = (seed, stream)
+
+    def draw(self, node: StepNode, seed: int, stream: int) -> DrawnToken:
+        """The token that the sampler takes here.
 
         Args:
             node: A node that goes on.
@@ -196,23 +237,27 @@ class StepTree:
         """
         key = (seed, stream)
         if key not in node.drawn:
+            self.draws_with(seed, stream)
             measured = self.measured(node)
             if measured is None:
                 raise ExplorerError(
                     "This run has no model to choose a token.",
                     remedy="Choose one with step(token=...), or make a Session with a model.",
                 )
-            greedy = self.setting.sampler.greedy
-            number = 0.0 if greedy else uniform(seed, stream, node.index)
-            place = torch.tensor(number, dtype=torch.float64, device=measured.drawable.device)
-            token = int(self.setting.sampler.draw(measured.drawable, place))
-            if token < 0:
+            if self._drafts is None:
+                number = uniform(seed, stream, node.index)
+                token = drawn_token(measured.drawable, number)
+                found = DrawnToken(token, None if self.setting.sampler.greedy else number)
+            else:
+                place = self._place(node, seed, stream)
+                found = DrawnToken(*self._drafts.taken(place, measured.drawable))
+            if found.token < 0:
                 raise ExplorerError(
                     "The sampler leaves nothing to draw.",
                     remedy="Look at the logits of this position: Session.logits().",
                     evidence={"position": node.index, "state": node.state},
                 )
-            node.drawn[key] = (token, None if greedy else number)
+            node.drawn[key] = found
         return node.drawn[key]
 
     def forced_run(self, node: StepNode) -> tuple[int, ...]:
@@ -232,6 +277,7 @@ class StepTree:
         chosen_by: ChosenBy,
         number: float | None = None,
         known_log_prob: float | None = None,
+        proposal: Proposal | None = None,
     ) -> StepNode:
         """The node after one more token; the one that is there already, if it is.
 
@@ -241,6 +287,7 @@ class StepTree:
             chosen_by: Who chose it.
             number: The random number that decided.
             known_log_prob: Of the token under the model, in a run without one.
+            proposal: What a draft proposed.
         """
         child = node.children.get((token, chosen_by, number))
         if child is not None:
@@ -270,6 +317,7 @@ class StepTree:
             log_prob_constrained=constrained,
             rank=rank,
             uniform=number,
+            proposal=proposal,
         )
         child = StepNode(
             parent=node,
@@ -305,6 +353,10 @@ class StepTree:
             line.append(self.choose(node, token, chosen_by, None, log_prob))
         return line
 
+    def _place(self, node: StepNode, seed: int, stream: int) -> DrawPlace:
+        remaining = self.setting.remaining(node.index)
+        return DrawPlace(self.ids(node), node.state, node.index, remaining, seed, stream)
+
     def _measure(self, node: StepNode, mask: StateMask, mask_milliseconds: float) -> Measured:
         if self.logits is None:
             raise ExplorerError("This run has no model.", remedy="Make a Session with a model.")
@@ -312,6 +364,10 @@ class StepTree:
         ids = self.ids(node)
         if self.setting.forced == "run" and ids not in self.logits:
             self.logits.read_ahead(ids, self.forced_run(node))
+        if self._drafts is not None and ids not in self.logits:
+            run = self._drafts.run(self._place(node, *self._numbers))
+            with suppress(ContextFull):  # Near the end of the context tokens are read one by one.
+                self.logits.read_ahead(ids, run, "proposed")
         reading = self.logits.read(ids)
         read = _milliseconds(began)
         began = time.perf_counter()

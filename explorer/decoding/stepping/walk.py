@@ -36,6 +36,7 @@ from explorer.decoding.models.arguments import (
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.drafting import Draft
 from explorer.decoding.stepping.forced import Forced
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.logits_store import LogitsStore
@@ -88,6 +89,9 @@ class Walk(Standing):
         forced: ``"run"`` reads a run of tokens that are the only ones allowed in one forward pass
             of a model that can (`RunLanguageModel`); the steps, their text and their
             probabilities are those of ``"step"``, and the trace notes it.
+        draft: A smaller model with the same vocabulary that proposes tokens, which ``lm`` checks in
+            one pass (speculative decoding), or a `Drafting` that says how. Texts are those without
+            it; each step says what was proposed.
 
     Raises:
         ConstraintError: The constraint is something else, such as a string.
@@ -134,6 +138,7 @@ class Walk(Standing):
         logits_bytes: int = 256_000_000,
         heal: Heal = False,
         forced: Forced = "step",
+        draft: Draft = None,
     ) -> None:
         lm = checked_model(lm)
         seed = whole_number("seed", seed, 0, LAST_SEED)
@@ -150,6 +155,7 @@ class Walk(Standing):
             top_k=top_k,
             heal=heal,
             forced=forced,
+            draft=draft,
         )
         self._begin(StepTree(setting, LogitsStore(lm, logits_bytes)), seed, stream, budget)
 
@@ -221,8 +227,10 @@ class Walk(Standing):
             node, tree = self._node, self._tree
             check_open(node, tree.setting.max_tokens)
             if token is None:
-                drawn, number = tree.draw(node, self._seed, self._stream)
-                child = tree.choose(node, drawn, "sampler", number)
+                drawn = tree.draw(node, self._seed, self._stream)
+                child = tree.choose(
+                    node, drawn.token, "sampler", drawn.number, proposal=drawn.proposal
+                )
             else:
                 child = tree.choose(node, permitted(tree, node, token), "user")
             return self._advance(child)

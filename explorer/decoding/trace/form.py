@@ -127,9 +127,18 @@ class PositionForm(Form, frozen=True):
     distribution: DistributionForm | None
 
 
+class ProposalForm(Form, frozen=True):
+    """`Proposal`."""
+
+    token: Id
+    log_prob: LogProb
+    accepted: bool
+
+
 class StepForm(
     Form,
     frozen=True,
+    omit_defaults=True,
     rename={
         "log_prob_model": "model",
         "log_prob_filtered": "filtered",
@@ -145,6 +154,7 @@ class StepForm(
     log_prob_constrained: LogProbOrInf | None
     rank: Size | None
     uniform: Annotated[float, Meta(ge=0, lt=1)] | None
+    proposal: ProposalForm | None = None
 
 
 class RejectionForm(Form, frozen=True):
@@ -154,7 +164,7 @@ class RejectionForm(Form, frozen=True):
     unread: tuple[int, ...]
 
 
-class TraceForm(Form, frozen=True):
+class TraceForm(Form, frozen=True, omit_defaults=True):
     """`Trace`, with the checksum of everything else at the end."""
 
     kind: Kind
@@ -172,6 +182,7 @@ class TraceForm(Form, frozen=True):
     positions: tuple[PositionForm, ...]
     steps: tuple[StepForm, ...]
     rejection: RejectionForm | None
+    draft: str | None = None
     sha256: str = ""
 
 

@@ -48,6 +48,7 @@ from explorer.decoding.trace.masks import MaskRows, bytes_per_class, unpack_row
 from explorer.decoding.trace.records import (
     Candidate,
     Position,
+    Proposal,
     Step,
     Timing,
     TokenDistribution,
@@ -61,6 +62,7 @@ from explorer.files import holds_at_most, parse_json
 from explorer.tokens.states import DEAD, DONE, FREE, NUM_FIXED_CLASSES
 
 _LONGEST_VERSION: Final = 40
+_MENTIONED: Final = "an id among `tokens.data`"
 
 
 def from_json(data: bytes, file: str = "the trace") -> Trace:
@@ -254,10 +256,24 @@ class _TraceReader:
         allowed = self._allows(f"{place}.token", position.kept_row, form.token)
         self._check(allowed, f"{place}.token", form.token, "a token that is allowed there")
         return Step(
-            **{name: number(value) for name, value in form_fields(form).items()},
+            **{name: number(value) for name, value in form_fields(form, "proposal").items()},
+            proposal=self._proposal(f"{place}.proposal", form),
             data=self._tokens.data[form.token] or None,
             before=before,
         )
+
+    def _proposal(self, place: str, form: StepForm) -> Proposal | None:
+        made = form.proposal
+        if made is None:
+            return None
+        self._check(
+            self._form.draft is not None, place, made.token, "there: the trace has no draft"
+        )
+        taken = made.token == form.token
+        wanted = "whether this is the token that was taken"
+        self._check(made.accepted == taken, f"{place}.accepted", made.accepted, wanted)
+        self._check(made.token in self._tokens.data, f"{place}.token", made.token, _MENTIONED)
+        return Proposal(**form_fields(made))
 
     def _rejection(self, form: RejectionForm, last: Position) -> Rejection:
         # Ids in a run from elsewhere may be of any size: that is what a finding is for.
@@ -279,7 +295,7 @@ class _TraceReader:
 
     def _allows(self, place: str, row: int | None, token: int) -> bool:
         """Whether a position allows an id, whose bytes the document must have."""
-        self._check(token in self._tokens.data, place, token, "an id among `tokens.data`")
+        self._check(token in self._tokens.data, place, token, _MENTIONED)
         inside = token < self._tokens.size
         return inside and (self._machine is None or self._machine.allows(row, token))
 

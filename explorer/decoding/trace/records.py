@@ -227,6 +227,21 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a second model proposed for a step.
+
+    Args:
+        token: The id.
+        log_prob: Under the distribution that it was drawn from.
+        accepted: Whether it was taken.
+    """
+
+    token: int
+    log_prob: float
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One token.
 
@@ -241,6 +256,7 @@ class Step:
             what a filter would have removed.
         rank: Its place in the model's own order, 1 for the first choice; ``None`` if not known.
         uniform: The random number that decided, in [0, 1); ``None`` where none did.
+        proposal: What a draft proposed; ``None`` without one, and where the sampler did not choose.
     """
 
     token: int
@@ -252,6 +268,7 @@ class Step:
     log_prob_constrained: float | None
     rank: int | None
     uniform: float | None
+    proposal: Proposal | None = None
 
     @property
     def index(self) -> int:

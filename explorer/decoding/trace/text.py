@@ -51,6 +51,8 @@ def remarks(tokens: MentionedTokens, step: Step) -> Iterator[str]:
         yield "kept"
     if step.forced:
         yield "forced"
+    if step.proposal is not None and not step.proposal.accepted:
+        yield f"draft {_fit(tokens.show(step.proposal.token))}, rejected"
     if distribution is not None and distribution.intervention:
         first = _fit(tokens.show(distribution.first_choice))
         yield f"masked {first} ({_share(distribution.first_choice_log_prob)})"
@@ -90,6 +92,10 @@ def _summary_lines(trace: Trace) -> Iterator[str]:
     changed = sum(step.intervention for step in trace.steps)
     forced = sum(step.forced for step in trace.steps)
     yield f"steps       {len(trace.steps)}, interventions {changed}, forced {forced}"
+    proposals = [step.proposal for step in trace.steps if step.proposal is not None]
+    if trace.draft is not None:
+        taken = sum(proposal.accepted for proposal in proposals)
+        yield f"draft       {trace.draft}: {taken} of {len(proposals)} proposals taken"
 
 
 def ending(trace: Trace) -> str:
@@ -118,6 +124,7 @@ def record(trace: Trace, k: int) -> dict[str, object]:
     """
     position: Position = trace.positions[k]
     step = trace.steps[k] if k < len(trace.steps) else None
+    proposal = None if step is None else step.proposal
     found: dict[str, object] = {
         "position": k,
         "text_before": position.text,
@@ -134,6 +141,8 @@ def record(trace: Trace, k: int) -> dict[str, object]:
         "log_prob_constrained": None if step is None else step.log_prob_constrained,
         "rank": None if step is None else step.rank,
         "uniform": None if step is None else step.uniform,
+        "proposed": None if proposal is None else proposal.token,
+        "proposal_accepted": None if proposal is None else proposal.accepted,
         "cumulative_log_prob_model": position.log_prob_model,
         "cumulative_log_prob_constrained": position.log_prob_constrained,
     }

@@ -141,6 +141,7 @@ class Trace:
         steps: n steps; step k leads from position k to position k + 1.
         rejection: The first token of a run from elsewhere that is not allowed.
         unread: The ids after it, which were not read.
+        draft: The name of the model that proposed tokens; ``None`` without one.
     """
 
     model: str | None
@@ -160,6 +161,7 @@ class Trace:
     steps: tuple[Step, ...]
     rejection: Rejection | None = None
     unread: tuple[int, ...] = ()
+    draft: str | None = None
 
     def __post_init__(self) -> None:
         if len(self.positions) != len(self.steps) + 1:

@@ -31,6 +31,7 @@ from explorer.decoding.trace.form import (
     DistributionForm,
     HexForm,
     PositionForm,
+    ProposalForm,
     RejectionForm,
     SamplerForm,
     StepForm,
@@ -41,7 +42,7 @@ from explorer.decoding.trace.form import (
     form_of,
 )
 from explorer.decoding.trace.masks import MaskRows
-from explorer.decoding.trace.records import Candidate, Position, TokenDistribution
+from explorer.decoding.trace.records import Candidate, Position, Step, TokenDistribution
 from explorer.decoding.trace.trace import MentionedTokens, Trace
 from explorer.errors import ExplorerError
 from explorer.files import holds_at_most
@@ -107,7 +108,7 @@ def _trace_form(trace: Trace) -> TraceForm:
         sampler=form_of(SamplerForm, trace.sampler),
         constraint=None if trace.masks is None else _constraint_form(trace, trace.masks),
         positions=tuple(_position_form(position, trace.masks) for position in trace.positions),
-        steps=tuple(form_of(StepForm, step) for step in trace.steps),
+        steps=tuple(_step_form(step) for step in trace.steps),
         rejection=None if rejection is None else RejectionForm(rejection.token, trace.unread),
         sha256="",
     )
@@ -151,6 +152,15 @@ def _position_form(position: Position, masks: MaskRows | None) -> PositionForm:
         row=None if masks is None else masks.row_of[position.index],
         kept_row=None if masks is None else masks.kept_row_of[position.index],
         distribution=None if distribution is None else _distribution_form(distribution),
+    )
+
+
+def _step_form(step: Step) -> StepForm:
+    proposal = step.proposal
+    return form_of(
+        StepForm,
+        step,
+        proposal=None if proposal is None else form_of(ProposalForm, proposal),
     )
 
 

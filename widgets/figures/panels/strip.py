@@ -34,6 +34,7 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
 
     A line has hundreds of them and stays in the notebook, so what is usual is left out: ``forced``,
     ``intervention`` and ``eos`` are there where they are true, ``by`` where it is not the sampler.
+    Where a draft proposed a token, ``accepted`` is true or ``rejected`` is the text of it.
 
     Example:
         >>> from explorer.analysis.session import Session
@@ -53,7 +54,11 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
     }
     if step.chosen_by != "sampler":
         found["by"] = step.chosen_by
+    proposal = step.proposal
+    if proposal is not None and not proposal.accepted:
+        found["rejected"] = table_text(trace, proposal.token)
     marks = {
+        "accepted": proposal is not None and proposal.accepted,
         "forced": step.forced,
         "intervention": step.intervention,
         "eos": step.token in trace.tokens.eos_ids,

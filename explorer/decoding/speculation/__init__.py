@@ -1,0 +1,9 @@
+"""A small model proposes tokens, the model checks several of them in one pass.
+
+Read in this order: `drafting` (the second model and how its proposals are taken), `taking` (from
+two distributions and a proposal to a token), `drafts` (what the second model proposes at a place),
+`texts` (a text without a record), `acceptance` (how often proposals are taken, and why).
+
+A run with a record is `explorer.Session(..., draft=...)`, texts are
+`explorer.generate(..., draft=...)`.
+"""

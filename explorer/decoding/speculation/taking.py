@@ -1,0 +1,114 @@
+"""From two distributions and a proposal to a token, as pure functions of random numbers.
+
+Three numbers belong to a place: one for the proposal, one for taking it, one for the token that
+stands in for a rejected one. Each is `explorer.decoding.sampling.randomness.uniform` of its
+place, so what is drawn depends on the place alone: not on how many tokens were proposed at once,
+nor on the way by which one came there.
+
+The law: for every p and q the token is distributed as p. With the rejected mass R = Σ max(0, p − q)
+and r = max(0, p − q)/R,
+P(x) = q(x)·min(1, p(x)/q(x)) + R·r(x) = min(p, q) + max(0, p − q) = p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from explorer.decoding.sampling.randomness import uniform
+from explorer.decoding.sampling.sampler import draw
+
+_PROPOSING: Final = 2**62
+_TAKING: Final = 2**61
+"""Positions of random numbers that no text reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceNumbers:
+    """The random numbers of a place, each in [0, 1).
+
+    Args:
+        proposing: Decides the draft's proposal.
+        taking: Decides whether the proposal is taken.
+        drawing: Decides the model's own draw; the one of a run without a draft.
+    """
+
+    proposing: float
+    taking: float
+    drawing: float
+
+    @classmethod
+    def at(cls, seed: int, stream: int, position: int) -> PlaceNumbers:
+        """Those of a place; see `uniform`."""
+        return cls(
+            uniform(seed, stream, position + _PROPOSING),
+            uniform(seed, stream, position + _TAKING),
+            uniform(seed, stream, position),
+        )
+
+
+def drawn_token(log_probs: Tensor, number: float) -> int:
+    """The token that a number draws; -1 where there is none.
+
+    Args:
+        log_probs: float[W]; they need not sum to 1.
+        number: In [0, 1).
+    """
+    place = torch.tensor(number, dtype=torch.float64, device=log_probs.device)
+    return int(draw(log_probs, place))
+
+
+def take(p: Tensor, q: Tensor, proposed: int, numbers: PlaceNumbers) -> tuple[int, float]:
+    """The token in place of a proposal, distributed as p where the proposal is as q.
+
+    Args:
+        p: float[W], the log-probabilities that the model draws from; they need not sum to 1.
+        q: float[V], those that the draft drew from.
+        proposed: The draft's token, an id below V.
+        numbers: Of the place.
+
+    Returns:
+        The token, -1 where p has none; and the random number that decided.
+
+    Example:
+        >>> p, q = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.8, 0.2]).log()
+        >>> take(p, q, 0, PlaceNumbers(0.0, 0.6, 0.9))  # 0.5/0.8 = 0.625: taken.
+        (0, 0.6)
+        >>> take(p, q, 0, PlaceNumbers(0.0, 0.7, 0.9))  # Rejected; only 1 has more under p.
+        (1, 0.9)
+    """
+    own, other = _probabilities(p), _widened(_probabilities(q.to(p.device)), len(p))
+    weight = own[proposed] if proposed < len(own) else 0.0
+    if numbers.taking * float(other[proposed]) < float(weight):
+        return proposed, numbers.taking
+    rest = (own - other[: len(own)]).clamp(min=0)
+    # A rejection at equal weights is one of rounding.
+    left = rest.log() if float(rest.sum()) > 0 else p
+    return drawn_token(left, numbers.drawing), numbers.drawing
+
+
+def overlap(p: Tensor, q: Tensor) -> float:
+    """The probability that a proposal from q is taken: 1 − the total variation of p and q.
+
+    Args:
+        p, q: As `take` has them.
+
+    Example:
+        >>> round(overlap(torch.tensor([0.5, 0.5]).log(), torch.tensor([0.8, 0.2]).log()), 3)
+        0.7
+    """
+    own, other = _probabilities(p), _widened(_probabilities(q.to(p.device)), len(p))
+    return float(torch.minimum(own, other[: len(own)]).sum())
+
+
+def _probabilities(log_probs: Tensor) -> Tensor:
+    return log_probs.to(torch.float64).softmax(-1)
+
+
+def _widened(probabilities: Tensor, width: int) -> Tensor:
+    """At least so many entries, as two models of one vocabulary may be padded differently."""
+    more = width - len(probabilities)
+    return torch.nn.functional.pad(probabilities, (0, more)) if more > 0 else probabilities

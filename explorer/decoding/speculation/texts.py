@@ -1,0 +1,117 @@
+"""A text by speculative decoding, without a record.
+
+A round: the draft proposes some tokens, the model reads them all in one pass, and its distributions
+decide token by token. The first that is not taken ends the round; the model has already read what
+stands before it. States are ints and key-values are found by ids, so nothing is undone.
+
+Rows of a batch take different numbers of tokens, so each text is written by itself.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.drafting import Drafting
+from explorer.decoding.speculation.drafts import Drafts, DrawPlace, masked_logits
+from explorer.decoding.stepping.logits_store import LogitsStore
+from explorer.decoding.stepping.rule import Rule
+from explorer.errors import ContextFull, ExplorerError
+from explorer.tokens.states import DONE
+
+_LOGITS_BYTES: Final = 64_000_000
+"""Enough for the longest round at 131,072 tokens."""
+
+
+@dataclass(eq=False)
+class SpeculatedText:
+    """A text while it is written.
+
+    Args:
+        tokens: The ids.
+        model, constrained: The log-probability of each under the model, and under the mask and the
+            sampler; empty where they are not wanted.
+        proposed: How many tokens the draft proposed for places that were reached.
+        accepted: How many of them were taken.
+        passes: How many forward passes the model made.
+    """
+
+    tokens: list[int] = field(default_factory=lambda: list[int]())
+    model: list[float] = field(default_factory=lambda: list[float]())
+    constrained: list[float] = field(default_factory=lambda: list[float]())
+    proposed: int = 0
+    accepted: int = 0
+    passes: int = 0
+
+
+def speculated(
+    lm: LanguageModel,
+    drafting: Drafting,
+    rule: Rule,
+    prompt_ids: tuple[int, ...],
+    sampler: Sampler,
+    *,
+    seed: int,
+    stream: int,
+    max_tokens: int,
+    masking_budget: bool,
+    log_probs: bool,
+) -> SpeculatedText:
+    """Write one text.
+
+    Args:
+        lm: The model.
+        drafting: The draft.
+        rule: The constraint, for both.
+        prompt_ids: What stands before.
+        sampler: How both choose.
+        seed, stream: Of the random numbers.
+        max_tokens: The most tokens, EOS included.
+        masking_budget: Whether the budget takes part in the mask.
+        log_probs: Whether log-probabilities are wanted.
+
+    Raises:
+        ExplorerError: Nothing is left to draw, or the text is too long for the model.
+    """
+    text = SpeculatedText()
+    drafts = Drafts(drafting, rule, sampler)
+    store = LogitsStore(lm, _LOGITS_BYTES)
+    place = DrawPlace(
+        prompt_ids, rule.start, 0, max_tokens if masking_budget else None, seed, stream
+    )
+    while True:
+        if place.ids not in store:
+            with suppress(ContextFull):  # Near the end of the context: one token at a time.
+                store.read_ahead(place.ids, drafts.run(place), "proposed")
+            text.passes += 1
+        logits = store.read(place.ids).logits.to(torch.float32)
+        masked = masked_logits(logits, rule, place)
+        drawable = sampler.filtered(masked)
+        token, _, proposal = drafts.taken(place, drawable)
+        state = rule.step(place.state, token) if token >= 0 else None
+        if state is None:
+            raise ExplorerError(
+                "The sampler leaves nothing to draw.",
+                remedy="Check the model's logits at this place: Session(...).logits().",
+                evidence={"position": place.index, "state": place.state},
+            )
+        if proposal is not None:
+            text.proposed += 1
+            text.accepted += proposal.accepted
+        text.tokens.append(token)
+        if log_probs:
+            text.model.append(_log_prob(logits, token))
+            text.constrained.append(_log_prob(masked if sampler.greedy else drawable, token))
+        if state == DONE or token in rule.vocabulary.eos_ids or len(text.tokens) == max_tokens:
+            return text
+        place = place.after(token, state)
+
+
+def _log_prob(scores: Tensor, token: int) -> float:
+    return float(scores.double().log_softmax(-1)[token])

@@ -1,0 +1,379 @@
+"""Speculative decoding: the model's own distribution under the constraint, whatever is proposed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import explorer
+from explorer import Sampler, Session, Trace, choice, generate, regex
+from explorer.decoding.models.model import Reading
+from explorer.decoding.speculation import drafts, taking
+from explorer.decoding.speculation.acceptance import measured_acceptance
+from explorer.decoding.speculation.drafting import Accept, Drafting
+from explorer.decoding.speculation.taking import PlaceNumbers, overlap, take
+from explorer.errors import ContextFull, ExplorerError
+from explorer.vocabulary import Vocabulary
+from tests.decoding.models import HashModel, language_model
+from widgets.figures.panels.strip import strip_token
+
+WORDS = ["foo", "food", "fox", "of", "no"]
+TOKENS = [b"f", b"o", b"oo", b"fo", b"d", b"x", b"n"]
+VOCABULARY = Vocabulary.from_bytes(TOKENS, eos_ids=[7])
+WAYS: list[tuple[bool, Accept]] = [
+    (True, "same"), (True, "ratio"), (False, "same"), (False, "ratio"),
+]  # fmt: skip
+
+
+class Draft(HashModel):
+    """The hash model, partly disturbed: it agrees with it now and then."""
+
+    def __init__(self, vocabulary: Vocabulary, *, extra: int = 3, noise: float = 1.5) -> None:
+        super().__init__(vocabulary, extra=extra)
+        self.name = "draft"
+        self._noise = noise
+
+    def read(self, tokens: Sequence[int]) -> Reading:
+        logits = super().read(tokens).logits
+        rng = np.random.default_rng(zlib.crc32(repr(("draft", tuple(tokens))).encode()))
+        more = rng.standard_normal(len(logits)) * self._noise
+        return Reading(logits + torch.from_numpy(more.astype(np.float32)), 1)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+# --- the law of one place, in whole numbers ------------------------------------------------------
+
+WEIGHTS = st.lists(st.integers(0, 4), min_size=2, max_size=4).filter(any)
+
+
+def law(p: Sequence[int], q: Sequence[int]) -> dict[int, Fraction]:
+    """The distribution of the token, by going through all random numbers on a grid.
+
+    p and q are whole weights with the sums P and Q. Whether a proposal is taken changes at
+    multiples of 1/(P q), and what is drawn instead at multiples of one over the rest in units of
+    1/(P Q); the middles of a grid that fine stand for all numbers, each with the same share.
+    """
+    total_p, total_q = sum(p), sum(q)
+    log_p, log_q = (torch.tensor(one, dtype=torch.float64).log() for one in (p, q))
+    own = [p[k] if k < len(p) else 0 for k in range(max(len(p), len(q)))]
+    rest = sum(
+        max(0, a * total_q - (q[k] if k < len(q) else 0) * total_p) for k, a in enumerate(own)
+    )
+    found: dict[int, Fraction] = {}
+    for x, weight in enumerate(q):
+        if not weight:
+            continue
+        takings = total_p * weight
+        drawings = max(rest, 1)
+        for i, j in itertools.product(range(takings), range(drawings)):
+            numbers = PlaceNumbers(0.0, (i + 0.5) / takings, (j + 0.5) / drawings)
+            token, _ = take(log_p, log_q, x, numbers)
+            share = Fraction(weight, total_q) / (takings * drawings)
+            found[token] = found.get(token, Fraction(0)) + share
+    return found
+
+
+CASES = [
+    ([1, 1], [4, 1]),
+    ([3, 0, 1], [1, 2, 1]),
+    ([1, 2], [0, 1, 3]),
+    ([2, 1, 1], [1]),
+    ([1, 3], [2, 6]),
+]
+
+
+@pytest.mark.parametrize(("p", "q"), CASES, ids=str)
+def test_the_token_is_distributed_as_the_model_draws(p: list[int], q: list[int]) -> None:
+    assert law(p, q) == {k: Fraction(a, sum(p)) for k, a in enumerate(p) if a}
+
+
+@given(WEIGHTS, WEIGHTS)
+def test_the_overlap_is_the_share_that_is_taken(p: list[int], q: list[int]) -> None:
+    log_p, log_q = (torch.tensor(one, dtype=torch.float64).log() for one in (p, q))
+    shares = itertools.zip_longest(p, q, fillvalue=0)
+    expected = sum(min(Fraction(a, sum(p)), Fraction(b, sum(q))) for a, b in shares)
+    assert overlap(log_p, log_q) == pytest.approx(float(expected))
+
+
+def without_the_rest(p: Any, q: Any, proposed: int, numbers: PlaceNumbers) -> tuple[int, float]:
+    """A mutant: after a rejection it draws from p, not from what p has more than q."""
+    token, number = REAL_TAKE(p, q, proposed, numbers)
+    return (token, number) if token == proposed else (taking.drawn_token(p, number), number)
+
+
+REAL_TAKE = take
+
+
+# --- whole texts --------------------------------------------------------------------------------
+
+
+def exact(model: HashModel, words: Sequence[str]) -> dict[tuple[int, ...], float]:
+    """All token sequences that write one of the words, with their probability under the mask.
+
+    By brute force over strings: it asks no machine of the library.
+    """
+    found: dict[tuple[int, ...], float] = {}
+
+    def finishes(text: bytes) -> bool:
+        return any(word.encode().startswith(text) for word in words)
+
+    def go(tokens: tuple[int, ...], text: bytes, probability: float) -> None:
+        logits = model.read(tokens).logits.double()
+        allowed = [k for k, data in enumerate(TOKENS) if finishes(text + data)]
+        if text.decode() in words:
+            allowed.append(7)
+        weights = (logits[allowed] - logits[allowed].max()).exp()
+        for token, weight in zip(allowed, (weights / weights.sum()).tolist(), strict=True):
+            if token == 7:
+                found[*tokens, 7] = probability * weight
+            else:
+                go((*tokens, token), text + TOKENS[token], probability * weight)
+
+    go((), b"", 1.0)
+    return found
+
+
+def distance(masked: bool, accept: Accept, samples: int = 500) -> float:
+    """How far drawn texts are from the exact distribution: chi-square over its degrees of freedom,
+    in standard deviations."""
+    model, draft = HashModel(VOCABULARY, scale=1.0), Draft(VOCABULARY, extra=0)
+    draft._scale = 1.0
+    expected = exact(model, WORDS)
+    machine = explorer.compile(choice(WORDS), VOCABULARY)
+    drafting = Drafting(draft, 3, masked, accept)
+    texts = generate(
+        model, [""] * samples, machine, Sampler(1.0), 9, masking_budget=False, draft=drafting,
+        log_probs=False, seed=5,
+    )  # fmt: skip
+    counts = Counter(text.tokens for text in texts)
+    assert set(counts) <= set(expected)
+    # Rare sequences are one cell.
+    cells: list[tuple[float, int]] = []
+    rare, seen = 0.0, 0
+    for tokens, probability in expected.items():
+        if probability * samples < 5:
+            rare, seen = rare + probability, seen + counts[tokens]
+        else:
+            cells.append((probability, counts[tokens]))
+    cells.append((rare, seen))
+    chi = sum((n - samples * p) ** 2 / (samples * p) for p, n in cells if p)
+    freedom = len(cells) - 1
+    return (chi - freedom) / math.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize(("masked", "accept"), WAYS)
+def test_texts_are_distributed_as_without_a_draft(masked: bool, accept: Accept) -> None:
+    assert distance(masked, accept) < 3.5
+
+
+def test_the_oracles_see_a_wrong_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafts, "take", without_the_rest)
+    assert distance(True, "ratio") > 5
+    monkeypatch.setitem(globals(), "take", without_the_rest)
+    p, q = CASES[0]
+    assert law(p, q) != {k: Fraction(a, sum(p)) for k, a in enumerate(p) if a}
+
+
+@given(
+    st.integers(0, 2**64 - 1),
+    st.sampled_from([Sampler(0.0), Sampler(1.0), Sampler(0.7, top_k=3), Sampler(1.5, top_p=0.8)]),
+    st.booleans(),
+    st.sampled_from(["same", "ratio"]),
+    st.sampled_from([None, 4, 9]),
+)
+def test_the_text_is_that_of_a_run_without_a_draft(
+    seed: int, sampler: Sampler, masked: bool, accept: Accept, limit: int | None
+) -> None:
+    model, draft = HashModel(VOCABULARY), Draft(VOCABULARY)
+    constraint = regex("(foo|x)*(d|no)")
+    alone = Session(model, constraint, sampler=sampler, seed=seed, max_tokens=limit)
+    drafted = [
+        Session(
+            model, constraint, sampler=sampler, seed=seed, max_tokens=limit,
+            draft=Drafting(draft, ahead, masked, accept),
+        )
+        for ahead in (1, 3, 6)
+    ]  # fmt: skip
+    alone.run(12)
+    for session in drafted:
+        session.run(12)
+        # What is drawn depends on the place alone, not on how many were proposed at once.
+        assert session.ids == drafted[0].ids
+        assert all(step.proposal is not None for step in session.trace.steps)
+    if accept == "same" or sampler.greedy:
+        assert drafted[0].ids == alone.ids
+    written = generate(
+        model, [""], constraint, sampler, limit or 12, seed=seed,
+        masking_budget=limit is not None, draft=Drafting(draft, 2, masked, accept),
+    )  # fmt: skip
+    assert written[0].tokens == drafted[0].ids
+    steps = drafted[0].trace.steps
+    assert written[0].accepted == sum(step.proposal.accepted for step in steps if step.proposal)
+    known = [step.log_prob_model for step in steps]
+    assert list(written[0].log_probs_model) == pytest.approx(known, abs=1e-5)
+
+
+def test_a_line_can_be_walked_back_forked_and_edited() -> None:
+    session = Session(
+        HashModel(VOCABULARY), regex("(foo|x)*(d|no)"), sampler=Sampler(1.0), seed=3,
+        draft=Drafting(Draft(VOCABULARY), accept="ratio"),
+    )  # fmt: skip
+    session.run(6)
+    before = session.trace
+    session.back(4)
+    other = session.fork(seed=8)
+    other.run(6)
+    again = session.fork()
+    session.forward(4)
+    again.run(4)
+    assert session.trace == before and again.ids[:6] == before_ids(before)
+    session.back(2)
+    step = session.step(token=int(session.allowed().nonzero()[0][-1]))
+    assert step.proposal is None and step.chosen_by == "user"
+    assert session.step().proposal is not None
+
+
+def before_ids(trace: Trace) -> tuple[int, ...]:
+    return tuple(step.token for step in trace.steps)
+
+
+def test_a_model_that_proposes_for_itself_is_always_taken() -> None:
+    model = HashModel(VOCABULARY)
+    for masked, accept in WAYS[:2]:
+        (text,) = generate(
+            model, [""], regex("(foo|x)*(d|no)"), Sampler(1.0), 12, masking_budget=False,
+            draft=Drafting(model, 3, masked, accept),
+        )  # fmt: skip
+        assert text.accepted == text.proposed == len(text.tokens)
+
+
+def test_a_transformer_reads_several_tokens_in_one_pass(tmp_path: Path) -> None:
+    lm, draft = explorer.load_model("tiny"), explorer.load_model("tiny-draft")
+    constraint = regex(r'\{"name": "[A-Za-z ]{1,12}", "age": [0-9]{1,2}\}')
+    prompts = ["Q: Make a JSON record of a person.\nA: ", "Q: Who is the hero?\nA: "]
+    for sampler in (Sampler(0.0), Sampler(1.0)):
+        plain = generate(lm, prompts, constraint, sampler, 40, seed=1)
+        texts = generate(lm, prompts, constraint, sampler, 40, seed=1, draft=draft)
+        assert texts == plain
+        for text in texts:
+            assert text.passes < 0.8 * len(text.tokens)
+            assert text.passes >= len(text.tokens) / 5
+            assert text.proposed == len(text.tokens) > text.accepted
+    session = Session(lm, constraint, prompts[0], draft=Drafting(draft, 6), max_tokens=40)
+    trace = session.run()
+    read = [step.before.distribution for step in trace.steps]
+    assert sum(one.computed > 0 for one in read if one is not None) < len(trace.steps)
+    tokens = [strip_token(trace, k) for k in range(len(trace))]
+    for step, token in zip(trace.steps, tokens, strict=True):
+        assert step.proposal is not None
+        assert token.get("accepted", False) == step.proposal.accepted != ("rejected" in token)
+    assert trace.draft == "tiny-draft" and "proposals taken" in str(trace)
+    trace.save(tmp_path / "run.json")
+    assert Trace.load(tmp_path / "run.json") == trace
+
+
+def test_a_constrained_draft_is_taken_more_often() -> None:
+    lm, draft = explorer.load_model("tiny"), explorer.load_model("tiny-draft")
+    constraint = regex(r'\{"name":"[A-Z][a-z]{1,12}","age":[0-9]{1,2}\}')
+    rows = measured_acceptance(
+        lm, draft, ["Q: Make a JSON record of a person.\nA: "] * 8, constraint
+    )
+    same, ratio, free_same, free_ratio = rows
+    assert [row.masked for row in rows] == [True, True, False, False]
+    assert same.rate > free_same.rate + 0.1 and ratio.rate > free_ratio.rate + 0.1
+    assert same.tokens == free_same.tokens  # The texts are the same.
+    assert same.tokens_per_pass > 1.5 and "constrained" in str(same)
+
+
+def test_the_end_of_a_context_is_read_one_by_one() -> None:
+    lm = language_model()
+    full = lm.max_length
+    assert full is not None
+    prompt = "foo" * full
+    ids = lm.encode_prompt(prompt)[: full - 3]
+    rest = lm.tokenizer.decode(list(ids), skip_special_tokens=True)
+    session = Session(lm, None, rest, sampler=Sampler(1.0), draft=Drafting(lm, 8))
+    plain = Session(lm, None, rest, sampler=Sampler(1.0))
+    for _ in range(full - len(session.trace.prompt_ids)):
+        assert session.step().token == plain.step().token
+    with pytest.raises(ContextFull):
+        for _ in range(3):
+            session.step()
+
+
+class Short(HashModel):
+    """A draft that reads no more than three tokens."""
+
+    def read(self, tokens: Sequence[int]) -> Reading:
+        if len(tokens) > 3:
+            raise ContextFull("Too long.", remedy="Shorten it.")
+        return super().read(tokens)
+
+
+def test_a_draft_with_a_shorter_context_stops_proposing() -> None:
+    model = HashModel(VOCABULARY)
+    constraint = regex("x{9}")
+    (text,) = generate(model, [""], constraint, Sampler(1.0), 10, draft=Short(VOCABULARY))
+    assert len(text.tokens) == 10 and text.proposed == 4
+
+
+def test_what_is_not_a_draft_is_refused() -> None:
+    lm = HashModel(VOCABULARY)
+    with pytest.raises(ExplorerError, match=r"draft is 'small' .*not a language model"):
+        generate(lm, ["a"], choice(WORDS), draft="small")  # pyright: ignore[reportArgumentType]
+    other = HashModel(Vocabulary.from_bytes([*TOKENS[::-1], None], eos_ids=[7]))
+    with pytest.raises(ExplorerError, match="another vocabulary than 'hash'"):
+        Session(lm, choice(WORDS), draft=other)
+    with pytest.raises(ExplorerError, match='forced="run"'):
+        generate(lm, ["a"], choice(WORDS), forced="run", draft=lm)
+    with pytest.raises(ExplorerError, match="ahead is 65"):
+        Drafting(lm, 65)
+    with pytest.raises(ExplorerError, match="accept is 'all'"):
+        Drafting(lm, accept="all")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_draft_with_other_padding_fits() -> None:
+    wide = HashModel(Vocabulary.from_bytes([*TOKENS, None, None, None], eos_ids=[7]))
+    (text,) = generate(HashModel(VOCABULARY), [""], choice(WORDS), Sampler(1.0), 9, draft=wide)
+    assert text.text in WORDS and text.proposed == len(text.tokens)
+
+
+def test_a_damaged_proposal_is_named(tmp_path: Path) -> None:
+    import json
+
+    from explorer.decoding.trace.reading import from_json
+    from explorer.decoding.trace.writing import checksum, to_json
+    from explorer.errors import DamagedFile
+
+    session = Session(HashModel(VOCABULARY), choice(WORDS), draft=Draft(VOCABULARY))
+    document = json.loads(to_json(session.run()))
+    assert document["draft"] == "draft"
+    flipped = json.loads(json.dumps(document))
+    flipped["steps"][0]["proposal"]["accepted"] ^= True
+    unnamed = json.loads(json.dumps(document))
+    unnamed["draft"] = None
+    for damaged, place in ((flipped, r"steps\[0\].proposal.accepted"), (unnamed, "steps")):
+        damaged["sha256"] = checksum(damaged)
+        with pytest.raises(DamagedFile, match=place):
+            from_json(json.dumps(damaged).encode())
+    plain = json.loads(to_json(Session(HashModel(VOCABULARY), choice(WORDS)).run()))
+    assert "draft" not in plain and "proposal" not in plain["steps"][0]
