@@ -55,17 +55,17 @@ class ArraySketch:
         compiler, meter = self._compiler, self._compiler.meter
         assert self._depth is not None
         compared = self._unique or bool(self._contains)
-        values = item_values(
-            compiler, self._subs, index, self._place, self._depth, compared=compared
-        )
+        here = (compiler, self._subs, index, self._place)
+        values = item_values(*here, self._depth, compared=compared)
         split: list[tuple[Values, tuple[bool, ...]]] = [(values, ())]
         for sub, _, _ in self._contains:
-            part = sub.below(cast("Schema", sub.keyword("contains")), "contains")
-            wanted = compiler.values((part,), self._place.item, self._depth)
+            part = (sub.below(cast("Schema", sub.keyword("contains")), "contains"),)
+            wanted = item_values(*here, self._depth, compared=True, also=part)
+            most = item_values(*here, self._depth.flipped(), compared=True, also=part)
             following: list[tuple[Values, tuple[bool, ...]]] = []
             for each, matched in split:
                 following.append((each.meet(wanted, meter), (*matched, True)))
-                following.append((each.minus(wanted, meter), (*matched, False)))
+                following.append((each.minus(most, meter), (*matched, False)))
             split = [item for item in following if not item[0].is_empty()]
         kinds: list[tuple[Dfa, tuple[bool, ...], int]] = []
         for each, matched in split:
@@ -199,10 +199,10 @@ def array_texts(
 
 def item_values(
     making: Making, subs: tuple[Subschema, ...], index: int, place: Site, depth: Depth,
-    *, compared: bool,
+    *, compared: bool, also: tuple[Subschema, ...] = (),
 ) -> Values:  # fmt: skip
-    """The texts that may stand at an index; whether they are compared with others."""
-    applying: list[Subschema] = []
+    """The texts that may stand at an index; whether they are compared, and what else applies."""
+    applying = [*also]
     left: dict[int, Subschema] = {}
     for sub in subs:
         leading = prefix(sub)
@@ -220,10 +220,11 @@ def item_values(
         if any(evaluates_item(each, index, owner) for each in group):
             continue
         unevaluated = sub.below(sub.keyword("unevaluatedItems"), "unevaluatedItems")
-        allowed = making.values((unevaluated,), place.item, depth)
+        allowed = making.values((*applying, unevaluated), place.item, depth)
         for each in group:
             if each.draft >= 2020 and has_contains(each):
                 part = each.below(each.keyword("contains"), "contains")
-                allowed = allowed.join(making.values((part,), place.item, depth), making.meter)
+                matching = making.values((*applying, part), place.item, depth)
+                allowed = allowed.join(matching, making.meter)
         values = values.meet(allowed, making.meter)
     return values

@@ -110,6 +110,7 @@ class Expansion:
     def __init__(self, made: dict[object, Schema]) -> None:
         self._made = made
         self._stripped: dict[int, tuple[Schema, Schema]] = {}
+        self._whole: dict[int, Schema] = {}
 
     def cases(self, subschemas: Iterable[Subschema]) -> list[Case]:
         """The cases of a conjunction; none if no value satisfies it."""
@@ -187,7 +188,13 @@ class Expansion:
         if kept is None:
             less = {key: value for key, value in schema.items() if key not in IN_PLACE}
             kept = self._stripped[id(schema)] = (schema, less)
+            self._whole[id(less)] = schema
         return replace(sub, schema=kept[1])
+
+    def whole(self, sub: Subschema) -> Subschema:
+        """The subschema that a plain one was taken out of; itself, if nothing was left out."""
+        schema = self._whole.get(id(sub.schema))
+        return sub if schema is None else replace(sub, schema=schema)
 
     def choices(self, sub: Subschema, below: _Below, *, evaluated: bool) -> Iterator[_Choices]:
         """What a subschema lets one choose: lists of (what then holds, what then does not)."""

@@ -124,10 +124,13 @@ class Compiler:
         if self.waiting is None:
             return self.values(subschemas, place, depth)
         subs = tuple(sub for sub in subschemas if sub.schema is not True and sub.schema != {})
-        may_wait = not subs or (
-            len(subs) == 1
-            and not is_small(subs[0].schema)
-            and self._certain.may_wait(subs[0], depth)
+        may_wait = not depth.beyond and (
+            not subs
+            or (
+                len(subs) == 1
+                and not is_small(subs[0].schema)
+                and self._certain.may_wait(subs[0], depth)
+            )
         )
         marked = self.waiting.mark(subs, place, depth) if may_wait else None
         return self.values(subs, place, depth) if marked is None else marked
@@ -184,11 +187,13 @@ class Compiler:
             for sub in case.met:
                 if values.is_empty():
                     break
-                values = values.meet(self.values((sub,), place, depth), self.meter)
+                both = self.values((*case.plain, sub), place, depth)
+                values = values.meet(both, self.meter)
             for sub in case.excluded:
                 if values.is_empty():
                     break
-                both = self.values((*case.plain, *case.met, sub), place, depth)
+                taken = (*case.plain, *case.met, sub)
+                both = self.values(taken, place, depth.flipped())
                 values = values.minus(both, self.meter)
             result = result.join(values, self.meter)
         return result
@@ -202,7 +207,7 @@ class Compiler:
 
     def _open_values(self, depth: Depth) -> Values:
         """Any value; what no compiler's marks are in is kept for all of them."""
-        depth = replace(depth, recursion=0)
+        depth = replace(depth, recursion=0, beyond=False)
         if depth in self._open:
             return self._open[depth]
         key = self.ordered, depth
@@ -232,12 +237,13 @@ class Compiler:
             number = self._scalars.number(subs, scalars, integer="number" not in types)
         if "string" in types:
             string = self._scalars.string(subs, scalars)
+        kept = self._deepening.followed(depth, subs)
         if "array" in types and scalars is None:
-            below = self._deepening.inside(depth, "arrays", subs)
-            array = array_texts(self, subs, place, below)
+            below = self._deepening.inside(depth, "arrays", kept)
+            array = array_texts(self, kept, place, below)
         if "object" in types and scalars is None:
-            below = self._deepening.inside(depth, "objects", subs)
-            members = object_texts(self, subs, place, below)
+            below = self._deepening.inside(depth, "objects", kept)
+            members = object_texts(self, kept, place, below)
         return Values(frozenset(word_list), number, string, array, members, self.waiting)
 
     def _types(self, subs: tuple[Subschema, ...]) -> set[str]:
@@ -278,6 +284,10 @@ class Compiler:
                     given if left is None else [v for v in left if any(equal(v, g) for g in given)]
                 )
         return left
+
+    def whole(self, sub: Subschema) -> Subschema:
+        """A subschema with the keywords that bring others in place, if it was taken out of one."""
+        return self._expansion.whole(sub)
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
         """The texts in which a pattern is found; ``None`` if it was ignored."""

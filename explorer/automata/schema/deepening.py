@@ -22,6 +22,12 @@ class Deepening:
         self._making = making
         self._recursive: dict[object, bool] = {}
 
+    def followed(self, depth: Depth, subs: tuple[Subschema, ...]) -> tuple[Subschema, ...]:
+        """The subschemas that still say something of a container at this depth."""
+        if not depth.beyond or depth.recursion:
+            return subs
+        return tuple(sub for sub in subs if not (sub.referenced and self._is_recursive(sub)))
+
     def inside(
         self, depth: Depth, kind: Literal["objects", "arrays"], subs: tuple[Subschema, ...]
     ) -> Depth | None:
@@ -30,7 +36,7 @@ class Deepening:
             if depth.recursion == 0:
                 return None
             return replace(depth, recursion=depth.recursion - 1)
-        if subs:
+        if any(sub.schema for sub in subs):
             return depth
         left = getattr(depth, kind)
         if left == 0 or depth.total == 0:
@@ -39,6 +45,7 @@ class Deepening:
 
     def _is_recursive(self, sub: Subschema) -> bool:
         """Whether a value of a subschema may hold a value of the same subschema."""
+        sub = self._making.whole(sub)
         key = (id(sub.schema), sub.key[1])
         if key not in self._recursive:
             seen: set[object] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from explorer.automata.machine import Dfa
@@ -23,12 +23,20 @@ class Depth:
         recursion: How many more references of recursive schemas may be followed inside each other.
         objects, arrays: How deep objects and arrays may nest in a value that no schema describes.
         total: How deep both together may.
+        beyond: What a recursive schema says of values beyond its depth: nothing, so that they are
+            allowed, or else that there are none. A set that is taken away from another one must
+            not miss any value.
     """
 
     recursion: int
     objects: int
     arrays: int
     total: int
+    beyond: bool = False
+
+    def flipped(self) -> Depth:
+        """The same depth for a set that is taken away."""
+        return replace(self, beyond=not self.beyond)
 
 
 class Site(Protocol):
@@ -71,6 +79,10 @@ class Making(Protocol):
 
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
         """The other subschemas that may apply where a subschema does."""
+        ...
+
+    def whole(self, sub: Subschema) -> Subschema:
+        """A subschema with the keywords that bring others in place, if it was taken out of one."""
         ...
 
     def pattern(self, sub: Subschema, pattern: str, keyword: str) -> Dfa | None:
