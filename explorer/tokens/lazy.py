@@ -19,12 +19,10 @@ visited states are kept, 64 MB of them.
 from __future__ import annotations
 
 from dataclasses import replace
-from threading import RLock
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from explorer.arguments import whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.single import SingleStack
 from explorer.automata.grammar.single_words import VocabularyTrie
@@ -35,11 +33,11 @@ from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.arrays import arrays_from
 from explorer.tokens.finishing import Finishing, words_from
-from explorer.tokens.kept import Kept
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, FREE, checked_state
+from explorer.tokens.row_by_row import RowByRow
+from explorer.tokens.states import DEAD, checked_state
 from explorer.tokens.trie import Trie, UInt8
-from explorer.tokens.words import UInt32, num_words, set_bits, unpack
+from explorer.tokens.words import UInt32, set_bits
 from explorer.tokens.written import after_token, trie_for, written
 from explorer.vocabulary import Vocabulary
 
@@ -92,7 +90,7 @@ def _set_further(further_first: Int32, further_id: Int32, words: UInt32) -> None
             words[further_id[k] >> 5] |= np.uint32(1) << np.uint32(further_id[k] & 31)
 
 
-class LazyMachine:
+class LazyMachine(RowByRow[int]):
     """The token machine of a constraint, row by row; thread-safe.
 
     Made by ``explorer.compile(constraint, vocabulary, lazy=True)``.
@@ -129,33 +127,23 @@ class LazyMachine:
         byte_states: tuple[int, ...] = (),
         came_by: tuple[tuple[int, int], ...] = (),
     ) -> None:
+        super().__init__(vocabulary, byte_states or (byte_machine.start,))
         self._constraint = constraint
-        self._vocabulary = vocabulary
         self._walked = byte_machine
         self._report = report
         self._budget = budget
         self._trie = trie_for(vocabulary, byte_machine)
         self._finishing = Finishing(byte_machine, self._trie)
-        self._eos = frozenset(vocabulary.eos_ids)
-        self._byte_states = [*byte_states] or [byte_machine.start]
-        self._numbers = {state: number for number, state in enumerate(self._byte_states)}
         self._came_by = list(came_by)
         # What a person is shown is the closed form where there is a small one: see `byte_machine`.
         self._shown: ByteMachine | None = None
         self._shown_states: list[int] = []
         self._shown_finishing = self._finishing
-        self._masks: Kept[int, UInt32] = Kept()
-        self._lock = RLock()
 
     @property
     def constraint(self) -> Constraint:
         """The language, with its source."""
         return self._constraint
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The tokens."""
-        return self._vocabulary
 
     @property
     def report(self) -> Report:
@@ -187,24 +175,14 @@ class LazyMachine:
         self._shown_finishing = Finishing(shown, self._trie)
         return shown
 
-    @property
-    def start(self) -> int:
-        """The start state, 0."""
-        return 0
-
-    @property
-    def num_states(self) -> int:
-        """How many states have been met."""
-        return len(self._byte_states)
-
     def byte_state(self, state: int) -> int:
         """The state of `byte_machine` that a state stands for; `NO_ARC` for a sentinel."""
-        state = checked_state(state, len(self._byte_states))
+        state = checked_state(state, len(self._places))
         if state < 0:
             return NO_ARC
         machine = self.byte_machine
         if machine is self._walked:
-            return self._byte_states[state]
+            return self._places[state]
         with self._lock:
             known = self._shown_states
             for before, token in self._came_by[len(known) - 1 : state]:
@@ -233,17 +211,6 @@ class LazyMachine:
         with self._lock:
             return self._finishing.can_finish(self._walked.start, Meter(self._budget))
 
-    def is_final(self, state: int) -> bool:
-        """Whether the text may end here, so that EOS is allowed; true of `DONE`.
-
-        Raises:
-            ExplorerError: There is no such state.
-        """
-        state = checked_state(state, len(self._byte_states))
-        if state < 0:
-            return state in (DONE, FREE)
-        return self._walked.is_accepting(self._byte_states[state])
-
     def distance_to_end(self, state: int) -> int | None:
         """The fewest tokens to the end of the text, EOS included, where it is known.
 
@@ -254,114 +221,49 @@ class LazyMachine:
             ExplorerError: There is no such state.
             BudgetExceeded: The search reached a limit.
         """
-        state = checked_state(state, len(self._byte_states))
+        state = checked_state(state, len(self._places))
         if state < 0:
             return None if state == DEAD else 1
         with self._lock:
-            return self._finishing.distance(self._byte_states[state], Meter(self._budget))
+            return self._finishing.distance(self._places[state], Meter(self._budget))
 
-    def step(self, state: int, token: int) -> int | None:
-        """The state after one more token, numbered now if it is met for the first time.
+    def _after(self, place: int, token: int) -> int | None:
+        symbols = written(self._vocabulary, self._walked, token)
+        here = after_token(self._walked, place, symbols)
+        return None if here == NO_ARC else here
 
-        Args:
-            state: A state or a sentinel.
-            token: A token id.
+    def _can_finish(self, place: int) -> bool:
+        return self._finishing.can_finish(place, Meter(self._budget))
 
-        Returns:
-            The next state or `DONE`; ``None`` where the token is not allowed, ids outside the
-            vocabulary included.
+    def _is_end(self, place: int) -> bool:
+        return self._walked.is_accepting(place)
 
-        Raises:
-            ExplorerError: There is no such state.
-            BudgetExceeded: The search for whether the text can be finished afterwards took too
-                long.
-        """
-        state = checked_state(state, len(self._byte_states))
-        if type(token) is not int:
-            token = whole_number("token", token, None)
-        if not 0 <= token < len(self._vocabulary):
-            return None
-        if state == FREE:
-            return FREE
-        if token in self._eos:
-            return DONE if state != DEAD and self.is_final(state) else None
-        if state < 0:
-            return None
-        machine = self._walked
-        symbols = written(self._vocabulary, machine, token)
-        here = after_token(machine, self._byte_states[state], symbols)
-        if here == NO_ARC:
-            return None
-        with self._lock:
-            number = self._numbers.get(here)
-            if number is None:
-                if not self._finishing.can_finish(here, Meter(self._budget)):
-                    return None
-                number = self._numbers[here] = len(self._byte_states)
-                self._came_by.append((state, token))
-                self._byte_states.append(here)
-            return number
+    def _meet(self, place: int, before: int, token: int) -> None:
+        self._came_by.append((before, token))
+        super()._meet(place, before, token)
 
-    def mask(self, state: int) -> UInt32:
-        """The mask of a state as packed words, worked out on the first visit and kept.
-
-        Returns:
-            uint32[ceil(len(vocabulary) / 32)], read-only.
-
-        Raises:
-            ExplorerError: There is no such state.
-            BudgetExceeded: The search for the states that can be finished took too long.
-        """
-        state = checked_state(state, len(self._byte_states))
-        words = self._masks.get(state)
-        if words is None:
-            with self._lock:
-                words = self._row(state)
-            words.setflags(write=False)
-            self._masks.put(state, words, words.nbytes)
-        return words
-
-    def allowed(self, state: int) -> Bool:
-        """The mask of a state, one entry per id: bool[len(vocabulary)], read-only."""
-        row = unpack(self.mask(state), len(self._vocabulary))
-        row.setflags(write=False)
-        return row
-
-    def _row(self, state: int) -> UInt32:
-        words = np.zeros(num_words(len(self._vocabulary)), np.uint32)
-        if state == FREE:
-            set_bits(words, np.arange(len(self._vocabulary), dtype=np.int32))
-        elif state == DONE:
-            set_bits(words, np.array(self._vocabulary.eos_ids, np.int32))
-        elif state >= 0:
-            self._set_words(self._byte_states[state], words)
-            if self.is_final(state):
-                set_bits(words, np.array(self._vocabulary.eos_ids, np.int32))
-        return words
-
-    def _set_words(self, here: int, words: UInt32) -> None:
-        """Set the bits of the text tokens that a byte state allows."""
+    def _set_tokens(self, place: int, words: UInt32) -> None:
         trie, machine, finishing = self._trie, self._walked, self._finishing
         meter = Meter(self._budget)
         if isinstance(machine, SingleStack) and finishing.all_finish:
             nodes = VocabularyTrie(
                 trie.byte, trie.depth, trie.skip, trie.word, trie.first_id, trie.max_depth
             )
-            if machine.set_words(nodes, here, words):
+            if machine.set_words(nodes, place, words):
                 _set_further(_first_of_further(trie), trie.further_id, words)
                 return
-        if (arrays := arrays_from(machine, trie, here)) is not None:
+        if (arrays := arrays_from(machine, trie, place)) is not None:
             finishes = np.empty(0, np.bool_)
             if not finishing.all_finish:
                 finishes = np.zeros(len(arrays[1]), np.bool_)
-                for target in finishing.targets(here, meter):
+                for target in finishing.targets(place, meter):
                     finishes[target] = finishing.can_finish(target, meter)
             _set_row(
-                trie.byte, trie.depth, trie.skip, trie.word, *arrays, here, trie.max_depth,
+                trie.byte, trie.depth, trie.skip, trie.word, *arrays, place, trie.max_depth,
                 finishes, trie.first_id, words,
             )  # fmt: skip
         else:
-            found, targets = words_from(machine, trie, here)
+            found, targets = words_from(machine, trie, place)
             able = [finishing.can_finish(target, meter) for target in targets.tolist()]
             set_bits(words, trie.first_id[found[np.array(able, np.bool_)]])
         _set_further(_first_of_further(trie), trie.further_id, words)
@@ -406,7 +308,7 @@ class LazyMachine:
             self._walked,
             self._report,
             self._budget,
-            tuple(self._byte_states),
+            tuple(self._places),
             tuple(self._came_by),
         )
 

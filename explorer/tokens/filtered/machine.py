@@ -16,12 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import RLock
 from time import perf_counter
 
 import numpy as np
 
-from explorer.arguments import whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.words import shortest_word
@@ -30,18 +28,16 @@ from explorer.errors import ExplorerError, IncompatibleVocabulary
 from explorer.tokens.filtered.canonical import NO_TOKEN, START, distinct, filter_of
 from explorer.tokens.filtered.finding import CanonicalEnds, Place
 from explorer.tokens.filtered.limits import check_texts
-from explorer.tokens.kept import Kept
 from explorer.tokens.machine import Refusal, TokenMachine
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, FREE, checked_state
+from explorer.tokens.row_by_row import RowByRow
+from explorer.tokens.states import DONE, FREE, checked_state
 from explorer.tokens.token_dfa import TokenDFA
-from explorer.tokens.words import UInt32, num_words, set_bits, unpack
-from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.canonical.merges import Bool
+from explorer.tokens.words import UInt32, set_bits
 from explorer.vocabulary.canonical.rules import CanonicalRules
 
 
-class CanonicalMachine:
+class CanonicalMachine(RowByRow[Place]):
     """A token machine filtered by what a tokenizer would write; thread-safe.
 
     Made by ``explorer.compile(constraint.canonical(tokenizer), vocabulary)``.
@@ -84,16 +80,13 @@ class CanonicalMachine:
     ) -> None:
         began = perf_counter()
         check_texts(rules, machine.byte_machine, Meter(budget))
+        super().__init__(machine.vocabulary, places or ((machine.start, START),))
         self._machine = machine
         self._constraint = machine.constraint if constraint is None else constraint
         self._rules = rules
         self._budget = budget
         self._filter = filter_of(rules, machine.vocabulary)
         self._finding = CanonicalEnds(machine, self._filter)
-        self._places = [*places] or [(machine.start, START)]
-        self._numbers = {place: number for number, place in enumerate(self._places)}
-        self._masks: Kept[int, UInt32] = Kept()
-        self._lock = RLock()
         if not self._finding.can_finish(self._places[0], Meter(budget)):
             raise self._cannot_write()
         report = machine.report
@@ -114,11 +107,6 @@ class CanonicalMachine:
         return self._constraint
 
     @property
-    def vocabulary(self) -> Vocabulary:
-        """The tokens."""
-        return self._machine.vocabulary
-
-    @property
     def report(self) -> Report:
         """Times and sizes; the sizes are those of the machine without the filter."""
         return self._report
@@ -128,110 +116,38 @@ class CanonicalMachine:
         """The machine over bytes that this one follows: the filter changes no text."""
         return self._machine.byte_machine
 
-    @property
-    def start(self) -> int:
-        """The start state, 0."""
-        return 0
-
-    @property
-    def num_states(self) -> int:
-        """How many states have been met."""
-        return len(self._places)
-
     def byte_state(self, state: int) -> int:
         """The state of `byte_machine` that a state stands for; `NO_ARC` for a sentinel."""
         state = checked_state(state, len(self._places))
         return NO_ARC if state < 0 else self._machine.byte_state(self._places[state][0])
-
-    def is_final(self, state: int) -> bool:
-        """Whether the text may end here, so that EOS is allowed; true of `DONE`.
-
-        Raises:
-            ExplorerError: There is no such state.
-        """
-        state = checked_state(state, len(self._places))
-        if state < 0:
-            return state in (DONE, FREE)
-        return self._finding.is_end(self._places[state])
 
     def distance_to_end(self, state: int) -> int | None:
         """One for a sentinel that is not `DEAD`; elsewhere it is not known."""
         state = checked_state(state, len(self._places))
         return 1 if state in (DONE, FREE) else None
 
-    def step(self, state: int, token: int) -> int | None:
-        """The state after one more token, numbered now if it is met for the first time.
-
-        Raises:
-            ExplorerError: There is no such state.
-            BudgetExceeded: Whether the text can be finished after it took too long to find out.
-        """
-        state = checked_state(state, len(self._places))
-        token = whole_number("token", token, None)
-        if not 0 <= token < len(self.vocabulary):
-            return None
-        if state == FREE:
-            return FREE
-        if token in self.vocabulary.eos_ids:
-            return DONE if state != DEAD and self.is_final(state) else None
-        if state < 0:
-            return None
-        before, written = self._places[state]
+    def _after(self, place: Place, token: int) -> Place | None:
+        before, written = place
         target = self._machine.step(before, token)
         if target is None or target < 0:
             return None
         with self._lock:
             after = self._filter.after(written, token)
-            if after is None:
-                return None
-            place = (target, after)
-            number = self._numbers.get(place)
-            if number is None:
-                if not self._finding.can_finish(place, Meter(self._budget)):
-                    return None
-                number = self._numbers[place] = len(self._places)
-                self._places.append(place)
-            return number
+        return None if after is None else (target, after)
 
-    def mask(self, state: int) -> UInt32:
-        """The mask of a state as packed words, worked out on the first visit and kept.
+    def _can_finish(self, place: Place) -> bool:
+        return self._finding.can_finish(place, Meter(self._budget))
 
-        Returns:
-            uint32[ceil(len(vocabulary) / 32)], read-only.
+    def _is_end(self, place: Place) -> bool:
+        return self._finding.is_end(place)
 
-        Raises:
-            ExplorerError: There is no such state.
-            BudgetExceeded: What can be finished took too long to find out.
-        """
-        state = checked_state(state, len(self._places))
-        words = self._masks.get(state)
-        if words is None:
-            with self._lock:
-                words = self._row(state)
-            words.setflags(write=False)
-            self._masks.put(state, words, words.nbytes)
-        return words
-
-    def allowed(self, state: int) -> Bool:
-        """The mask of a state, one entry per id: bool[len(vocabulary)], read-only."""
-        row = unpack(self.mask(state), len(self.vocabulary))
-        row.setflags(write=False)
-        return row
-
-    def _row(self, state: int) -> UInt32:
-        words = np.zeros(num_words(len(self.vocabulary)), np.uint32)
-        if state == FREE:
-            set_bits(words, np.arange(len(self.vocabulary), dtype=np.int32))
-        if state == DONE or (state >= 0 and self.is_final(state)):
-            set_bits(words, np.array(self.vocabulary.eos_ids, np.int32))
-        if state < 0:
-            return words
-        before, written = self._places[state]
+    def _set_tokens(self, place: Place, words: UInt32) -> None:
+        before, written = place
         tokens = self._finding.candidates(before)
         groups, group_of = self._filter.following(written, tokens)
         tokens, group_of = tokens[group_of >= 0], group_of[group_of >= 0]
         if not len(tokens):
-            return words
+            return
         targets = self._finding.targets(before, tokens)
         # Tokens that lead to one state of the machine and one group differ only in themselves.
         key, firsts = distinct([group_of, targets + 1])
@@ -246,7 +162,6 @@ class CanonicalMachine:
             last = tokens[members]
             able = self._finding.able(target, groups[int(group_of[first])], last, meter)
             set_bits(words, last[able])
-        return words
 
     def refusal(self, state: int, token: int) -> Refusal | None:
         """Why the filter masks a token that the machine without it allows; else ``None``.

@@ -1,0 +1,160 @@
+"""A token machine that numbers its states as they are met, and works a row out on the first visit.
+
+What stands behind a number is a *place*: a state of a byte machine, or that and what counts of the
+tokens so far. The machines differ in four answers about places (`_after`, `_can_finish`, `_is_end`,
+`_set_tokens`); what is the same stands here: the numbers, the sentinels, the end of the text, and
+the masks of visited states, of which 64 MB are kept.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from threading import RLock
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from explorer.arguments import whole_number
+from explorer.automata.machine import Bool
+from explorer.tokens.kept import Kept
+from explorer.tokens.states import DEAD, DONE, FREE, checked_state
+from explorer.tokens.words import UInt32, num_words, set_bits, unpack
+from explorer.vocabulary import Vocabulary
+
+P = TypeVar("P", bound=Hashable)
+
+
+class RowByRow(ABC, Generic[P]):
+    """What machines have in common that number places when they meet them; thread-safe.
+
+    Args:
+        vocabulary: The tokens.
+        places: Those that were met, in the order of their numbers; the start first.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, places: Sequence[P]) -> None:
+        self._vocabulary = vocabulary
+        self._places = [*places]
+        self._numbers = {place: number for number, place in enumerate(self._places)}
+        self._eos = frozenset(vocabulary.eos_ids)
+        self._masks: Kept[int, UInt32] = Kept()
+        self._lock = RLock()
+
+    @abstractmethod
+    def _after(self, place: P, token: int) -> P | None:
+        """The place after a token of text; ``None`` where it cannot be read."""
+
+    @abstractmethod
+    def _can_finish(self, place: P) -> bool:
+        """Whether the text can be completed from a place; asked under the lock."""
+
+    @abstractmethod
+    def _is_end(self, place: P) -> bool:
+        """Whether the text may end at a place."""
+
+    @abstractmethod
+    def _set_tokens(self, place: P, words: UInt32) -> None:
+        """Set the bits of the tokens of text that a place allows; asked under the lock."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+        return self._vocabulary
+
+    @property
+    def start(self) -> int:
+        """The start state, 0."""
+        return 0
+
+    @property
+    def num_states(self) -> int:
+        """How many states have been met."""
+        return len(self._places)
+
+    def is_final(self, state: int) -> bool:
+        """Whether the text may end here, so that EOS is allowed; true of `DONE`.
+
+        Raises:
+            ExplorerError: There is no such state.
+        """
+        state = checked_state(state, len(self._places))
+        return self._is_end(self._places[state]) if state >= 0 else state in (DONE, FREE)
+
+    def step(self, state: int, token: int) -> int | None:
+        """The state after one more token, numbered now if it is met for the first time.
+
+        Args:
+            state: A state or a sentinel.
+            token: A token id.
+
+        Returns:
+            The next state or `DONE`; ``None`` where the token is not allowed, ids outside the
+            vocabulary included.
+
+        Raises:
+            ExplorerError: There is no such state.
+            BudgetExceeded: The search for whether the text can be finished afterwards took too
+                long.
+        """
+        state = checked_state(state, len(self._places))
+        if type(token) is not int:
+            token = whole_number("token", token, None)
+        if not 0 <= token < len(self._vocabulary):
+            return None
+        if state == FREE:
+            return FREE
+        if token in self._eos:
+            return DONE if state != DEAD and self.is_final(state) else None
+        if state < 0:
+            return None
+        place = self._after(self._places[state], token)
+        if place is None:
+            return None
+        with self._lock:
+            number = self._numbers.get(place)
+            if number is None:
+                if not self._can_finish(place):
+                    return None
+                number = self._numbers[place] = len(self._places)
+                self._meet(place, state, token)
+            return number
+
+    def _meet(self, place: P, before: int, token: int) -> None:
+        """Note a place that was met for the first time, after a token in a state."""
+        self._places.append(place)
+
+    def mask(self, state: int) -> UInt32:
+        """The mask of a state as packed words, worked out on the first visit and kept.
+
+        Returns:
+            uint32[ceil(len(vocabulary) / 32)], read-only.
+
+        Raises:
+            ExplorerError: There is no such state.
+            BudgetExceeded: The search for what can be finished took too long.
+        """
+        state = checked_state(state, len(self._places))
+        words = self._masks.get(state)
+        if words is None:
+            with self._lock:
+                words = self._row(state)
+            words.setflags(write=False)
+            self._masks.put(state, words, words.nbytes)
+        return words
+
+    def allowed(self, state: int) -> Bool:
+        """The mask of a state, one entry per id: bool[len(vocabulary)], read-only."""
+        row = unpack(self.mask(state), len(self._vocabulary))
+        row.setflags(write=False)
+        return row
+
+    def _row(self, state: int) -> UInt32:
+        words = np.zeros(num_words(len(self._vocabulary)), np.uint32)
+        if state == FREE:
+            set_bits(words, np.arange(len(self._vocabulary), dtype=np.int32))
+        elif state >= 0:
+            self._set_tokens(self._places[state], words)
+        if state == DONE or (state >= 0 and self.is_final(state)):
+            set_bits(words, np.array(self._vocabulary.eos_ids, np.int32))
+        return words
