@@ -34,6 +34,7 @@ except ImportError:  # The fixture says so.
     TooLate = OSError
 
 from explorer.cli.lab import EXTENSION
+from tests.browser.forked_kernel import ForkedKernels
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -59,9 +60,14 @@ def missing(reason: str) -> None:
 
 
 class Lab:
-    """A running JupyterLab over a folder of notebooks."""
+    """A running JupyterLab over a folder of notebooks.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: For all that it reads and writes.
+        forked: Whether kernels are forked from one process; see `tests.browser.forked_kernel`.
+    """
+
+    def __init__(self, folder: Path, *, forked: bool = False) -> None:
         self.folder = folder
         self.work = folder / "work"
         self.work.mkdir(parents=True)
@@ -86,6 +92,8 @@ class Lab:
         environment["PYTHONPATH"] = str(REPOSITORY)
         environment["OMP_NUM_THREADS"] = "1"
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+        environment["JUPYTER_PATH"] = str(folder / "described")  # Before those of the environment.
+        self.kernels = ForkedKernels(folder, environment) if forked else None
         self.log = (folder / "server.log").open("w")
         self.process = subprocess.Popen(
             [
@@ -169,12 +177,14 @@ class Lab:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(timeout=10)
         self.log.close()
+        if self.kernels:
+            self.kernels.stop()
 
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     pytest.importorskip("jupyterlab", reason="jupyterlab is not installed")
-    server = Lab(tmp_path_factory.mktemp("lab"))
+    server = Lab(tmp_path_factory.mktemp("lab"), forked=True)
     yield server
     server.stop()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from tests.browser.conftest import REPOSITORY, Lab, Notebook
+from tests.browser.forked_kernel import FRESH
 from widgets.toy import ToyModel, toy_constraint
 
 if TYPE_CHECKING:
@@ -106,8 +107,9 @@ def toy(notebook: Notebook, lab: Lab) -> Locator:
 
 
 def test_quickstart_runs(notebook: Notebook, lab: Lab) -> None:
-    shutil.copy(REPOSITORY / "notebooks" / "quickstart.ipynb", lab.work)
-    notebook.open("quickstart.ipynb")
+    written = json.loads((REPOSITORY / "notebooks" / "quickstart.ipynb").read_text())
+    written["metadata"]["kernelspec"]["name"] = FRESH  # As a user's, from the first import on.
+    notebook.open(lab.put("quickstart.ipynb", written))
     assert notebook.run_all()
     # The last cell stepped the first explorer from code, and the view followed.
     at(notebook.explorer(0), 1)
