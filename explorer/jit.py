@@ -43,9 +43,6 @@ R = TypeVar("R")
 
 _DIGEST: Final = hashlib.sha256
 
-# Numba knows a kernel by its own file alone; the hash is compiled into kernels of other files.
-_HASHING: Final = Path(__file__).with_name("hashing.py")
-
 _warned: set[str] = set()
 
 
@@ -137,7 +134,7 @@ class _Cache(FunctionCache):
         self._cache_file = _CheckedFiles(
             self.cache_path,
             f"{self._impl.filename_base}-sum",
-            (self._impl.locator.get_source_stamp(), _HASHING.stat().st_mtime_ns),
+            (self._impl.locator.get_source_stamp(), *_stamps_of_called(function)),
         )
 
     def load_overload(self, sig: object, target_context: object) -> object:
@@ -155,8 +152,23 @@ class _Cache(FunctionCache):
             super().save_overload(sig, data)
 
 
+def _stamps_of_called(function: Callable[..., object]) -> list[object]:
+    """The stamps of the kernels that a kernel calls, whose code is compiled into its own.
+
+    Numba knows a kernel by its own file alone.
+    """
+    called = (function.__globals__.get(name) for name in function.__code__.co_names)
+    files = {getattr(getattr(one, "_cache", None), "_cache_file", None) for one in called}
+    return sorted((file.stamp for file in files if isinstance(file, _CheckedFiles)), key=repr)
+
+
 class _CheckedFiles(IndexDataCacheFile):
     """Numba's files of machine code, each with its checksum in front."""
+
+    @property
+    def stamp(self) -> object:
+        """What the code was made from: the text of its file, and the kernels that it calls."""
+        return self._source_stamp
 
     def _load_data(self, name: str) -> object:
         path = str(self._data_path(name))

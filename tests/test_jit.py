@@ -23,17 +23,21 @@ from explorer.jit import jit
 PACKAGE = Path(explorer.__file__).parent
 
 
-@pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function in a file of its own, whose machine code goes into a fresh folder."""
-    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
-    path = tmp_path / "kernel_of_a_test.py"
-    path.write_text("def double(x):\n    return 2 * x\n")
+def module_of(path: Path, text: str) -> Any:
+    """A module of a file that is written for a test."""
+    path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.double
+    return module
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function in a file of its own, whose machine code goes into a fresh folder."""
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
+    return module_of(tmp_path / "kernel_of_a_test.py", "def double(x):\n    return 2 * x\n").double
 
 
 needs_compiler = pytest.mark.skipif(
@@ -51,17 +55,20 @@ def test_machine_code_is_found_again(kernel: Any) -> None:
 
 
 @needs_compiler
-def test_a_kernel_is_compiled_anew_when_the_hash_changes(
-    kernel: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_kernel_is_compiled_anew_when_one_that_it_calls_changes(
+    kernel: Any, tmp_path: Path
 ) -> None:
-    source = tmp_path / "hashing.py"
-    source.write_text("")
-    monkeypatch.setattr("explorer.jit._HASHING", source)
-    assert jit(kernel)(4) == 8
-    os.utime(source, ns=(0, 0))
-    changed: Any = jit(kernel)
-    assert changed(4) == 8
-    assert not changed.stats.cache_hits
+    """The kernel calls one of a second file, which calls one of a third."""
+    call = "def {0}(x):\n    return {1}(x)\n"
+    for factor, hits in ((2, 0), (2, 1), (3, 0)):
+        first = module_of(tmp_path / "first.py", f"def inner(x):\n    return {factor} * x\n")
+        second = module_of(tmp_path / "second.py", call.format("middle", "inner"))
+        third = module_of(tmp_path / "third.py", call.format("outer", "middle"))
+        second.inner = jit(first.inner)
+        third.middle = jit(second.middle)
+        compiled: Any = jit(third.outer)
+        assert compiled(4) == 4 * factor
+        assert sum(compiled.stats.cache_hits.values()) == hits
 
 
 @given(st.lists(st.integers(0, 2**31 - 1), min_size=1))

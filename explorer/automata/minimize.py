@@ -16,6 +16,7 @@ import numpy as np
 
 from explorer.automata.acyclic import fold, quotient_of_rows
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
+from explorer.automata.reaching import by_target, steps_from
 from explorer.automata.refinement import refined
 from explorer.automata.rounds import MOST_CELLS, MOST_ROUNDS, in_rounds
 from explorer.budget import Meter
@@ -64,10 +65,9 @@ def _merge_columns(table: Int32) -> tuple[Int32, int]:
 def _trim(table: Int32, accepting: Bool, start: int) -> Bool:
     """Mark the states on a path from the start to an accepting state."""
     states, classes = table.shape
-    useful = np.zeros(states, np.bool_)
-    if start < 0:
-        return useful
     reached = np.zeros(states, np.bool_)
+    if start < 0:
+        return reached
     queue = np.empty(states, np.int32)
     queue[0] = start
     reached[start] = True
@@ -81,41 +81,8 @@ def _trim(table: Int32, accepting: Bool, start: int) -> Bool:
                 reached[target] = True
                 queue[tail] = target
                 tail += 1
-    # Reverse arcs, grouped by target.
-    offset = np.zeros(states + 2, np.int64)
-    for i in range(tail):
-        for c in range(classes):
-            target = table[queue[i], c]
-            if target >= 0:
-                offset[target + 2] += 1
-    for s in range(states + 1):
-        offset[s + 1] += offset[s]
-    source = np.empty(offset[states + 1], np.int32)
-    for i in range(tail):
-        for c in range(classes):
-            target = table[queue[i], c]
-            if target >= 0:
-                source[offset[target + 1]] = queue[i]
-                offset[target + 1] += 1
-    head = 0
-    count = 0
-    for i in range(tail):
-        if accepting[queue[i]]:
-            useful[queue[i]] = True
-    back = np.empty(states, np.int32)
-    for i in range(tail):
-        if useful[queue[i]]:
-            back[count] = queue[i]
-            count += 1
-    while head < count:
-        state = back[head]
-        head += 1
-        for k in range(offset[state], offset[state + 1]):
-            if not useful[source[k]]:
-                useful[source[k]] = True
-                back[count] = source[k]
-                count += 1
-    return useful
+    offset, source = by_target(table, reached, np.ones(int(classes), np.bool_))
+    return steps_from(offset, source, accepting & reached) > 0
 
 
 @jit

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32
+from explorer.automata.reaching import steps_from
 from explorer.budget import Meter
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
@@ -91,53 +92,6 @@ def _used(function: Int32, count: int) -> Bool:
     for k in range(function.shape[0]):
         used[function[k]] = True
     return used
-
-
-@jit
-def reach(
-    forward_start: NDArray[np.int64],
-    forward: Int32,
-    backward_start: NDArray[np.int64],
-    backward: Int32,
-    accepting: Bool,
-    start: int,
-) -> tuple[Bool, Int32]:
-    """The states reached from the start, and for each state the fewest tokens to finish.
-
-    The distance counts EOS, so it is 1 in an accepting state; 0 stands for "cannot finish".
-    Arcs out of states that are not reached do no harm: all successors of a reached state are
-    reached, so such arcs only give a distance to states that nobody asks about.
-    """
-    states = accepting.shape[0]
-    reached = np.zeros(states, np.bool_)
-    distance = np.zeros(states, np.int32)
-    queue = np.empty(states, np.int32)
-    queue[0] = start
-    reached[start] = True
-    head, tail = 0, 1
-    while head < tail:
-        state = queue[head]
-        head += 1
-        for k in range(forward_start[state], forward_start[state + 1]):
-            if not reached[forward[k]]:
-                reached[forward[k]] = True
-                queue[tail] = forward[k]
-                tail += 1
-    head, tail = 0, 0
-    for s in range(states):
-        if accepting[s]:
-            distance[s] = 1
-            queue[tail] = s
-            tail += 1
-    while head < tail:
-        state = queue[head]
-        head += 1
-        for k in range(backward_start[state], backward_start[state + 1]):
-            if distance[backward[k]] == 0:
-                distance[backward[k]] = distance[state] + 1
-                queue[tail] = backward[k]
-                tail += 1
-    return reached, distance
 
 
 @jit
@@ -302,7 +256,10 @@ def assemble(
     backward_start, backward = _group(
         functions.target, functions.source, used, functions.start, states
     )
-    reached, distance = reach(forward_start, forward, backward_start, backward, accepting, start)
+    at_start = np.arange(states) == start
+    # Arcs out of states that are not reached only give a distance to states nobody asks about.
+    distance = steps_from(backward_start, backward, accepting)
+    reached = steps_from(forward_start, forward, at_start) > 0
     kept = reached & (distance > 0)
     char_state = np.flatnonzero(kept).astype(np.int32)
     name = np.full(states, DEAD, np.int32)

@@ -21,6 +21,7 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
+from explorer.automata.reaching import by_target, steps_from
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
@@ -72,37 +73,8 @@ def _finish_by_bytes(symbol_class: Int32, table: Int32, accepting: Bool, at_hand
     usable = np.zeros(classes, np.bool_)
     for b in range(at_hand.shape[0]):
         usable[symbol_class[b]] |= at_hand[b]
-    # Arcs by target.
-    offset = np.zeros(states + 2, np.int64)
-    for s in range(states):
-        for c in range(classes):
-            if usable[c] and table[s, c] >= 0:
-                offset[table[s, c] + 2] += 1
-    for s in range(states):
-        offset[s + 2] += offset[s + 1]
-    source = np.empty(offset[states + 1], np.int32)
-    for s in range(states):
-        for c in range(classes):
-            if usable[c] and table[s, c] >= 0:
-                source[offset[table[s, c] + 1]] = s
-                offset[table[s, c] + 1] += 1
-    finishes = accepting.copy()
-    queue = np.empty(states, np.int32)
-    tail = 0
-    for s in range(states):
-        if accepting[s]:
-            queue[tail] = s
-            tail += 1
-    head = 0
-    while head < tail:
-        here = queue[head]
-        head += 1
-        for k in range(offset[here], offset[here + 1]):
-            if not finishes[source[k]]:
-                finishes[source[k]] = True
-                queue[tail] = source[k]
-                tail += 1
-    return finishes
+    offset, source = by_target(table, np.ones(int(states), np.bool_), usable)
+    return steps_from(offset, source, accepting) > 0
 
 
 @memo

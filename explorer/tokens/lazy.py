@@ -33,8 +33,8 @@ from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.arrays import arrays_from
 from explorer.tokens.finishing import Finishing, words_from
+from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
-from explorer.tokens.row_by_row import RowByRow
 from explorer.tokens.states import DEAD, checked_state
 from explorer.tokens.trie import Trie, UInt8
 from explorer.tokens.words import UInt32, set_bits
@@ -90,7 +90,7 @@ def _set_further(further_first: Int32, further_id: Int32, words: UInt32) -> None
             words[further_id[k] >> 5] |= np.uint32(1) << np.uint32(further_id[k] & 31)
 
 
-class LazyMachine(RowByRow[int]):
+class LazyMachine(NumberedPlaces[int]):
     """The token machine of a constraint, row by row; thread-safe.
 
     Made by ``explorer.compile(constraint, vocabulary, lazy=True)``.

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Dfa, Int32
+from explorer.automata.reaching import by_head, steps_from
 from explorer.budget import Meter
 from explorer.jit import jit
-from explorer.tokens.assemble import Assembled, empty_table, reach, token_classes
+from explorer.tokens.assemble import Assembled, empty_table, token_classes
 from explorer.tokens.states import DEAD, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.trie import Trie, UInt8
 
@@ -211,11 +212,8 @@ def compose_rows(trie: Trie, dfa: Dfa, eos_ids: tuple[int, ...], meter: Meter) -
     # Which of the reached states can finish, and how far they are from it.
     tail = np.repeat(np.array(queue, np.int32), [len(t) for t in targets])
     head = np.concatenate(targets)
-    backward_start = np.zeros(states + 1, np.int64)
-    np.cumsum(np.bincount(head, minlength=states), out=backward_start[1:])
-    backward = tail[np.argsort(head, kind="stable")]
-    nothing = np.zeros(states + 1, np.int64)
-    _, distance = reach(nothing, backward, backward_start, backward, dfa.accepting, dfa.start)
+    offset, source = by_head(tail, head, states)
+    distance = steps_from(offset, source, dfa.accepting)
     char_state = np.flatnonzero(reached & (distance > 0)).astype(np.int32)
     name = np.full(states, DEAD, np.int32)
     name[char_state] = np.arange(len(char_state), dtype=np.int32)

@@ -1,10 +1,10 @@
 """Kernels that are forked from one process which has everything imported.
 
-A kernel imports PyTorch and the explorer for seconds before its first cell, and nearly every browser
-test wants a kernel of its own. Here one process imports them once, and each kernel is a fork of it:
-a process of its own, with its own memory, that has run nothing of ours yet. The server starts and
-ends it like any other kernel, through a small process that stands for it (`stand_in`): when one of
-the two ends, the other does.
+A kernel imports PyTorch and the explorer for seconds before its first cell, and nearly every
+browser test wants a kernel of its own. Here one process imports them once and loads their machine
+code, and each kernel is a fork of it: a process of its own, with its own memory. The server starts
+and ends it like any other kernel, through a small process that stands for it (`stand_in`): when one
+of the two ends, the other does.
 
 `FRESH` is the ordinary kernel, for what has to be seen from the first import on.
 """

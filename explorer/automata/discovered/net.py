@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.automata.machine import Bool, Int32, Nfa
+from explorer.automata.reaching import by_head, steps_from
 from explorer.automata.tree.counters import AGAIN, ENTER, LEAVE, PLAIN, Counters, LatePart
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, ExplorerError
@@ -88,42 +89,6 @@ class Net(NamedTuple):
 
 
 @jit
-def _alive(states: int, arcs: Int32, moves: Int32, accepting: Bool) -> Bool:
-    """The states from which an accepting one can be reached."""
-    offset = np.zeros(states + 2, np.int32)
-    for k in range(arcs.shape[0]):
-        offset[arcs[k, 3] + 2] += 1
-    for k in range(moves.shape[0]):
-        offset[moves[k, 1] + 2] += 1
-    for s in range(states):
-        offset[s + 2] += offset[s + 1]
-    source = np.empty(arcs.shape[0] + moves.shape[0], np.int32)
-    for k in range(arcs.shape[0]):
-        source[offset[arcs[k, 3] + 1]] = arcs[k, 0]
-        offset[arcs[k, 3] + 1] += 1
-    for k in range(moves.shape[0]):
-        source[offset[moves[k, 1] + 1]] = moves[k, 0]
-        offset[moves[k, 1] + 1] += 1
-    alive = accepting.copy()
-    queue = np.empty(states, np.int32)
-    tail = 0
-    for s in range(states):
-        if accepting[s]:
-            queue[tail] = s
-            tail += 1
-    head = 0
-    while head < tail:
-        here = queue[head]
-        head += 1
-        for k in range(offset[here], offset[here + 1]):
-            if not alive[source[k]]:
-                alive[source[k]] = True
-                queue[tail] = source[k]
-                tail += 1
-    return alive
-
-
-@jit
 def _indexed(
     states: int, arcs: Int32, moves: Int32, accepting: Bool, every: bool
 ) -> tuple[Int32, Int32, Int32, Int32, Int32, Bool, bool]:
@@ -131,7 +96,10 @@ def _indexed(
 
     ``every`` asks for a class of its own for every byte.
     """
-    alive = _alive(states, arcs, moves, accepting)
+    tails = np.concatenate((arcs[:, 0], moves[:, 0]))
+    heads = np.concatenate((arcs[:, 3], moves[:, 1]))
+    offset, source = by_head(tails, heads, states)
+    alive = steps_from(offset, source, accepting) > 0
     boundary = np.full(257, every)
     arc_start = np.zeros(states + 2, np.int32)
     move_start = np.zeros(states + 2, np.int32)

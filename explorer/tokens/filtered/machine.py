@@ -29,15 +29,15 @@ from explorer.tokens.filtered.canonical import NO_TOKEN, START, distinct, filter
 from explorer.tokens.filtered.finding import CanonicalEnds, Place
 from explorer.tokens.filtered.limits import check_texts
 from explorer.tokens.machine import Refusal, TokenMachine
+from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
-from explorer.tokens.row_by_row import RowByRow
 from explorer.tokens.states import DONE, FREE, checked_state
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.words import UInt32, set_bits
 from explorer.vocabulary.canonical.rules import CanonicalRules
 
 
-class CanonicalMachine(RowByRow[Place]):
+class CanonicalMachine(NumberedPlaces[Place]):
     """A token machine filtered by what a tokenizer would write; thread-safe.
 
     Made by ``explorer.compile(constraint.canonical(tokenizer), vocabulary)``.

@@ -25,7 +25,7 @@ from explorer.vocabulary import Vocabulary
 P = TypeVar("P", bound=Hashable)
 
 
-class RowByRow(ABC, Generic[P]):
+class NumberedPlaces(ABC, Generic[P]):
     """What machines have in common that number places when they meet them; thread-safe.
 
     Args:
