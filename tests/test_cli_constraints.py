@@ -98,6 +98,7 @@ def test_trace_writes_a_template(capsys: CaptureFixture[str]) -> None:
         (["--part", "x=regex('a')"], "--template, which is not given"),
         (["--regex", "a", "--part", "x=regex('a')"], "--template, which is not given"),
         (["--json-schema", "schema.json", "--style", "json"], "--type, which is not given"),
+        (["--choice", "yes", "--recursion", "stack"], "--json-schema, which is not given"),
         (["--template", "{x}", "--part", "x"], "--part 'x' does not say"),
         (["--template", "{x}", "--part", "=regex('a')"], "does not say"),
         (["--type", "raises_of_tests:X"], "cannot be imported: RuntimeError: no import"),

@@ -74,6 +74,7 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("texts is None", lambda g: g.choice(None)),
     ("schema is 3 (int)", lambda g: g.json_schema(3)),
     ("whitespace is 'loose'", lambda g: g.json_schema({}, whitespace="loose")),
+    ("recursion is 'loop'", lambda g: g.json_schema({}, recursion="loop")),
     ("schema is 3 (int)", lambda g: g.profile(3)),
     ("max_object_depth is 'a' (str)", lambda g: g.json("a")),
     ("folder is 3 (int)", lambda g: g.json_schema({}, folder=3)),

@@ -114,6 +114,11 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
         "--ambiguous", action="store_true", help="follow every stack of the grammar"
     )
     command.add_argument(
+        "--recursion",
+        choices=("unroll", "stack"),
+        help="follow a --json-schema that leads back to itself to a depth, or without end",
+    )
+    command.add_argument(
         "--style", choices=("json", "python"), help="how values of --type are written"
     )
 
@@ -139,12 +144,14 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
 
 
 def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
-    for option, owner in (("part", "template"), ("style", "type"), ("ambiguous", "grammar")):
+    for option, owner in (("part", "template"), ("style", "type"), ("ambiguous", "grammar"),
+                          ("recursion", "json_schema")):  # fmt: skip
+        named = owner.replace("_", "-")
         said = getattr(arguments, option) not in (None, False)
         if said and getattr(arguments, owner) is None:
             raise ConstraintError(
-                f"--{option} says more about --{owner}, which is not given.",
-                remedy=f"Give --{owner} too, or leave --{option} out.",
+                f"--{option} says more about --{named}, which is not given.",
+                remedy=f"Give --{named} too, or leave --{option} out.",
             )
     if arguments.regex is not None:
         return regex(arguments.regex)
@@ -152,7 +159,7 @@ def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
         return Constraint(read(*arguments.constraint))
     if arguments.json_schema is not None:
         path = file_path("--json-schema", arguments.json_schema)
-        return json_schema(read_text(path))
+        return json_schema(read_text(path), recursion=arguments.recursion or "unroll")
     if arguments.grammar is not None:
         path = file_path("--grammar", arguments.grammar)
         syntax = {".lark": "lark", ".ebnf": "ebnf"}.get(path.suffix.lower(), "gbnf")

@@ -268,10 +268,10 @@ class SourceMachines:
                     return self.excluded(node, here_at, inner.left, inner.right, question)
                 case Negate():
                     return self.excluded(node, here_at, None, inner.body, question)
+                case Deferred() | Rules() if found := self.located(inner, here_at, question):
+                    return [SourcePart("expects", here_at.source, here_at.path, found)]
                 case Rules() if found := self.ruled(inner, here_at, machine, question):
                     return found
-                case Deferred() if found := self.located(inner, here_at, question):
-                    return [SourcePart("expects", here_at.source, here_at.path, found)]
                 case Machine() | Deferred() | Rules():
                     return [SourcePart("state", here_at.source, here_at.path, state=here)]
                 case Concat() | Repeat() if self.is_closed(inner):
@@ -281,7 +281,9 @@ class SourceMachines:
         except BudgetExceeded:
             return [SourcePart("too_large", here_at.source, here_at.path)]
 
-    def located(self, node: Deferred, at: _At, question: PlaceQuestion) -> tuple[SourcePlace, ...]:
+    def located(
+        self, node: Deferred | Rules, at: _At, question: PlaceQuestion
+    ) -> tuple[SourcePlace, ...]:
         """The places that a ready machine's source names for what comes next."""
         if node.locate is None:
             return ()
@@ -295,6 +297,8 @@ class SourceMachines:
         self, node: Rules, at: _At, machine: ByteMachine, question: PlaceQuestion
     ) -> list[SourcePart]:
         """The places of a grammar at which the text goes on, one part for each rule."""
+        if node.locate is not None:  # Its rules are not text that somebody wrote.
+            return []
         known = self.grammars.get(id(node))
         if known is None:
             known = self.grammars[id(node)] = GrammarPlaces(node, LIMITS)

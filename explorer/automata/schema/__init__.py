@@ -7,8 +7,8 @@ are one), `cases` (conjunctions without choices), `making` (what the parts ask o
 `places`, `deepening` (how deep values go), `arrays`, `objects` and `members` (what is inside),
 `spelling` (white space and escapes), `counting` (what is only marked in a machine), `certain` and
 `waiting` (values that are made when a text comes to them), `compiler` (all of that, place by
-place), `machine` (a whole schema), `locating` (the place of a text in its schema), `deciding`
-(which keywords decide there), `conflict` (which exclude each other), `annotations` (what constrains
-nothing), `source` (the kind of source), `free` (JSON without a schema), `profiling` (sizes by
-subschema).
+place), `recursion` (a schema that leads back to itself, on a stack), `machine` (a whole schema),
+`locating` (the place of a text in its schema), `deciding` (which keywords decide there), `conflict`
+(which exclude each other), `annotations` (what constrains nothing), `source` (the kind of source),
+`free` (JSON without a schema), `profiling` (sizes by subschema).
 """

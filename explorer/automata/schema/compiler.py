@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, Protocol, cast
 
 from explorer.automata.machine import Dfa
 from explorer.automata.schema import strings
@@ -29,7 +29,7 @@ from explorer.automata.schema.members import object_texts
 from explorer.automata.schema.places import SchemaPlace
 from explorer.automata.schema.scalars import Scalars
 from explorer.automata.schema.subschemas import Schema, Subschema
-from explorer.automata.schema.values import Values, empty
+from explorer.automata.schema.values import MarkedTexts, Values, empty
 from explorer.automata.schema.waiting import Made, Waiting
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
@@ -45,6 +45,20 @@ _OPEN: Final[dict[tuple[bool, Depth], tuple[Values, Dfa]]] = {}
 TYPES: Final = ("null", "boolean", "number", "string", "array", "object")
 
 
+class Calls(MarkedTexts, Protocol):
+    """Makes values that are calls of rules; see `explorer.automata.schema.recursion`."""
+
+    def mark(
+        self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth, meter: Meter
+    ) -> Values:
+        """The set whose only text is the mark of a rule: equal values have one."""
+        ...
+
+    def refuse(self, subschemas: tuple[Subschema, ...]) -> NoReturn:
+        """Say that values of some subschemas are compared, and cannot be."""
+        ...
+
+
 class Compiler:
     """From subschemas to sets of values; everything is worked out once.
 
@@ -56,11 +70,12 @@ class Compiler:
         marks: Whether strings with long bounds are marks (`explorer.automata.schema.counting`).
         spaces: Given where values may wait until a text comes to them
             (`explorer.automata.schema.waiting`): whether any white space is allowed around them.
+        called: Given where values that recurse are calls (`explorer.automata.schema.recursion`).
     """
 
     def __init__(
         self, order: Order, *, assert_formats: bool, strict: bool, meter: Meter,
-        marks: bool = False, spaces: bool | None = None,
+        marks: bool = False, spaces: bool | None = None, called: Calls | None = None,
     ) -> None:  # fmt: skip
         self.ordered = order == "schema"
         self.meter = meter
@@ -69,16 +84,22 @@ class Compiler:
         self._made: dict[object, Schema] = {}
         self._expansion = Expansion(self._made)
         self._values: dict[object, Values] = {}
+        self._begun: set[object] = set()
         self._places: dict[object, Site] = {}
         self._scalars = Scalars(
             meter, assert_formats=assert_formats, marks=marks, refuse=self.refuse
         )
-        self._deepening = Deepening(self)
+        self._called = called
+        self._deepening = Deepening(self, endless=called is not None)
         self._certain = Certain(self._deepening.inside)
         self.waiting = None if spaces is None else Waiting(self._later, spaces=spaces)
         self._texts: dict[int, tuple[Values, Dfa]] = {}
         self._bared: dict[int, tuple[Values, Values]] = {}
         self._open: dict[Depth, Values] = {}
+
+    def watch(self, meter: Meter) -> None:
+        """From here on another meter counts."""
+        self.meter = self._scalars.meter = meter
 
     # Places.
 
@@ -110,17 +131,28 @@ class Compiler:
             depth: How much deeper the value may go.
         """
         self.meter.check_time("The machine of a schema")
+        if self._called is not None and depth.beyond:  # On a stack nothing is beyond.
+            depth = depth.flipped()
         subschemas = tuple(sub for sub in subschemas if sub.schema is not True and sub.schema != {})
         if not subschemas and not place.subschemas:
             return self._open_values(depth)
         key = (frozenset((sub.key, sub.referenced) for sub in subschemas), place.key, depth)
         known = self._values.get(key)
         if known is None:
-            known = self._values[key] = self._of_cases(subschemas, place, depth)
+            if self._called is not None and key in self._begun:
+                self._called.refuse(subschemas)
+            self._begun.add(key)
+            try:
+                known = self._values[key] = self._of_cases(subschemas, place, depth)
+            finally:
+                self._begun.discard(key)
         return known
 
     def values_inside(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
         """The values of a member or an item that is not compared: a mark, where it may wait."""
+        if self._called is not None and self._deepening.comes_back(subschemas):
+            depth = depth.flipped() if depth.beyond else depth
+            return self._called.mark(subschemas, place, depth, self.meter)
         if self.waiting is None:
             return self.values(subschemas, place, depth)
         subs = tuple(sub for sub in subschemas if sub.schema is not True and sub.schema != {})
@@ -177,7 +209,7 @@ class Compiler:
         self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth, meter: Meter
     ) -> Dfa:
         """The texts of what waited; from here on this meter counts."""
-        self.meter = self._scalars.meter = meter
+        self.watch(meter)
         return self.text(self.values(subschemas, place, depth))
 
     def _of_cases(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
@@ -244,7 +276,8 @@ class Compiler:
         if "object" in types and scalars is None:
             below = self._deepening.inside(depth, "objects", kept)
             members = object_texts(self, kept, place, below)
-        return Values(frozenset(word_list), number, string, array, members, self.waiting)
+        marked = self.waiting or self._called
+        return Values(frozenset(word_list), number, string, array, members, marked)
 
     def _types(self, subs: tuple[Subschema, ...]) -> set[str]:
         types = {*TYPES, "integer"}

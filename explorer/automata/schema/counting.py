@@ -43,6 +43,8 @@ _VALUE: Final = 0xFC
 _DIGITS: Final = 0x80  # Of base 64, the lowest first.
 _VALUE_DIGITS: Final = 4  # So that marks of values are equally long.
 
+_VALUES_BEGIN: Final = b'"[{-0123456789tfn'
+
 _TEXT: Final = "(?s:.)"
 _SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
 """A character as `json.dumps` writes it with ``ensure_ascii=False``."""
@@ -106,6 +108,54 @@ TextsOf = Callable[[int], Dfa]
 def written_as_json(machine: Dfa, meter: Meter) -> Dfa:
     """The same language of JSON texts without marks of strings; as `written_as_text`."""
     return _written(machine, _SPELLED, meter)
+
+
+def same_marks(one: Dfa, two: Dfa, meter: Meter) -> bool:
+    """Whether two machines over JSON can be compared with the marks of values as letters.
+
+    So it is where nothing that both may read next is a value but the same mark.
+
+    Args:
+        one, two: Read JSON.
+        meter: Watches the time.
+    """
+    marks: list[dict[int, list[tuple[int, int]]]] = []
+    for machine in (one, two):
+        found: dict[int, list[tuple[int, int]]] = {}
+        for source, number, target in value_marks(machine):
+            found.setdefault(source, []).append((number, target))
+        marks.append(found)
+    first, second = marks
+    start = one.start, two.start
+    seen = {start}
+    waiting = [start]
+    while waiting:
+        if len(seen) & 1023 == 1:
+            meter.check_time("The comparison of two values")
+        here, there = waiting.pop()
+        if here in first or there in second:
+            mine, others = first.get(here, []), second.get(there, [])
+            if _has_value(one, here, mine) and _has_value(two, there, others):
+                same = len(mine) == len(others) == 1 and mine[0][0] == others[0][0]
+                if not same or _reads_value(one, here) or _reads_value(two, there):
+                    return False
+                waiting += {(mine[0][1], others[0][1])} - seen
+                seen.add((mine[0][1], others[0][1]))
+        for byte in one.expected(here):
+            after = one.step(here, byte), two.step(there, byte)
+            if byte != _VALUE and after[1] != NO_ARC and after not in seen:
+                seen.add(after)
+                waiting.append(after)
+    return True
+
+
+def _has_value(machine: Dfa, state: int, marks: list[tuple[int, int]]) -> bool:
+    return bool(marks) or _reads_value(machine, state)
+
+
+def _reads_value(machine: Dfa, state: int) -> bool:
+    """Whether a value that is written out may begin in a state between tokens."""
+    return not set(_VALUES_BEGIN).isdisjoint(machine.expected(state))
 
 
 def settled(machine: Dfa, meter: Meter, texts_of: TextsOf | None = None) -> Dfa:

@@ -16,10 +16,12 @@ class Deepening:
 
     Args:
         making: The compiler.
+        endless: Whether references of recursive schemas lead on without end.
     """
 
-    def __init__(self, making: Making) -> None:
+    def __init__(self, making: Making, *, endless: bool = False) -> None:
         self._making = making
+        self._endless = endless
         self._recursive: dict[object, bool] = {}
 
     def followed(self, depth: Depth, subs: tuple[Subschema, ...]) -> tuple[Subschema, ...]:
@@ -32,6 +34,8 @@ class Deepening:
         self, depth: Depth, kind: Literal["objects", "arrays"], subs: tuple[Subschema, ...]
     ) -> Depth | None:
         """The depth inside a container; ``None`` if nothing may be inside."""
+        if self._endless and subs:
+            return depth
         if any(sub.referenced and self._is_recursive(sub) for sub in subs):
             if depth.recursion == 0:
                 return None
@@ -42,6 +46,24 @@ class Deepening:
         if left == 0 or depth.total == 0:
             return None
         return replace(depth, total=depth.total - 1, **{kind: left - 1})
+
+    def comes_back(self, subs: tuple[Subschema, ...]) -> bool:
+        """Whether some reference leads from here to a schema that may hold one like it.
+
+        Args:
+            subs: What applies at a place.
+        """
+        seen: set[object] = set()
+        todo = list(subs)
+        while todo:
+            sub = todo.pop()
+            if sub.key in seen or not isinstance(sub.schema, dict):
+                continue
+            seen.add(sub.key)
+            if sub.referenced and self._is_recursive(sub):
+                return True
+            todo += in_place(sub)
+        return False
 
     def _is_recursive(self, sub: Subschema) -> bool:
         """Whether a value of a subschema may hold a value of the same subschema."""

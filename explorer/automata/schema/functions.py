@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from explorer.automata.constraint import Constraint
 from explorer.automata.schema.free import FreeJson
-from explorer.automata.schema.making import Order
+from explorer.automata.schema.making import Order, Recursion
 from explorer.automata.schema.profiling import Profile, profile_of
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.schema.spelling import Whitespace
@@ -24,6 +24,7 @@ def json_schema(
     formats: bool = True,
     max_depth: int = 5,
     free_depth: int = 3,
+    recursion: Recursion = "unroll",
     folder: str | PathLike[str] | None = None,
 ) -> Constraint:
     """The JSON texts of the values that a JSON Schema allows.
@@ -41,8 +42,12 @@ def json_schema(
         strict: Whether a keyword that no automaton can follow exactly raises. Otherwise it is
             ignored, and ``report.warnings`` of what is compiled names it.
         formats: Whether ``format`` constrains, or is a remark as the drafts have it.
-        max_depth: How many references of a recursive schema are followed inside each other.
+        max_depth: How many references of a recursive schema are followed inside each other, where
+            it is unrolled.
         free_depth: How deep arrays and objects nest in a value that the schema does not describe.
+        recursion: ``"unroll"`` to that depth, a finite machine; ``"stack"`` without end, a machine
+            with a stack (a push-down automaton). Comparing values that recurse with others
+            (``not``, ``contains``, ...) takes more than a stack, and is refused by name.
         folder: Schemas that references may name, by their path in it or their ``$id``. Nothing is
             fetched.
 
@@ -61,7 +66,7 @@ def json_schema(
         JsonSchema.of(
             schema, folder,
             whitespace=whitespace, property_order=property_order, strict=strict, formats=formats,
-            max_depth=max_depth, free_depth=free_depth,
+            max_depth=max_depth, free_depth=free_depth, recursion=recursion,
         )
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from explorer.automata.schema.compiler import Compiler
 from explorer.automata.schema.counting import outlined, settled
 from explorer.automata.schema.keywords import check_tree
 from explorer.automata.schema.making import Depth, Order
+from explorer.automata.schema.recursion import Called, Guard, SchemaRules
 from explorer.automata.schema.sharing import shared
 from explorer.automata.schema.spelling import (
     Whitespace,
@@ -19,6 +20,7 @@ from explorer.automata.schema.spelling import (
     respelled,
 )
 from explorer.automata.schema.subschemas import Schema, root_of
+from explorer.automata.schema.values import Values
 from explorer.automata.tree.nodes import Outline
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
@@ -103,15 +105,55 @@ def outline_schema(
     return outlined(machine, nfa), compiler.ignored
 
 
+def rules_of_schema(
+    schema: Schema,
+    guarded: Guard,
+    *,
+    whitespace: Whitespace = "compact",
+    property_order: Order = "schema",
+    strict: bool = True,
+    formats: bool = True,
+    max_depth: int = 5,
+    free_depth: int = 3,
+    remotes: Mapping[str, Schema] | None = None,
+) -> SchemaRules:
+    """The rules of a schema whose values may hold others of their kind without end.
+
+    Args:
+        guarded: Is called with whatever may refuse the schema, and returns what that returns and
+            what was ignored so far.
+        max_depth: Not used.
+        schema, whitespace, property_order, strict, formats, free_depth, remotes: As for
+            `compile_schema`; the white space is not ``"pretty"``.
+    """
+    del max_depth
+    called = Called()
+    compiler = Compiler(
+        property_order, assert_formats=formats, strict=strict, meter=Meter(), called=called
+    )
+    depth = Depth(0, free_depth, free_depth, free_depth)
+    return SchemaRules(
+        compiler, called, lambda: _whole(compiler, schema, depth, remotes),
+        spaces=whitespace == "flexible", guarded=guarded,
+    )  # fmt: skip
+
+
 def _compact(
     compiler: Compiler, schema: Schema, depth: Depth, remotes: Mapping[str, Schema] | None
 ) -> Dfa:
     """The compact texts of a schema; marks may be in them."""
+    return compiler.text(_whole(compiler, schema, depth, remotes))
+
+
+def _whole(
+    compiler: Compiler, schema: Schema, depth: Depth, remotes: Mapping[str, Schema] | None
+) -> Values:
+    """The values of a schema."""
     check_tree(schema)
     try:
         root = root_of(shared(schema), remotes or {})
         place = compiler.place([root])
-        return compiler.text(compiler.values((root,), place, depth))
+        return compiler.values((root,), place, depth)
     except RecursionError as error:
         raise UnsupportedSchema(
             "Subschemas are nested too deep, or references lead through too many of them.",

@@ -14,6 +14,9 @@ from explorer.budget import Meter
 Order = Literal["schema", "any"]
 """In which order the members of an object are written."""
 
+Recursion = Literal["unroll", "stack"]
+"""How schemas that lead back to themselves are followed: to a depth, or on a stack."""
+
 
 @dataclass(frozen=True, slots=True)
 class Depth:

@@ -27,11 +27,12 @@ from explorer.automata.schema.compiler import Compiler
 from explorer.automata.schema.conflict import conflict
 from explorer.automata.schema.deciding import deciding, excluding
 from explorer.automata.schema.locating import spans_of, spot_of
-from explorer.automata.schema.machine import compile_schema, outline_schema
-from explorer.automata.schema.making import Order
+from explorer.automata.schema.machine import compile_schema, outline_schema, rules_of_schema
+from explorer.automata.schema.making import Order, Recursion
+from explorer.automata.schema.recursion import WHOLE, finite_form
 from explorer.automata.schema.spelling import Whitespace
 from explorer.automata.schema.subschemas import Schema, root_of
-from explorer.automata.tree.nodes import Deferred, Node, Outline, Source
+from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules, Source
 from explorer.budget import Budget, Meter
 from explorer.errors import (
     BudgetExceeded,
@@ -71,6 +72,7 @@ class JsonSchema(Source):
         formats: Whether ``format`` constrains.
         max_depth: How many references of a recursive schema are followed inside each other.
         free_depth: How deep arrays and objects nest in a value that nothing describes.
+        recursion: ``"unroll"`` to ``max_depth``, or ``"stack"`` without end.
         remotes: Addresses and JSON texts of schemas that references may name.
     """
 
@@ -83,6 +85,7 @@ class JsonSchema(Source):
     formats: bool = True
     max_depth: int = 5
     free_depth: int = 3
+    recursion: Recursion = "unroll"
     remotes: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -98,6 +101,17 @@ class JsonSchema(Source):
                 "property_order", self.property_order, "an order of properties",
                 error=ConstraintError, remedy='Give "schema" or "any".',
             )  # fmt: skip
+        object.__setattr__(self, "recursion", plain(self.recursion))
+        if not _is_one_of(self.recursion, get_args(Recursion)):
+            raise wrong(
+                "recursion", self.recursion, "a way to follow schemas that lead back to themselves",
+                error=ConstraintError, remedy='Give "unroll" or "stack".',
+            )  # fmt: skip
+        if self.recursion == "stack" and self.whitespace == "pretty":
+            raise ConstraintError(
+                "Pretty JSON is indented by its depth, which a stack does not count.",
+                remedy='Give whitespace="compact" or "flexible", or recursion="unroll".',
+            )
         flag("strict", self.strict)
         flag("formats", self.formats)
         whole_number("max_depth", self.max_depth, 0, 50)
@@ -114,11 +128,14 @@ class JsonSchema(Source):
         return parsed(self.schema)
 
     def lower(self) -> Node:
-        """One machine for the whole schema."""
-        return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
+        """One machine for the whole schema, or the rules of one that recurses on a stack."""
+        if self.recursion == "unroll":
+            return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
+        rules = rules_of_schema(self.parsed, self._noting, **self._options)
+        return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
 
     def build(self, meter: Meter) -> Dfa:
-        """The machine over the text of JSON.
+        """The machine over the text of JSON, recursive schemas unrolled.
 
         Raises:
             UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
@@ -257,7 +274,7 @@ class JsonSchema(Source):
             "schema": self.schema, "whitespace": self.whitespace,
             "property_order": self.property_order, "strict": self.strict, "formats": self.formats,
             "max_depth": self.max_depth, "free_depth": self.free_depth,
-            "remotes": [list(pair) for pair in self.remotes],
+            "recursion": self.recursion, "remotes": [list(pair) for pair in self.remotes],
         }  # fmt: skip
 
     @classmethod
@@ -270,6 +287,7 @@ class JsonSchema(Source):
             instance("schema", given["schema"], str, "a str")
             parsed(given["schema"])
             pairs = tuple((str(address), str(text)) for address, text in listed)
+            given["recursion"] = given["recursion"] or "unroll"  # Older files do not say.
             found = cls(**given, remotes=pairs)
         except (ExplorerError, TypeError, ValueError, KeyError) as error:
             raise DamagedFile(f"A saved schema cannot be read: {error}") from error

@@ -104,12 +104,18 @@ def flexible(machine: Dfa, meter: Meter) -> Dfa:
     return _widened(machine, meter, spaces=True)
 
 
-def respelled(machine: Dfa, meter: Meter, *, spaces: bool) -> Nfa:
+def respelled(machine: Dfa, meter: Meter, *, spaces: bool, around: bool = True) -> Nfa:
     """What `escaped` or, with ``spaces``, `flexible` accepts, not determinized.
 
     Its first states are those of the machine.
+
+    Args:
+        machine: Reads compact JSON.
+        meter: Watches every limit.
+        spaces: Whether any white space is allowed between tokens.
+        around: Whether it is also allowed before and after the whole text.
     """
-    drawn = _drawn(machine, meter, spaces=spaces)
+    drawn = _drawn(machine, meter, spaces=spaces, around=around)
     return dfa_to_nfa(machine) if drawn is None else drawn
 
 
@@ -118,7 +124,7 @@ def _widened(machine: Dfa, meter: Meter, *, spaces: bool) -> Dfa:
     return machine if drawn is None else minimal_dfa(drawn, meter)
 
 
-def _drawn(machine: Dfa, meter: Meter, *, spaces: bool) -> Nfa | None:
+def _drawn(machine: Dfa, meter: Meter, *, spaces: bool, around: bool = True) -> Nfa | None:
     """A machine with more spellings; ``None`` where there are no more."""
     if machine.num_states == 0:
         return None
@@ -132,19 +138,22 @@ def _drawn(machine: Dfa, meter: Meter, *, spaces: bool) -> Nfa | None:
     inside = sketch.copy(machine)
     accepting: list[int] = [inside[state] for state in np.flatnonzero(machine.accepting).tolist()]
     if spaces:
-        accepting += _draw_spaces(sketch, machine, inside, where.tolist())
+        accepting += _draw_spaces(sketch, machine, inside, where.tolist(), around)
     arcs, states = _escapes()
     for state in free:
         sketch.block(arcs, states, inside[state])
     return sketch.drawn(inside[machine.start], accepting)
 
 
-def _draw_spaces(sketch: Sketch, machine: Dfa, inside: range, where: list[int]) -> list[int]:
+def _draw_spaces(
+    sketch: Sketch, machine: Dfa, inside: range, where: list[int], around: bool
+) -> list[int]:
     """Draw white space around tokens; the states after it in which the text may end."""
     accepting: list[int] = []
     for state in range(machine.num_states):
         here, place = inside[state], where[state]
-        if place == _OUT:
+        at_an_edge = state == machine.start or machine.is_accepting(state)
+        if place == _OUT and (around or not at_an_edge):
             for space in _SPACES:
                 sketch.byte(here, space, here)
         if place != _SCALAR:
@@ -152,14 +161,14 @@ def _draw_spaces(sketch: Sketch, machine: Dfa, inside: range, where: list[int]) 
         follows = [
             (byte, target) for byte in b"}],:" if (target := machine.step(state, byte)) != NO_ARC
         ]
-        if not follows and not machine.is_accepting(state):
+        if not follows and not (around and machine.is_accepting(state)):
             continue
         # White space after a number or a word: only structure may follow it.
         rest = sketch.state()
         for space in _SPACES:
             sketch.byte(here, space, rest)
             sketch.byte(rest, space, rest)
-        if machine.is_accepting(state):
+        if around and machine.is_accepting(state):
             accepting.append(rest)
         for byte, target in follows:
             sketch.byte(rest, byte, inside[target])

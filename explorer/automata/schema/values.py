@@ -19,6 +19,7 @@ from explorer.automata.machine import Dfa
 from explorer.automata.product import difference, intersection
 from explorer.automata.schema.counting import (
     has_marks,
+    same_marks,
     without_values,
     written_as_json,
     written_as_text,
@@ -31,7 +32,13 @@ _PARTS: Final = ("number", "string", "array", "object")
 
 
 class MarkedTexts(Protocol):
-    """What marks of values stand for; see `explorer.automata.schema.waiting.Waiting`."""
+    """What marks of values stand for; see `explorer.automata.schema.waiting.Waiting`.
+
+    Attributes:
+        finite: Whether every mark can be written out.
+    """
+
+    finite: bool
 
     def bare(self, number: int, meter: Meter) -> Dfa:
         """The compact texts of a mark, by its number, without marks of values."""
@@ -110,10 +117,19 @@ class Values:
         for part in _PARTS:
             one, two = getattr(self, part), getattr(other, part)
             # Where one side is empty nothing is compared, and marks may stay.
-            if compares and one is not two and one.num_states and two.num_states:
+            both = one is not two and one.num_states and two.num_states
+            if compares and both and not self._by_letters(part, other, meter):
                 one, two = self._unmarked(part, meter), other._unmarked(part, meter)
             parts.append(combine(one, two, meter))
         return Values(words, *parts, marked=self.marked or other.marked)
+
+    def _by_letters(self, part: str, other: Values, meter: Meter) -> bool:
+        """Whether values that cannot be written out need not be."""
+        one, two = getattr(self, part), getattr(other, part)
+        marked = self.marked or other.marked
+        if marked is None or marked.finite or not (has_marks(one) or has_marks(two)):
+            return False
+        return part in ("array", "object") and same_marks(one, two, meter)
 
     def text(self, meter: Meter) -> Dfa:
         """The compact texts of all its values, as one minimal machine."""

@@ -51,6 +51,8 @@ class Waiting:
         spaces: Whether any white space is allowed between tokens.
     """
 
+    finite = True
+
     def __init__(self, make: Maker, *, spaces: bool) -> None:
         self._make = make
         self._spaces = spaces

@@ -358,7 +358,8 @@ class _NfaLayout:
             late.append((self.fresh(), target, node))
             self.epsilons.append((source, late[-1][0]))
             return
-        if isinstance(node, Deferred) and node.outline is not None and self.may_outline:
+        may_outline = self.may_outline or (isinstance(node, Deferred) and node.calls)
+        if isinstance(node, Deferred) and node.outline is not None and may_outline:
             if id(node) not in self.outlines:
                 self.outlines[id(node)] = node.outline(self.meter)
             self.outlined(self.outlines[id(node)], source, target)

@@ -1,20 +1,16 @@
 """The tree that every kind of source lowers to, and what a source is.
 
-Think of a compiler: a regex, a choice, an algebra of constraints, and later schemas and grammars,
-are front ends. Each lowers to the nodes of this file, and what comes after knows nothing of their
-syntax. Carets, highlighting and explanations need the place of each piece; so a
-node carries the *span* ``start:end`` in the text of the source that it was written in, and a
-`Written` node says which source that is for all below it. A node that no text stands for has the
-empty span ``0:0``.
+Regexes, choices, algebra, schemas and grammars are the front ends of a compiler: each lowers to the
+nodes of this file, and what comes after knows nothing of their syntax. A node carries the *span*
+``start:end`` of what was written, and a `Written` node says in which source, for all below it; that
+is what carets, highlighting and explanations show. A node without a text has the empty span 0:0.
 
 Nothing is changed or merged: the tree is what was written, one `Literal` for each character of a
 pattern, its groups kept, also those that capture nothing. Flags are resolved: a `Literal` under
 IGNORECASE holds all characters that it matches, a ``\\b`` the word characters it goes by, and ``^``
-is one of two kinds. A match is always of the whole text, so laziness and captures make no
-difference to the language.
+is one of two kinds. A match is of the whole text: laziness and captures make no difference.
 
-The set of nodes is closed, as it is what the back ends understand; the set of kinds of sources is
-open (`explorer.automata.registry`).
+The nodes are a closed set, the kinds of sources an open one (`explorer.automata.registry`).
 """
 
 from __future__ import annotations
@@ -233,6 +229,7 @@ class Deferred:
             of the source that decide, each with its label; ``None`` where the source cannot say.
         outline: The same language with nodes for arcs, where that is much smaller.
         is_late: Whether it may wait until a text comes to it (`explorer.automata.discovered.late`).
+        calls: Whether the outline calls rules: then there is no other form.
     """
 
     start: int
@@ -241,6 +238,7 @@ class Deferred:
     locate: Locate | None = field(default=None, repr=False)
     outline: Callable[[Meter], Outline] | None = field(default=None, repr=False)
     is_late: bool = False
+    calls: bool = False
 
 
 @node_type
@@ -260,6 +258,7 @@ class Rules:
         root, rules: The rule, and the body of every rule that is called.
         make: From these rules to their minimal machine; raises `NotRegular` if they recurse.
         ambiguous: Whether a text may lead to several stacks.
+        locate: As for `Deferred`; by default the places are those of the rules.
     """
 
     start: int
@@ -268,6 +267,7 @@ class Rules:
     rules: Mapping[str, Node] = field(repr=False)
     make: Callable[[Rules, Meter], Dfa] = field(repr=False)
     ambiguous: bool = False
+    locate: Locate | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
