@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Pipeline,
         Reasons,
         SamplerControls,
+        Stack,
         Stepper,
         TokenStrip,
     )
@@ -44,6 +45,7 @@ __all__ = [
     "Pipeline",
     "Reasons",
     "SamplerControls",
+    "Stack",
     "Stepper",
     "TokenStrip",
     "ToyModel",
@@ -62,6 +64,7 @@ _LATER = {
     "Pipeline": "widgets.views.parts",
     "Reasons": "widgets.views.parts",
     "SamplerControls": "widgets.views.parts",
+    "Stack": "widgets.views.parts",
     "Stepper": "widgets.views.parts",
     "TokenStrip": "widgets.views.parts",
     "ToyModel": "widgets.toy",

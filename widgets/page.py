@@ -51,6 +51,7 @@ from widgets.figures.packets import (
 from widgets.figures.panels.over_time import over_time
 from widgets.figures.panels.pipeline import pipeline_packet, stage_packet
 from widgets.figures.panels.reasons import Grouped, grouped
+from widgets.figures.panels.stack import stack_steps
 from widgets.figures.panels.strip import rejected_token, strip_packet, strip_token
 from widgets.figures.panels.traps import trap_packet
 from widgets.figures.panels.why import more_packet, verdict_packet
@@ -347,7 +348,10 @@ class PageData:
             data = self.vocabulary.tokens[token] if token < len(self.vocabulary) else None
             return {"token": token, "bytes": list(data or b""), "lit": {}, "failed_at": None}
         position = trace.positions[k]
-        return walk_packet(self.machine, position.state, token)
+        packet = walk_packet(self.machine, position.state, token)
+        read = bytes(cast("list[int]", packet["bytes"]))[: cast("int | None", packet["failed_at"])]
+        stack = stack_steps(self.machine, position.data, read)
+        return packet if stack is None else {**packet, "stack": stack}
 
     def explanation(
         self, session: Session, trace: Trace, k: int, token: int, *, hints: bool = False

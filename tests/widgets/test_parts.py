@@ -33,6 +33,7 @@ from widgets.views.parts import (
     Pipeline,
     Reasons,
     SamplerControls,
+    Stack,
     Stepper,
     TokenStrip,
 )
@@ -40,7 +41,7 @@ from widgets.views.view import View
 
 PARTS = (
     ConstraintEditor, Distribution, Machines, Mask, OverTime, Pipeline, Reasons, SamplerControls,
-    Stepper, TokenStrip,
+    Stack, Stepper, TokenStrip,
 )  # fmt: skip
 FOO, FOR, FOOD = 2, 3, 4
 

@@ -23,6 +23,7 @@ from widgets.figures.machines.character_fsa import expects
 from widgets.figures.machines.lit import path_packet
 from widgets.figures.panels.distribution import BARS, bars, table_text
 from widgets.figures.panels.mask import allowed_at, class_row, count_at, pack_bits
+from widgets.figures.panels.stack import stack_packet
 
 SPANS: Final = 64
 """How many places of the pattern are marked at most."""
@@ -56,8 +57,10 @@ def position_packet(
             "filtered": _probability(step.log_prob_filtered),
             "constrained": _probability(step.log_prob_constrained),
         }
+    stack = stack_packet(trace, k, machine)
     return {
         "k": k,
+        **({} if stack is None else {"stack": stack}),
         "state": position.state,
         "lit": {} if machine is None else path_packet(trace, k, machine),
         "row": _row(trace, k, machine),

@@ -108,6 +108,9 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     event.preventDefault();
     submit();
   });
+  // Where the caret stands, in characters: the open rules around it are lit on the stack.
+  const place = () => (ui.caret = pattern.matches(":focus") ? [...pattern.value.slice(0, pattern.selectionStart)].length : null);
+  for (const event of ["keyup", "click", "focus", "blur"]) pattern.addEventListener(event, place);
   pattern.addEventListener("scroll", () => (behind.scrollTop = pattern.scrollTop));
   presets.addEventListener("change", () => {
     const preset = (given().presets || [])[Number(presets.value)];
@@ -123,7 +126,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     const text = pattern.value;
     const spans = state && state.start !== undefined && state.start !== null
       ? [[state.start, Math.max(state.end || 0, state.start + 1)]]
-      : given().pattern === text && ui.position ? (ui.spans ? ui.spans() : ui.position.spans) || [] : [];
+      : given().pattern === text && ui.position ? (ui.rule ? ui.rule.spans : ui.spans ? ui.spans() : ui.position.spans) || [] : [];
     // A field that grows is measured, which lays out the page, so this is done only if its text changed.
     const next = { text, prompt: prompt.value, width: inner.width, spans: String(spans), state, said: given().report, ended, cancel: cancel.hidden };
     const grown = ["text", "prompt", "width"].some((name) => next[name] !== drawn[name]);

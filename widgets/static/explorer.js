@@ -18,17 +18,17 @@ export function renderExplorer({ model, el }) {
   } }, "Sampler");
   const exported = h("button", { title: "one file that replays this without a kernel", onclick: exporting }, "Export…");
   const place = (name) => h("div." + name);
-  const [editor, sampler, stepper, strip, pipeline, machines, distribution, mask, reasons, time] =
-    ["editor", "sampler", "stepper", "strip", "pipeline", "machines", "distribution", "mask", "reasons", "time"].map((name) => place("lmx-part-" + name));
+  const [editor, sampler, stepper, strip, pipeline, machines, stack, distribution, mask, reasons, time] =
+    ["editor", "sampler", "stepper", "strip", "pipeline", "machines", "stack", "distribution", "mask", "reasons", "time"].map((name) => place("lmx-part-" + name));
   sampler.hidden = true;
   root.append(
     h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), around.size, around.keys, more, lineButtons(model, ui), exported),
     around.listed, around.note, around.tasks, around.failure, editor, sampler,
     h("div.lmx-bar", {}, stepper, strip),
-    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, machines), h("div.lmx-numbers", {}, distribution, reasons), mask, time), around.live);
+    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, h("div.lmx-beside", {}, machines, stack)), h("div.lmx-numbers", {}, distribution, reasons), mask, time), around.live);
   const parts = [
     [renderEditor, editor], [renderPipeline, pipeline], [renderSampler, sampler], [renderStepper, stepper], [renderStrip, strip],
-    [renderMachines, machines], [renderDistribution, distribution], [renderMask, mask], [renderReasons, reasons], [renderOverTime, time],
+    [renderMachines, machines], [renderStack, stack], [renderDistribution, distribution], [renderMask, mask], [renderReasons, reasons], [renderOverTime, time],
   ];
   const undo = parts.map(([render, where]) => render({ model, el: where, ui }));
 

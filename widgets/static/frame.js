@@ -7,6 +7,7 @@ const KEYS = [
   ["1 … 9", "take the allowed token of that number in the list"],
   ["Enter", "take the token in focus if it is allowed, else say why not; in the pattern: compile"],
   ["Shift+Enter", "a newline in the pattern"], ["Esc", "close the reason"],
+  ["↑ ↓", "in the stack: its rows; each lights its rule in the editor"],
   ["+ − 0", "size of the machine or of the mask in focus"], ["?", "this list"],
 ];
 

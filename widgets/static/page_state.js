@@ -89,11 +89,12 @@ function pageState(model, wants = ["machine", "words", "around"]) {
     return () => listeners[what].delete(callback);
   };
   // hover: token under the pointer; selected: token that was clicked; slow: slow motion;
-  // inside: {walk, byte}, inside a token; filter: {path, has(id), …}, a group of masked tokens.
+  // inside: {walk, byte}, inside a token; filter: {path, has(id), …}, a group of masked tokens;
+  // rule: {spans}, an open rule that is pointed at; caret: the place in the constraint's editor.
   const name = model.get("place") || "";
-  const look = looks.get(name) || { hover: null, selected: null, slow: false, inside: null, filter: null, viewers: new Set() };
+  const look = looks.get(name) || { hover: null, selected: null, slow: false, inside: null, filter: null, rule: null, caret: null, viewers: new Set() };
   if (name) looks.set(name, look);
-  for (const key of ["hover", "selected", "slow", "inside", "filter"]) {
+  for (const key of ["hover", "selected", "slow", "inside", "filter", "rule", "caret"]) {
     Object.defineProperty(ui, key, {
       get: () => look[key],
       set: (value) => {

@@ -46,7 +46,7 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     const last = ui.tokens()[p.k - 1];
     ui.announce(p.finished
       ? `Finished after ${p.k} tokens.`
-      : `Position ${p.k}${last ? ", after " + ui.text(last.id) : ""}: ${p.allowed} allowed, feasible mass ${mass(p.z)}.`);
+      : `Position ${p.k}${last ? ", after " + ui.text(last.id) : ""}: ${p.allowed} allowed, feasible mass ${mass(p.z)}.${p.stack ? " Stack: " + stackCaption(p.stack) + "." : ""}`);
   };
   const jump = ui.go;
   ui.go = (to) => alone(() => jump(to));

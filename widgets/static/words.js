@@ -110,3 +110,11 @@ function underlinedPattern(pattern, spans) {
   }
   return out;
 }
+
+/** The size of a stack in words, and what was last pushed and popped. */
+function stackCaption({ open, symbols, pushed, gone }) {
+  if (open === undefined) return "";
+  const some = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
+  const moved = [pushed ? `pushed ${pushed}` : "", gone ? `popped ${gone}` : ""].filter(Boolean);
+  return [symbols === null ? "" : some(symbols, "symbol"), some(open, "rule"), ...moved].filter(Boolean).join(", ");
+}

@@ -70,6 +70,7 @@ VIEWS: Final = {
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
     "editor": ViewPart("renderEditor"),
     "pipeline": ViewPart("renderPipeline", needs=("drawing",)),
+    "stack": ViewPart("renderStack"),
     "sampler": ViewPart("renderSampler"),
     "over_time": ViewPart("renderOverTime"),
 }

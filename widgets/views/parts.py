@@ -46,6 +46,26 @@ class Pipeline(View):
     _sent = ("editor",)
 
 
+class Stack(View):
+    """The open rules of a grammar: what the machine has on its stack, and the tree so far.
+
+    Takes the arguments of `View`.
+
+    Example:
+        >>> import explorer
+        >>> toy = explorer.Vocabulary.from_bytes([b"a", b"b", b"aaab"], eos_ids=[3])
+        >>> grammar = explorer.grammar('root ::= "a" root "b" | ""')
+        >>> session = explorer.Session.from_ids(toy, grammar, [2])
+        >>> from widgets import Cursor
+        >>> shown = Stack(cursor=Cursor(session))
+        >>> _ = shown.cursor.jump(1)
+        >>> shown.position["stack"]["symbols"], shown.position["stack"]["rows"][0]["expects"]
+        (1, 'b')
+    """
+
+    _esm = bundle.module("stack")
+
+
 class Stepper(View):
     """The controls to go to the start, back, one step, play, to the end, fork and reset, as buttons
     and keys.
@@ -173,6 +193,7 @@ __all__ = [
     "Pipeline",
     "Reasons",
     "SamplerControls",
+    "Stack",
     "Stepper",
     "TokenStrip",
 ]

@@ -21,7 +21,7 @@ from explorer.automata.grammar.network import Network, Targets
 from explorer.automata.grammar.pieces import RulePiece, pieces_of, productive, reached
 from explorer.automata.grammar.stacks import BOTTOM, StackMachine
 from explorer.automata.machine import NO_ARC
-from explorer.automata.tree.nodes import Rules
+from explorer.automata.tree.nodes import Node
 from explorer.automata.tree.origin import Origin
 from explorer.budget import Budget, Meter
 
@@ -90,7 +90,7 @@ class GrammarPlaces:
     """A grammar as it was written, and where in it a text has come to. Not thread-safe.
 
     Args:
-        rules: The grammar.
+        rules: The grammar, or a tree with grammars inside.
         budget: Limits for laying it out, and for what is met later.
 
     Raises:
@@ -104,7 +104,7 @@ class GrammarPlaces:
         [')']
     """
 
-    def __init__(self, rules: Rules, budget: Budget) -> None:
+    def __init__(self, rules: Node, budget: Budget) -> None:
         meter = Meter(budget)
         pieces = pieces_of(rules, meter, with_origin=True)
         able = productive(pieces)
@@ -112,6 +112,19 @@ class GrammarPlaces:
         self._call: dict[tuple[int, int], Origin | None] = {}
         self._network = self._as_network(pieces, able)
         self._machine = StackMachine(self._network, budget)
+
+    @property
+    def network(self) -> Network:
+        """The rules as they were written; rule 0 is what stands around them."""
+        return self._network
+
+    def call(self, rule: int, after: int) -> Origin | None:
+        """Where a call of a rule was written, by the state after it."""
+        return self._call[rule, after]
+
+    def reads(self, state: int) -> tuple[tuple[int, int, Origin], ...]:
+        """The bytes ``(lowest, highest)`` that a state reads itself, and where that was written."""
+        return tuple(self._read[state])
 
     def _as_network(self, pieces: tuple[RulePiece, ...], able: list[bool]) -> Network:
         """The network without ε-arcs; its calls all come back."""

@@ -72,6 +72,11 @@ class SingleStack(DiscoveredMachine):
             configured(self._ways, self._met, actions.entry, 0)
 
     @property
+    def network(self) -> Network:
+        """The grammar."""
+        return self._network
+
+    @property
     def start(self) -> int:
         """The start state, 0."""
         return 0

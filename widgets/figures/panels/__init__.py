@@ -1,1 +1,2 @@
-"""The panels beside the machines: bars, mask, reasons, strip, lines over time."""
+"""The panels beside the machines: bars, mask, reasons, strip, the stack of a grammar,
+lines over time."""

@@ -1,0 +1,270 @@
+"""The stack of a grammar after a text, as the rules that are open: what each waits for.
+
+The rows are the open rules of a derivation (`explorer.automata.grammar.derivation`), the innermost
+first. The innermost reads; each of the others waits for the rule above it. Where the machine that
+decides keeps a symbol for a waiting rule, the row has that symbol: the state of the machine's own
+network to return to. A row without one was merged into the row below it, or has nothing left to
+read, so that the machine need not come back to it.
+
+Cost: that of the derivation, and some microseconds for each row that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from explorer.analysis.characters.display import show_characters
+from explorer.automata.grammar.derivation import ClosedRule, Derivation, Derivations
+from explorer.automata.grammar.single import SingleStack
+from explorer.automata.machine import ByteMachine
+from explorer.automata.pipeline.staged import unstaged
+from explorer.automata.tree.charset import char_set
+from explorer.automata.tree.nodes import Branch, Node, Rules, Source, Written
+from explorer.automata.tree.origin import Origin
+from explorer.automata.tree.walking import inside, walk
+from explorer.budget import Budget
+from explorer.errors import ExplorerError
+
+LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=2.0)
+"""Limits for laying out a grammar, and for reading one text."""
+
+MOST_PLACES: Final = 16
+"""How many places a row names at most."""
+
+QUOTES: Final = ('"', "'", "/")
+"""What can stand around a literal or a pattern of a grammar."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class StackRow:
+    """One open rule.
+
+    Args:
+        rule: Its name; empty for what stands around a grammar.
+        start: The byte of the text where it began.
+        text: The alternative of the rule that is open, as it was written; may be empty.
+        begin: Where that alternative begins in the text of the source.
+        call: The span of the call that it waits for, in the text of the source; ``None`` for the
+            innermost, which reads.
+        next: The spans of what it can go on with.
+        expects: What it can go on with, in words.
+        ends: Whether it may end without another byte.
+        symbol: The symbol on the machine's stack; ``None`` where there is none for this row.
+        closed: The rules that have ended in it.
+    """
+
+    rule: str
+    start: int
+    text: str
+    begin: int
+    call: Span | None
+    next: tuple[Span, ...]
+    expects: str
+    ends: bool
+    symbol: int | None
+    closed: tuple[ClosedRule, ...]
+
+
+class GrammarStack:
+    """The open rules after a text; a row is made when it is asked for.
+
+    Args:
+        reader: The grammar.
+        derivation: The open rules.
+        symbols: The machine's symbol of each open rule; ``None`` if it has several stacks.
+    """
+
+    def __init__(
+        self, reader: StackReader, derivation: Derivation, symbols: Sequence[int | None] | None
+    ) -> None:
+        self._reader = reader
+        self._symbols = symbols
+        self.derivation = derivation
+
+    @property
+    def several(self) -> bool:
+        """Whether the text could have opened other rules as well."""
+        return self.derivation.several
+
+    @property
+    def depth(self) -> int | None:
+        """How many symbols the machine has on its stack; ``None`` if it follows several stacks."""
+        if self._symbols is None:
+            return None
+        return sum(symbol is not None for symbol in self._symbols)
+
+    def __len__(self) -> int:
+        return len(self.derivation.open)
+
+    def __getitem__(self, place: int) -> StackRow:
+        symbol = None if self._symbols is None else self._symbols[place]
+        return self._reader.row(self.derivation, place, symbol)
+
+    @property
+    def live(self) -> int:
+        """How many rows the next byte can be for: a row that may end leaves it to the next one."""
+        ends = self._reader.derivations.may_end
+        count = 1
+        while count < len(self) and ends(self.derivation.open[count - 1].state):
+            count += 1
+        return count
+
+    @property
+    def rows(self) -> list[StackRow]:
+        """All rows, the innermost first."""
+        return [self[place] for place in range(len(self))]
+
+
+class StackReader:
+    """A constraint with grammars inside, and the stacks that texts lead to.
+
+    Args:
+        source: The constraint, without stages.
+        grammars: The grammars inside.
+
+    Raises:
+        ExplorerError: It cannot be laid out within `LIMITS`.
+    """
+
+    def __init__(self, source: Source, grammars: Sequence[Rules]) -> None:
+        self.source = source
+        self.derivations = Derivations(source.tree, LIMITS)
+        self._bodies: dict[str, Node] = {}
+        for rules in grammars:
+            for name, body in rules.rules.items():
+                self._bodies.setdefault(name, body)
+
+    def at(self, text: bytes, machine: ByteMachine | None, state: int) -> GrammarStack | None:
+        """The stack after a text; ``None`` if no word begins so.
+
+        Args:
+            text: The bytes so far.
+            machine: The machine that decides.
+            state: Its state after the text.
+
+        Raises:
+            BudgetExceeded: The text is too long.
+        """
+        derivation = self.derivations.at(text)
+        if derivation is None:
+            return None
+        return GrammarStack(self, derivation, self._symbols(derivation, machine, state))
+
+    def _symbols(
+        self, derivation: Derivation, machine: ByteMachine | None, state: int
+    ) -> list[int | None] | None:
+        """The machine's symbols, each at the rule that waits; ``None`` where they do not fit."""
+        opened = derivation.open
+        if not isinstance(machine, SingleStack) or state < 0:
+            return None
+        kept = {*machine.network.names}
+        last = len(opened) - 1
+        tail = False  # Whether nothing is read any more after a rule, up to one that is kept.
+        waiting: list[int] = []
+        for place in range(last, 0, -1):
+            here = opened[place]
+            tail = self.derivations.must_end(here.state) and (
+                here.rule in kept or place == last or tail
+            )
+            if opened[place - 1].rule in kept and not tail:
+                waiting.append(place)
+        symbols = machine.configuration(state)[1]
+        if len(waiting) != len(symbols):
+            return None
+        found: list[int | None] = [None] * len(opened)
+        for place, symbol in zip(reversed(waiting), symbols, strict=True):
+            found[place] = symbol
+        return found
+
+    def row(self, derivation: Derivation, place: int, symbol: int | None) -> StackRow:
+        """One open rule, as it is shown.
+
+        Args:
+            derivation: The open rules.
+            place: Which of them, from the innermost.
+            symbol: The machine's symbol for it.
+        """
+        here = derivation.open[place]
+        places = self.derivations.places
+        network = places.network
+        written = [origin for _, _, origin in places.reads(here.state)]
+        written += [
+            origin
+            for rule, after in network.calls[here.state]
+            if (origin := places.call(rule, after)) is not None
+        ]
+        following = [span for origin in written if (span := self._span(origin)) is not None]
+        call = None if here.call is None else self._span(here.call)
+        text, begin = self._written(here.rule, call or (following[0] if following else None))
+        following = [*dict.fromkeys(following)][:MOST_PLACES]
+        return StackRow(
+            here.rule, here.start, text, begin, call, tuple(following),
+            _in_words(self.derivations.following(here.state)),
+            self.derivations.may_end(here.state), symbol, here.closed,
+        )  # fmt: skip
+
+    def _span(self, origin: Origin) -> Span | None:
+        """Its span in the text that a person edits, if it stands there."""
+        if origin.source is not None and origin.source != self.source:
+            return None
+        return origin.start, origin.end
+
+    def _written(self, rule: str, near: Span | None) -> tuple[str, int]:
+        """The alternative of a rule around a span, as it was written, and where it begins."""
+        body = self._bodies.get(rule)
+        if body is None:
+            return "", 0
+        origin: Source | None = None
+        while True:
+            if isinstance(body, Written) and body.source is not None:
+                origin = body.source
+            inner = inside(body)
+            if isinstance(inner, Written) or inner is not body:
+                body = inner
+                continue
+            options = inner.options if isinstance(inner, Branch) else ()
+            chosen = [o for o in options if near and o.start <= near[0] and near[1] <= o.end]
+            if not chosen:
+                break
+            body = chosen[0]
+        if origin is not None and origin != self.source:
+            return "", 0
+        text, begin, end = self.source.text, body.start, body.end
+        # The span of a literal is that of its letters; its quotes belong to the rule.
+        if text[begin - 1 : begin] in QUOTES:
+            begin -= 1
+        if text[end : end + 1] in QUOTES:
+            end += 1
+        return text[begin:end], begin
+
+
+def _in_words(following: bytes) -> str:
+    """What can be read, in words; empty if nothing."""
+    ranges = [(byte, byte) for byte in following if byte < 0x80]
+    leads = sum(byte >= 0xC2 for byte in following)
+    if leads >= 0xF4 - 0xC2:
+        ranges.append((0x80, 0x10FFFF))
+    words = show_characters(char_set(ranges)) if ranges else ""
+    if 0 < leads < 0xF4 - 0xC2 or (not leads and any(byte >= 0x80 for byte in following)):
+        words = f"{words} or characters beyond ASCII" if words else "characters beyond ASCII"
+    return words
+
+
+@lru_cache(maxsize=16)
+def stack_reader(source: Source) -> StackReader | None:
+    """The reader of a constraint, kept for the last few; ``None`` without a grammar inside.
+
+    Args:
+        source: The constraint, with its stages.
+    """
+    bare = unstaged(source)
+    try:
+        grammars = [node for node in walk(bare.tree) if isinstance(node, Rules)]
+        return StackReader(bare, grammars) if grammars else None
+    except ExplorerError:  # Too large, or a grammar inside of what needs a closed form.
+        return None

@@ -1,0 +1,198 @@
+"""The rules that a text has opened and closed, beside the machine and beside an Earley parser."""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+from typing import Any
+
+import pytest
+
+from explorer.analysis.places.stack import stack_reader
+from explorer.automata.grammar import derivation
+from explorer.automata.grammar.derivation import ClosedRule, Derivations, OpenRule
+from explorer.automata.grammar.functions import grammar
+from explorer.automata.grammar.machine import of_grammar
+from explorer.automata.grammar.shipped import shipped_text
+from explorer.automata.grammar.single import SingleStack
+from explorer.automata.grammar.source import GbnfGrammar
+from explorer.automata.machine import NO_ARC
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded
+from tests.automata.grammar.earley import Earley
+from widgets.examples import preset_of
+from widgets.kinds import constraint_of_kind
+
+NESTED = 'root ::= "a" root "b" | ""'
+TEXTS = {
+    "json": '{"a": [1, [[2, 3], {}], {"b": null}], "c": "text", "d": -1.5e3}',
+    "arithmetic": "(12+3)*4^2^(3-((a)))",
+    "characters": '[{"name": "Harry Potter", "house": ',
+    "gbnf": 'root ::= "a" (root | [a-z]+ (x | y)) "b" | ""\nx ::= (("a"))\n',
+}
+PRESETS = {
+    "sums in parentheses (grammar)": "(1+(2+3)+4)+5=9",
+    "nested lists (Lark)": "[1,[2,[3],[[4]]]]",
+    "nested phrases (EBNF)": "(a (b c )(d (e )))",
+}
+
+
+def opened(text: str, data: str) -> list[tuple[str, int]]:
+    found = Derivations(GbnfGrammar.of(text).lower(), Budget()).at(data.encode())
+    assert found is not None
+    return [(each.rule, each.start) for each in found.open]
+
+
+def test_a_rule_opens_with_its_first_byte_and_closes_with_its_last() -> None:
+    assert opened(NESTED, "a") == [("root", 0)]
+    assert opened(NESTED, "aaa") == [("root", 2), ("root", 1), ("root", 0)]
+    assert opened(NESTED, "aaab") == [("root", 1), ("root", 0)]
+    assert opened(NESTED, "aaabbb") == [("root", 0)]
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *PRESETS])
+def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str) -> None:
+    """At every byte, and each symbol is a state of the rule that waits, or of one that holds it."""
+    if name in TEXTS:
+        constraint, text = grammar(shipped_text(name)), TEXTS[name]
+    else:
+        preset = preset_of(name)
+        assert preset is not None
+        constraint, text = constraint_of_kind(preset.kind, preset.text), PRESETS[name]
+    tree = constraint.source.tree
+    machine = of_grammar(tree, Budget(), Meter())
+    reader = stack_reader(constraint.source)
+    assert isinstance(machine, SingleStack) and reader is not None
+    state = machine.start
+    network = machine.network
+    for end in range(len(text) + 1):
+        found = reader.at(text[:end].encode(), machine, state)
+        assert found is not None
+        _, symbols = machine.configuration(state)
+        assert found.depth == len(symbols)
+        rows = found.rows
+        assert [row.symbol for row in rows if row.symbol is not None] == [*symbols]
+        for place, row in enumerate(rows):
+            if row.symbol is None:
+                continue
+            holder = network.names[network.rule[row.symbol]]
+            assert holder in {each.rule for each in rows[place:]}
+            # What the machine can read after it returns is what the row goes on with.
+            going_on = [network.symbol_class == k for k in network.arcs[row.symbol]]
+            reads = {byte for each in going_on for byte in each.nonzero()[0].tolist()}
+            here = found.derivation.open[place].state
+            assert reads <= {*reader.derivations.following(here)} or row.ends
+        if end < len(text):
+            state = machine.step(state, text.encode()[end])
+            assert state != NO_ARC
+
+
+def tree_of(rule: ClosedRule | OpenRule) -> object:
+    return rule.rule, rule.start, tuple(map(tree_of, rule.closed))
+
+
+def test_closed_rules_are_the_values_of_json() -> None:
+    """Python's own parser says which values a document holds, and where."""
+    rng = random.Random(5)
+
+    def made(depth: int) -> Any:
+        if depth == 0 or rng.random() < 0.4:
+            return rng.choice([1, -2.5, "x", "a b", None, True, ""])
+        if rng.random() < 0.5:
+            return [made(depth - 1) for _ in range(rng.randrange(4))]
+        return {f"k{k}": made(depth - 1) for k in range(rng.randrange(4))}
+
+    def values(found: ClosedRule | OpenRule) -> int:
+        return (found.rule == "value") + sum(map(values, found.closed))
+
+    def counted(value: Any) -> int:
+        inner = value.values() if isinstance(value, dict) else value
+        return 1 + (sum(map(counted, inner)) if isinstance(value, dict | list) else 0)  # pyright: ignore[reportUnknownArgumentType]
+
+    derive = Derivations(GbnfGrammar.of(shipped_text("json")).lower(), Budget())
+    for _ in range(60):
+        value = made(4)
+        text = json.dumps(value) + " "
+        found = derive.at(text.encode())
+        assert found is not None
+        total = sum(map(values, found.open))
+        assert total == counted(value), text
+
+
+def test_precedence_is_in_the_tree() -> None:
+    text = "1+2*(3+4)"
+    found = Derivations(GbnfGrammar.of(shipped_text("arithmetic")).lower(), Budget()).at(
+        text.encode()
+    )
+    assert found is not None
+    spans: set[str] = set()
+
+    def collect(rule: ClosedRule | OpenRule) -> None:
+        end = rule.end if isinstance(rule, ClosedRule) else len(text)
+        spans.add(text[rule.start : end])
+        for each in rule.closed:
+            collect(each)
+
+    for rule in found.open:
+        collect(rule)
+    operations = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.BinOp)]
+    for node in operations:
+        segment = ast.get_source_segment(text, node)
+        assert segment in spans
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (NESTED, {"root": [("a", "root", "b"), ()]}),
+        ('root ::= root root | "a" | ""', {"root": [("root", "root"), ("a",), ()]}),
+        ('root ::= root "a" | "b"', {"root": [("root", "a"), ("b",)]}),
+        (
+            'root ::= x root | ""\nx ::= "a" | "a" "b" | y\ny ::= ""',
+            {"root": [("x", "root"), ()], "x": [("a",), ("a", "b"), ("y",)], "y": [()]},
+        ),
+    ],
+    ids=["nested", "every way", "left", "empty"],
+)
+def test_a_text_has_a_derivation_if_some_word_begins_with_it(
+    text: str, rules: dict[str, list[tuple[str, ...]]]
+) -> None:
+    rng = random.Random(7)
+    derive = Derivations(GbnfGrammar.of(text, ambiguous=True).lower(), Budget())
+    oracle = Earley(rules)
+    for _ in range(300):
+        data = "".join(rng.choices("ab", k=rng.randrange(9)))
+        assert (derive.at(data.encode()) is not None) == oracle.viable(data), data
+
+
+def test_a_text_with_several_derivations_says_so() -> None:
+    ambiguous = 'root ::= x | y\nx ::= "a" root "c" | "a" "b"\ny ::= "a" root "d" | "a" "c"'
+    derive = Derivations(GbnfGrammar.of(ambiguous, ambiguous=True).lower(), Budget())
+    several = derive.at(b"a")
+    assert several is not None and several.several
+    single = Derivations(GbnfGrammar.of(NESTED).lower(), Budget()).at(b"aa")
+    assert single is not None and not single.several
+
+
+def test_deep_nesting_needs_no_deep_recursion() -> None:
+    depth = 3_000
+    derive = Derivations(GbnfGrammar.of(NESTED).lower(), Budget())
+    found = derive.at(b"a" * depth + b"b" * (depth - 1))
+    assert found is not None and len(found.open) == 1
+    inner, level = found.open[0].closed, 0
+    while inner:
+        inner, level = inner[0].closed, level + 1
+    assert level == depth - 1
+
+
+def test_a_text_that_takes_too_long_is_refused_and_goes_on_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    derive = Derivations(GbnfGrammar.of(NESTED).lower(), Budget())
+    with monkeypatch.context() as patched:
+        patched.setattr(derivation, "Meter", lambda _: Meter(Budget(seconds=1e-9)))
+        with pytest.raises(BudgetExceeded, match="Deriving a text"):
+            derive.at(b"a" * 1000)
+    found = derive.at(b"a" * 1000)
+    assert found is not None and len(found.open) == 1000

@@ -1,0 +1,136 @@
+"""The stack of a grammar on the page: rows, what a token pushes and pops, slow motion, exports."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from explorer import regex
+from explorer.analysis.session import Session
+from explorer.automata.constraint import Constraint
+from explorer.automata.grammar.functions import grammar
+from explorer.vocabulary import Vocabulary
+from tests.widgets.page import Page
+from widgets.cursor import Cursor
+from widgets.export.export import recorded, taken
+from widgets.later import Progress
+from widgets.views.explorer import Explorer
+
+TOY = Vocabulary.from_bytes([b"a", b"b", b"bb", b"aaab"], eos_ids=[4])
+NESTED = grammar('root ::= "a" root "b" | ""')
+SUMS = grammar('root ::= e\ne ::= "(" e ")" | t ("+" t)*\nt ::= [0-9]+')
+
+
+def run(constraint: Constraint, ids: list[int], vocabulary: Vocabulary = TOY) -> Explorer:
+    return Explorer(cursor=Cursor(Session.from_ids(vocabulary, constraint, ids)))
+
+
+def stack(shown: Explorer, k: int) -> dict[str, Any]:
+    shown.cursor.jump(k)
+    return cast("dict[str, Any]", shown.position)["stack"]
+
+
+def test_what_a_token_pushes_and_pops() -> None:
+    shown = run(NESTED, [0, 3, 2, 1, 4])
+    every = [stack(shown, k) for k in range(5)]
+    told = [(s["symbols"], s["pushed"], s.get("gone", 0)) for s in every]
+    # a · aaab · bb · b: the first a has no rule around it, so it pushes nothing.
+    assert told == [(0, 0, 0), (0, 0, 0), (2, 2, 0), (0, 0, 2), (0, 0, 0)]
+    assert [row["rule"] for row in stack(shown, 3)["popped"]] == ["root", "root"]
+    rows = stack(shown, 2)["rows"]
+    assert [row["expects"] for row in rows] == ["b", "b", "b"]
+    assert [row["read"] for row in rows] == ["aab", "aaab", "aaaab"]
+    assert "ended" in stack(shown, 5)["said"]
+    shown.close()
+
+
+def test_a_row_is_the_rule_as_it_was_written() -> None:
+    vocabulary = Vocabulary.from_bytes([b"(", b")", b"12", b"+"], eos_ids=[4])
+    shown = run(SUMS, [0, 0, 2], vocabulary)
+    rows = stack(shown, 3)["rows"]
+    pieces = [row["text"][slice(*row["call"])] if row["call"] else None for row in rows]
+    assert [row["rule"] for row in rows] == ["t", "e", "e", "e", "root"]
+    assert [row["text"] for row in rows] == ["[0-9]+", 't ("+" t)*', '"(" e ")"', '"(" e ")"', "e"]
+    assert pieces == [None, "t", "e", "e", "e"]
+    # The next byte is for the number, for the sum around it, or for the bracket around that.
+    assert stack(shown, 3)["live"] == 3
+    source = SUMS.source.text
+    for row in rows:
+        (start, end), *_ = row["spans"]
+        assert source[start:end] == row["text"]
+    shown.close()
+
+
+def test_slow_motion_shows_the_stack_after_every_byte() -> None:
+    shown = run(NESTED, [3, 1, 4])
+    shown.cursor.jump(0)
+    walk = Page(shown).ask("walk", token=3)["walk"]
+    steps = walk["stack"]["steps"]
+    assert [(s["open"], s["pushed"], s["gone"]) for s in steps] == [
+        (1, 0, 0), (2, 1, 0), (3, 1, 0), (2, 0, 1),
+    ]  # fmt: skip
+    whole = stack(shown, 1)
+    last = [walk["stack"]["rows"][i] for i in steps[-1]["rows"]]
+    assert last == whole["rows"]
+    # A token that fails has the stacks of the bytes that can be read.
+    shown.cursor.jump(2)
+    masked = Page(shown).ask("walk", token=2)["walk"]
+    assert masked["failed_at"] == 1 and len(masked["stack"]["steps"]) == 1
+    shown.close()
+
+
+def test_a_deep_stack_is_sent_in_part() -> None:
+    shown = run(NESTED, [0] * 40)
+    found = stack(shown, 40)
+    assert found["open"] == 40 and found["symbols"] == 39
+    assert len(found["rows"]) == 12 and found["hidden"] == 28
+    assert found["rows"][-1]["read"].startswith("…")
+    assert len(found["tree"]) <= 62
+    shown.close()
+
+
+def test_the_tree_has_open_and_closed_rules_with_their_text() -> None:
+    vocabulary = Vocabulary.from_bytes([b"(", b")", b"12", b"+"], eos_ids=[4])
+    shown = run(SUMS, [0, 2, 3, 2], vocabulary)
+    assert stack(shown, 4)["tree"] == [
+        [0, "root", True, "(12+12"], [1, "e", True, "(12+12"], [2, "e", True, "12+12"],
+        [3, "t", False, "12"], [3, "t", True, "12"],
+    ]  # fmt: skip
+    shown.close()
+
+
+@pytest.mark.parametrize(
+    "constraint", [regex("a+b*"), regex("a") | regex("b")], ids=["regex", "union"]
+)
+def test_a_constraint_without_a_grammar_has_no_stack(constraint: Constraint) -> None:
+    shown = run(constraint, [0])
+    assert "stack" not in cast("dict[str, Any]", shown.position)
+    shown.close()
+
+
+def test_every_stack_at_once_has_no_symbols() -> None:
+    both = grammar('root ::= "a" root "b" | "a" root "bb" | ""', ambiguous=True)
+    shown = run(both, [0, 0, 1])
+    found = stack(shown, 3)
+    assert found["symbols"] is None and found["several"]
+    assert all(row["symbol"] is None for row in found["rows"])
+    shown.close()
+
+
+def test_a_part_of_a_larger_constraint_has_its_stack() -> None:
+    whole = regex("b") + NESTED + regex("b")
+    shown = run(whole, [1, 0, 0, 1])
+    found = stack(shown, 4)
+    assert [row["rule"] for row in found["rows"]] == ["root", ""]
+    assert [row["expects"] for row in found["rows"]] == ["b", "b"]
+    shown.close()
+
+
+def test_an_exported_page_has_the_stack_of_every_position() -> None:
+    shown = run(NESTED, [3, 2, 4])
+    data: Any = recorded(taken(shown.shown), Progress())
+    told = [p["stack"].get("open") for p in data["positions"]]
+    assert told == [1, 2, 1, None]
+    assert data["walks"][0]["3"]["stack"]["steps"][1]["open"] == 2
+    shown.close()

@@ -1,0 +1,254 @@
+"""The stack of a grammar beside the machines, and the tree of the rules so far, as data.
+
+Rows go from the innermost open rule, which reads, to the outermost. Of a deep stack the rows around
+the two ends are sent, and how many lie between. What the last token pushed and popped is the
+difference between the stacks before and after it; in slow motion that of each byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from explorer.alphabet import show_bytes
+from explorer.analysis.characters.display import split_tail
+from explorer.analysis.places.stack import GrammarStack, StackReader, StackRow, stack_reader
+from explorer.automata.grammar.derivation import ClosedRule, Derivation, OpenRule
+from explorer.decoding.trace.trace import Trace
+from explorer.errors import BudgetExceeded
+from explorer.tokens.machine import TokenMachine
+
+MOST_ROWS: Final = 14
+"""Up to so many rows are all sent."""
+
+ENDS: Final = (10, 2)
+"""How many rows of a deeper stack: from the innermost, and from the outermost."""
+
+MOST_POPPED: Final = 6
+"""How many rows that the last token popped are sent."""
+
+MOST_BRANCHES: Final = 60
+"""How many rules of the tree are sent."""
+
+MOST_CLOSED: Final = 4
+"""How many closed rules are shown in an open one; the first ones are left out."""
+
+TAIL: Final = 18
+"""How many characters of what a rule has read are shown, from its end."""
+
+Packet = dict[str, object]
+
+
+def stacks_of(machine: TokenMachine | None) -> StackReader | None:
+    """The stacks of a machine's constraint; ``None`` without a grammar inside.
+
+    Args:
+        machine: The token machine; ``None`` without a constraint.
+    """
+    if machine is None or machine.constraint is None:
+        return None
+    return stack_reader(machine.constraint.source)
+
+
+def stack_packet(trace: Trace, k: int, machine: TokenMachine | None) -> Packet | None:
+    """The stack at a position.
+
+    Args:
+        trace: The record.
+        k: A position.
+        machine: The token machine of the trace.
+
+    Returns:
+        Plain values for JSON; ``None`` for a constraint without a grammar. ``rows``, the innermost
+        first, ``hidden`` (how many are left out, before row ``gap``), ``open``, ``symbols`` (on the
+        stack of the machine; ``None`` where it follows several), ``pushed`` (how many of the
+        waiting rows are new), ``popped`` (rows), ``live`` (how many rows the next byte can be
+        for), ``several``, ``tree``; or ``said`` alone where the stack is not known.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b"aaab"], eos_ids=[3])
+        >>> grammar = explorer.grammar('root ::= "a" root "b" | ""')
+        >>> session = explorer.Session.from_ids(vocab, grammar, [2])
+        >>> found = stack_packet(session.trace, 1, session.machine)
+        >>> [(row["rule"], row["text"], row["expects"]) for row in found["rows"]]
+        [('root', '"a" root "b"', 'b'), ('root', '"a" root "b"', 'b')]
+    """
+    reader = stacks_of(machine)
+    if reader is None or machine is None:
+        return None
+    position = trace.positions[k]
+    if position.state < 0:
+        return {"rows": [], "said": "The text has ended: the stack is empty."}
+    state = machine.byte_state(position.state)
+    before = trace.positions[k - 1].data if k else None
+    try:
+        old = None if before is None else reader.derivations.at(before)
+        found = reader.at(position.data, machine.byte_machine, state)
+    except BudgetExceeded:
+        return {"rows": [], "said": "The text is too long for its stack to be worked out here."}
+    if found is None:
+        return None
+    packet = {
+        **_about(found),
+        "rows": _rows(found, position.data),
+        "tree": _tree(found.derivation, position.data),
+    }
+    if old is None or before is None:
+        return {**packet, "pushed": 0, "popped": []}
+    same = _same(old.open, found.derivation.open)
+    gone = GrammarStack(reader, old, None)
+    popped = range(1, len(old.open) - same)
+    return {
+        **packet,
+        "pushed": len(found) - 1 - same,
+        "popped": [_row(gone[place], before) for place in popped[:MOST_POPPED]],
+        "gone": len(popped),
+    }
+
+
+def stack_steps(machine: TokenMachine, data: bytes, token: bytes) -> Packet | None:
+    """The stacks inside of a token, byte by byte.
+
+    Args:
+        machine: The token machine.
+        data: The text before the token.
+        token: The bytes of the token that can be read.
+
+    Returns:
+        ``rows``, each once, and ``steps``: for each byte the packet of `stack_packet` without
+        tree, its rows as indices; ``None`` for a constraint without a grammar.
+    """
+    reader = stacks_of(machine)
+    byte_machine = machine.byte_machine
+    if reader is None or byte_machine is None:
+        return None
+    rows: dict[str, tuple[int, Packet]] = {}
+    steps: list[Packet] = []
+    state = byte_machine.start
+    for byte in data:
+        state = byte_machine.step(state, byte)
+    try:
+        old = reader.derivations.at(data)
+        for end in range(1, len(token) + 1):
+            state = byte_machine.step(state, token[end - 1])
+            text = data + token[:end]
+            found = reader.at(text, byte_machine, state)
+            if found is None or old is None:
+                break
+            same = _same(old.open, found.derivation.open)
+            listed = [rows.setdefault(str(row), (len(rows), row))[0] for row in _rows(found, text)]
+            steps.append(
+                {
+                    **_about(found),
+                    "rows": listed,
+                    "pushed": len(found) - 1 - same,
+                    "gone": len(old.open) - 1 - same,
+                }
+            )
+            old = found.derivation
+    except BudgetExceeded:
+        return None
+    return {"rows": [row for _, row in rows.values()], "steps": steps}
+
+
+def _places(found: GrammarStack) -> list[int]:
+    """The rows that are sent: all, or those at the two ends."""
+    count = len(found)
+    if count <= MOST_ROWS:
+        return [*range(count)]
+    return [*range(ENDS[0]), *range(count - ENDS[1], count)]
+
+
+def _rows(found: GrammarStack, data: bytes) -> list[Packet]:
+    return [_row(found[place], data) for place in _places(found)]
+
+
+def _about(found: GrammarStack) -> Packet:
+    """What holds of all of a stack."""
+    hidden = len(found) - len(_places(found))
+    return {
+        "gap": ENDS[0] if hidden else 0,
+        "hidden": hidden,
+        "open": len(found),
+        "symbols": found.depth,
+        "live": found.live,
+        "several": found.several,
+    }
+
+
+def _same(old: Sequence[OpenRule], new: Sequence[OpenRule]) -> int:
+    """How many waiting rules two stacks share, counted from the outermost: each with its call."""
+    count = 0
+    for place in range(1, min(len(old), len(new))):
+        one, other = old[-place], new[-place]
+        began = old[-place - 1].start == new[-place - 1].start
+        if (one.rule, one.start, one.call) != (other.rule, other.start, other.call) or not began:
+            break
+        count += 1
+    return count
+
+
+def _row(row: StackRow, data: bytes) -> Packet:
+    """One row as the page reads it: spans in its own text, and the span in the editor's."""
+
+    def inner(span: tuple[int, int]) -> list[int]:
+        return [span[0] - row.begin, span[1] - row.begin]
+
+    end = row.begin + len(row.text)
+    inside = [span for span in row.next if row.begin <= span[0] and span[1] <= end]
+    return {
+        "rule": row.rule,
+        "text": row.text,
+        "call": None if row.call is None else inner(row.call),
+        "next": [inner(span) for span in inside],
+        "spans": [[row.begin, end]] if row.text else [],
+        "read": shown_tail(data[row.start :]),
+        "expects": row.expects,
+        "ends": row.ends,
+        "symbol": row.symbol,
+    }
+
+
+def shown_tail(data: bytes) -> str:
+    """What a rule has read, readable, from its end.
+
+    Args:
+        data: Its bytes.
+
+    Example:
+        >>> shown_tail(b"(12")
+        '(12'
+    """
+    whole, rest = split_tail(data)
+    text = whole.decode(errors="replace") + show_bytes(rest)
+    return text if len(text) <= TAIL else "…" + text[-TAIL:]
+
+
+def _tree(derivation: Derivation, data: bytes) -> list[list[object]]:
+    """The rules so far, each after the one that it stands in: depth, name, whether it is open, and
+    what it has read."""
+    lines: list[list[object]] = []
+    opened = derivation.open[::-1]
+    first = max(0, len(opened) - MOST_BRANCHES // 2)
+    if first:
+        lines.append([0, f"… {first:,} more open rules", True, ""])
+    for depth, here in enumerate(opened[first:]):
+        lines.append([depth, here.rule, True, shown_tail(data[here.start :])])
+        left_out = max(0, len(here.closed) - MOST_CLOSED)
+        if left_out:
+            lines.append([depth + 1, f"… {left_out:,} more closed rules", False, ""])
+        for closed in here.closed[left_out:]:
+            _closed(lines, closed, depth + 1, data, 2)
+    return lines
+
+
+def _closed(
+    lines: list[list[object]], rule: ClosedRule, depth: int, data: bytes, deeper: int
+) -> None:
+    lines.append([depth, rule.rule, False, shown_tail(data[rule.start : rule.end])])
+    if deeper and len(lines) < MOST_BRANCHES:
+        for inner in rule.closed[:MOST_CLOSED]:
+            _closed(lines, inner, depth + 1, data, deeper - 1)
+        if len(rule.closed) > MOST_CLOSED:
+            lines.append([depth + 1, f"… {len(rule.closed) - MOST_CLOSED:,} more", False, ""])

@@ -1,0 +1,128 @@
+// The stack of a grammar: the open rules, the innermost first, and the tree of the rules so far.
+//
+// A row is a rule as it was written, with the call that it waits for and what it can go on with. What the last
+// token pushed slides in; what it popped stays above the stack, struck through, until the next one. In slow
+// motion the same happens byte by byte. A row that is pointed at, or in focus, lights its rule in the editor;
+// a rule in which the editor's caret stands is lit on the stack.
+
+const RULE_SHOWN = 58; // Characters of a rule.
+const RULE_BEFORE = 18; // Of them before the first mark, where the rule is longer.
+
+export function renderStack({ model, el, ui = pageState(model) }) {
+  island(el, "Stack of the grammar");
+  const caption = h("span");
+  const asTree = h("button.quiet", { "aria-pressed": "false", title: "the rules so far as a tree, with the text under each", "aria-label": "Stack: as a tree", onclick: () => {
+    asTree.setAttribute("aria-pressed", asTree.getAttribute("aria-pressed") !== "true");
+    drawn = "";
+    update();
+  } }, "tree");
+  const rows = h("ol.lmx-stack", { "aria-label": "open rules, the innermost first" });
+  const tree = h("ol.lmx-tree", { "aria-label": "the rules so far, each below the one that it stands in", hidden: true });
+  const note = h("p.dim");
+  el.append(h("header", {}, h("h4", {}, "Stack"), caption, h("div.tools", {}, asTree)), rows, tree, note);
+  let drawn = "";
+  let before = null; // The key of what was shown last: only what follows it moves.
+
+  const point = (row) => (ui.rule = row && row.spans.length ? { spans: row.spans } : null);
+  rows.addEventListener("keydown", (event) => {
+    const to = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!to) return;
+    const all = [...rows.querySelectorAll("button")];
+    const at = all.indexOf(document.activeElement);
+    const next = all[Math.max(0, Math.min(all.length - 1, at + to))];
+    if (next) next.focus();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  const line = (row, i, kind) => {
+    const words = rowWords(row, i, kind);
+    const button = h("button.row", { "aria-label": words, title: words, tabindex: kind === "popped" ? -1 : 0,
+      onpointerenter: () => point(row), onpointerleave: () => point(null), onfocus: () => point(row), onblur: () => point(null) },
+      h("b", {}, row.rule || "start"), h("span.read", {}, visible(row.read)),
+      row.symbol === null || row.symbol === undefined ? null : h("span.symbol", { title: "the symbol on the stack of the machine" }, row.symbol), row.text ? ruleText(row) : null);
+    const li = h("li", { "data-rule": row.rule }, button);
+    if (kind) li.classList.add(kind);
+    return li;
+  };
+  const update = () => {
+    const p = ui.position;
+    const here = p && p.stack;
+    el.hidden = !here;
+    if (!here) return;
+    const steps = ui.inside && ui.inside.walk.stack;
+    const inside = steps && steps.steps[ui.inside.byte - 1];
+    const shown = inside ? { ...inside, rows: inside.rows.map((i) => steps.rows[i]), popped: [] } : here;
+    const key = [pathKey(ui, p.k), inside ? ui.inside.walk.token + "/" + ui.inside.byte : "", asTree.getAttribute("aria-pressed"), ui.gone].join("|");
+    if (key !== drawn) {
+      drawn = key;
+      const open = asTree.getAttribute("aria-pressed") === "true" && !inside;
+      rows.hidden = open;
+      tree.hidden = !open;
+      say(caption, stackCaption(shown));
+      say(note, shown.said || (shown.several ? "One way of several: the text could have opened other rules." : ""));
+      note.hidden = !note.textContent;
+      const focus = [...rows.querySelectorAll("button")].indexOf(document.activeElement);
+      const made = [];
+      for (const [i, row] of (shown.popped || []).entries()) made.push(line(row, i, "popped"));
+      if (inside && inside.gone) made.push(h("li.popped.count", {}, `popped ${inside.gone}`));
+      for (const [i, row] of shown.rows.entries()) {
+        if (shown.hidden && i === shown.gap) made.push(h("li.gap", {}, `… ${count(shown.hidden)} more …`));
+        const li = line(row, i, i === 0 ? "reads" : i <= shown.pushed ? "pushed" : "");
+        if (i < shown.live) li.classList.add("live");
+        made.push(li);
+      }
+      rows.classList.toggle("moves", before !== null && before !== key);
+      before = key;
+      put(rows, made);
+      put(tree, (here.tree || []).map(([depth, rule, open, text]) =>
+        h("li" + (open ? ".open" : ""), { style: `--depth: ${Math.min(depth, 24)}`, "aria-level": depth + 1, "aria-label": `${rule || "start"}, ${open ? "open" : "closed"}, has read ${text || "nothing"}` },
+          h("b", {}, rule || "start"), h("span.read", {}, visible(text)))));
+      if (focus >= 0) {
+        const all = rows.querySelectorAll("button");
+        if (all.length) all[Math.min(focus, all.length - 1)].focus({ preventScroll: true });
+      }
+    }
+    const caret = ui.caret;
+    for (const [i, li] of [...rows.querySelectorAll("li:not(.popped, .gap)")].entries()) {
+      const row = shown.rows[i];
+      const told = ui.rule && ui.rule.rows ? ui.rule.rows.includes(i) : false;
+      li.classList.toggle("lit", told || (caret !== null && !!row && row.spans.some(([start, end]) => start <= caret && caret <= end)));
+    }
+  };
+  const off = ui.on("change", update);
+  update();
+  return () => {
+    ui.rule = null;
+    off();
+  };
+}
+
+/** A rule as it was written: the call that it waits for in a box, what it can go on with underlined. */
+function ruleText({ text, call, next }) {
+  const chars = [...text.replace(/\s/g, " ")];
+  const marks = new Array(chars.length).fill("");
+  for (const [start, end] of next) marks.fill("expect", start, end);
+  if (call) marks.fill("called", call[0], call[1]);
+  const first = call ? call[0] : next.length ? next[0][0] : 0;
+  const from = chars.length > RULE_SHOWN ? Math.max(0, Math.min(first - RULE_BEFORE, chars.length - RULE_SHOWN)) : 0;
+  const to = Math.min(chars.length, from + RULE_SHOWN);
+  const out = h("code", {}, from ? "…" : null);
+  for (let i = from; i < to; ) {
+    let j = i;
+    while (j < to && marks[j] === marks[i]) j++;
+    const piece = chars.slice(i, j).join("");
+    out.append(marks[i] ? h("span." + marks[i], {}, piece) : piece);
+    i = j;
+  }
+  if (to < chars.length) out.append("…");
+  return out;
+}
+
+/** One row in words, for who cannot see it. */
+function rowWords(row, i, kind) {
+  const what = kind === "popped" ? "popped" : i === 0 ? "reads" : kind === "pushed" ? "pushed, waits" : "waits";
+  const goes = row.expects ? `${i === 0 ? "expects" : "goes on with"} ${row.expects}${row.ends ? ", or ends" : ""}` : "then ends";
+  const symbol = row.symbol === null || row.symbol === undefined ? (i === 0 || kind === "popped" ? "" : "; no symbol of its own on the stack") : `; symbol ${row.symbol}`;
+  return `${what}: ${row.rule || "start"}${row.text ? ", " + row.text.replace(/\s+/g, " ") : ""}; has read ${row.read || "nothing"}; ${goes}${symbol}`;
+}
