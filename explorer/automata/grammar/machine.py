@@ -7,6 +7,7 @@ from explorer.automata.grammar.moves import Actions, Conflict, Looks, actions_of
 from explorer.automata.grammar.network import Network, network_of
 from explorer.automata.grammar.single import SingleStack
 from explorer.automata.grammar.stacks import StackMachine
+from explorer.automata.grammar.uniting import united
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.minimize import empty_dfa
 from explorer.automata.tree.nodes import Node, Rules
@@ -40,7 +41,11 @@ def decided(node: Node, meter: Meter) -> Decided | None:
         if network.root == NO_ARC:
             return None
         looks = looks_of(network, meter)
-        kept.append((network, looks, actions_of(network, looks, meter)))
+        actions = actions_of(network, looks, meter)
+        found = network, looks, actions
+        if not isinstance(actions, Actions):
+            found = united(node, meter) or found
+        kept.append(found)
     return kept[0]
 
 

@@ -13,11 +13,14 @@ configuration that is met can be finished.
 automaton is determinized and minimised with calls as symbols. So white space, names, numbers,
 strings, and alternatives that begin alike make no stacks and no choices; what is left are the calls
 by which the grammar recurses. (Woods 1970 calls these networks RTNs.)
+
+`explorer.automata.grammar.uniting` goes further where this is not yet enough for one stack.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -40,7 +43,7 @@ from explorer.automata.tree.nodes import Node
 from explorer.budget import Meter
 from explorer.errors import NotRegular
 
-MOST_MERGED: Final = 300
+MOST_MERGED: Final = 100
 """The most states of a rule that is laid into those that call it."""
 
 MOST_LAID_IN: Final = 500
@@ -50,6 +53,22 @@ MOST_STATES: Final = 20_000
 """The most states of a rule with what is laid into it, before it is made small."""
 
 Targets = tuple[int, ...]
+
+SmallRule = tuple[Dfa, tuple[int, ...]]
+"""A rule as a machine over bytes and calls, and the rules that are called, by symbol."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmallRules:
+    """The rules that remain; the first, number 0, begins.
+
+    Args:
+        made: Each by its number; those that were merged into others may be there too.
+        names: The name of each number.
+    """
+
+    made: Mapping[int, SmallRule]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,13 +121,32 @@ def network_of(node: Node, meter: Meter) -> Network:
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    pieces = with_only_calls(pieces_of(node, meter), MOST_LAID_IN)
-    able = productive(pieces)
-    if not able[0]:
+    rules = small_rules(node, meter)
+    if rules is None:
         none = np.zeros(NUM_BYTES, np.int32)
         return Network(none, (), (), (), (), (), (), (), NO_ARC)
+    return side_by_side(rules, meter)[0]
+
+
+def small_rules(node: Node, meter: Meter, *, lay_in: bool = True) -> SmallRules | None:
+    """The rules of a tree, trimmed, laid in, looped and merged; ``None`` without words.
+
+    Args:
+        node: A grammar, or anything with grammars inside.
+        meter: Watches sizes and time.
+        lay_in: Whether a rule that is called in one place becomes a part of its caller.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    pieces = pieces_of(node, meter)
+    if lay_in:
+        pieces = with_only_calls(pieces, MOST_LAID_IN)
+    able = productive(pieces)
+    if not able[0]:
+        return None
     made, _ = _made_small(pieces, able, meter, merge_all=False)
-    return _joined(made, [piece.name for piece in pieces], meter)
+    return SmallRules(made, tuple(piece.name for piece in pieces))
 
 
 def regular(node: Node, meter: Meter) -> Dfa:
@@ -132,20 +170,16 @@ def regular(node: Node, meter: Meter) -> Dfa:
     return made[0][0]
 
 
-_Small = tuple[Dfa, tuple[int, ...]]
-"""A rule as a machine over bytes and calls, and the rules that are called, by symbol."""
-
-
 def _made_small(
     pieces: tuple[RulePiece, ...], able: list[bool], meter: Meter, *, merge_all: bool
-) -> tuple[dict[int, _Small], list[int]]:
+) -> tuple[dict[int, SmallRule], list[int]]:
     """The machines of the rules that remain, and the rules of one circle of calls, if any."""
     pieces = tuple(with_loops(piece, k) for k, piece in enumerate(pieces))
     called = [
         sorted({r for _, r, _ in piece.calls if able[r]}) if able[k] else []
         for k, piece in enumerate(pieces)
     ]
-    made: dict[int, _Small] = {}
+    made: dict[int, SmallRule] = {}
     merged: set[int] = set()
     circle: list[int] = []
     for component in components(called):
@@ -159,51 +193,93 @@ def _made_small(
                 continue
             meter.check_time(STAGE)
             limit = None if merge_all else MOST_STATES
-            made[k] = _determinized(_laid_in(pieces[k], able, made, merged, limit), meter)
+            made[k] = determinized(_laid_in(pieces[k], able, made, merged, limit), meter)
             if not recursive and (merge_all or made[k][0].num_states <= MOST_MERGED):
                 merged.add(k)
     return made, circle
 
 
 def _laid_in(
-    piece: RulePiece, able: list[bool], made: dict[int, _Small], merged: set[int], limit: int | None
-) -> RulePiece:
+    piece: RulePiece, able: list[bool], made: dict[int, SmallRule], merged: set[int],
+    limit: int | None,
+) -> RulePiece:  # fmt: skip
     """A rule with the machines of those rules that it merges laid into it."""
+    piece = replace(piece, calls=tuple(row for row in piece.calls if able[row[1]]))
+    return laid_in(piece, {k: made[k] for _, k, _ in piece.calls if k in merged}, limit)
+
+
+def laid_in(
+    piece: RulePiece, machines: Mapping[int, SmallRule], limit: int | None = None
+) -> RulePiece:
+    """A rule with some machines in the place of their calls.
+
+    Args:
+        piece: The rule.
+        machines: For some of the rules that it calls their machines.
+        limit: The most states; a call that would make more stays.
+    """
     arcs, epsilons = list(piece.arcs), list(piece.epsilons)
     calls: list[tuple[int, int, int]] = []
     states = piece.num_states
     for source, rule, target in piece.calls:
-        if not able[rule]:
-            continue
-        size = made[rule][0].num_states if rule in merged else 0
-        if rule not in merged or (limit is not None and states + size > limit):
+        size = machines[rule][0].num_states if rule in machines else 0
+        if rule not in machines or (limit is not None and states + size > limit):
             calls.append((source, rule, target))
             continue
-        machine, callees = made[rule]
-        nfa = dfa_to_nfa(machine)
-        for a, low, high, b in nfa.arcs.tolist():
-            if low < NUM_BYTES:
-                arcs.append((a + states, low, min(high, NUM_BYTES - 1), b + states))
-            calls += [
-                (a + states, callees[symbol - NUM_BYTES], b + states)
-                for symbol in range(max(low, NUM_BYTES), high + 1)
-            ]
-        epsilons.append((source, states + nfa.start))
-        epsilons += [(end + states, target) for end in nfa.accepting.tolist()]
-        states += nfa.num_states
+        inner = as_piece(machines[rule], states)
+        arcs += inner.arcs
+        calls += inner.calls
+        epsilons += [(source, inner.epsilons[0][1]), *((end, target) for end in inner.accepting)]
+        states += inner.num_states
     return RulePiece(
         piece.name, states, tuple(arcs), tuple(calls), tuple(epsilons), piece.accepting
     )
 
 
-def _determinized(piece: RulePiece, meter: Meter) -> _Small:
+def as_piece(rule: SmallRule, base: int = 0) -> RulePiece:
+    """A machine over bytes and calls with its states counted from a base; its one ε-arc leads from
+    the base to its start.
+
+    Args:
+        rule: The machine, and what it calls.
+        base: Its first state.
+    """
+    nfa = dfa_to_nfa(rule[0])
+    arcs: list[tuple[int, int, int, int]] = []
+    calls: list[tuple[int, int, int]] = []
+    first = base + 1
+    for a, low, high, b in nfa.arcs.tolist():
+        if low < NUM_BYTES:
+            arcs.append((a + first, low, min(high, NUM_BYTES - 1), b + first))
+        calls += [
+            (a + first, rule[1][symbol - NUM_BYTES], b + first)
+            for symbol in range(max(low, NUM_BYTES), high + 1)
+        ]
+    ends = tuple(end + first for end in nfa.accepting.tolist())
+    begins = ((base, nfa.start + first),)
+    return RulePiece("", nfa.num_states + 1, tuple(arcs), tuple(calls), begins, ends)
+
+
+def determinized(piece: RulePiece, meter: Meter) -> SmallRule:
+    """A rule as a minimal machine.
+
+    Args:
+        piece: The rule.
+        meter: Watches sizes and time.
+    """
     callees = tuple(sorted({rule for _, rule, _ in piece.calls}))
     symbols = {rule: NUM_BYTES + k for k, rule in enumerate(callees)}
     return minimal_dfa(as_nfa(piece, symbols), meter), callees
 
 
-def _joined(made: dict[int, _Small], names: list[str], meter: Meter) -> Network:
-    """The machines that the first one needs, side by side."""
+def side_by_side(rules: SmallRules, meter: Meter) -> tuple[Network, tuple[int, ...]]:
+    """The machines that the first one needs, side by side, and the number of each before.
+
+    Args:
+        rules: The rules.
+        meter: Watches sizes.
+    """
+    made, names = rules.made, rules.names
     order = [0]
     number = {0: 0}
     for rule in order:  # The list grows while it is read.
@@ -238,7 +314,8 @@ def _joined(made: dict[int, _Small], names: list[str], meter: Meter) -> Network:
         rule_of += [number[rule]] * machine.num_states
         meter.check(STAGE, states=len(arcs), arcs=len(arcs) * len(lowest))
     only = tuple(e and not a and not c for e, a, c in zip(exits, arcs, calls, strict=True))
-    return Network(
+    network = Network(
         joint.astype(np.int32), tuple(arcs), tuple(calls), tuple(exits), only, tuple(rule_of),
         tuple(entry), tuple(names[rule] for rule in order), 0,
     )  # fmt: skip
+    return network, tuple(order)

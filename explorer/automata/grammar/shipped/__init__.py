@@ -1,7 +1,8 @@
 """Grammars to use and to learn from: each leads to one stack after every text.
 
 ``json`` (RFC 8259), ``arithmetic`` (sums, products and powers), ``characters`` (an array of
-characters of a story), ``gbnf`` (the notation itself).
+characters of a story), ``gbnf`` (the notation itself), ``sql`` (a subset, as SQLite reads it),
+``xml`` (elements of given names; `xml.xml_text` writes it for other names).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.functions import grammar
 from explorer.errors import ConstraintError
 
-SHIPPED: Final = ("json", "arithmetic", "characters", "gbnf")
+SHIPPED: Final = ("json", "arithmetic", "characters", "gbnf", "sql", "xml")
 """The names of the grammars."""
 
 

@@ -1,0 +1,96 @@
+"""XML with elements of given names, each closed under the name with which it was opened (XML 1.0).
+
+Which name closes is a matter of the stack: the rule ``in-p`` ends with ``</p>``. That an attribute
+occurs once at most would need a set of names on the stack; here the attributes of an element come
+in a given order. References are the five of XML and hexadecimal ones; there are comments and CDATA,
+no processing instructions and no document type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from explorer.arguments import shown
+from explorer.errors import ConstraintError
+
+PAGE: Final[Mapping[str, Sequence[str]]] = {
+    "page": ("lang",),
+    "p": ("class",),
+    "a": ("href", "title"),
+    "em": (),
+    "img": ("src", "alt"),
+}
+"""The elements of the grammar that ships, each with its attributes; a document is a ``page``."""
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+_HEAD: Final = """\
+# XML with elements of given names, each closed under the name with which it was opened.
+# `explorer.automata.grammar.shipped.xml` writes this grammar for any names.
+root      ::= prolog? misc "<{root}" in-{root} misc
+prolog    ::= "<?xml" s "version" eq "\\"1.0\\"" (s "encoding" eq "\\"UTF-8\\"")? s? "?>"
+misc      ::= (s | "<" comment)*
+content   ::= text? (("&" reference ";" | "<" (tag | comment | cdata)) text?)*
+"""
+
+_TAIL: Final = r"""
+# In a text, no ]]>; in a comment, no --; an attribute holds neither < nor its own quote.
+text      ::= /(?:(?!\]\]>)[\t\n\r -%'-;=-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF])+/
+comment   ::= "!--" ([\t\n\r\x20-,.-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF] | "-" [\t\n\r\x20-,.-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF])* "-->"
+cdata     ::= "![CDATA[" /(?:(?!\]\]>)[\t\n\r -\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF])*/ "]]>"
+value     ::= "\"" ([\t\n\r !#-%'-;=-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF] | "&" reference ";")* "\"" |
+              "'" ([\t\n\r -%(-;=-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF] | "&" reference ";")* "'"
+# A number is that of a character of XML.
+reference ::= "amp" | "lt" | "gt" | "quot" | "apos" | "#x" "0"* code
+code      ::= [9aAdD] | [2-9a-fA-F] hex | [1-9a-fA-F] hex{2} | [1-9a-cA-CeE] hex{3} | [dD] [0-7] hex{2} |
+              [fF] ([0-9a-eA-E] hex{2} | [fF] ([0-9a-eA-E] hex | [fF] [0-9a-dA-D])) |
+              [1-9a-fA-F] hex{4} | "10" hex{4}
+hex       ::= [0-9a-fA-F]
+eq        ::= s? "=" s?
+s         ::= [ \t\n\r]+
+"""  # noqa: E501
+
+
+def xml_text(elements: Mapping[str, Sequence[str]], root: str) -> str:
+    """The grammar of XML documents with some elements, in GBNF.
+
+    Args:
+        elements: The name of each element, and its attributes in the order in which they come;
+            each may be left out.
+        root: The element that is the document.
+
+    Raises:
+        ConstraintError: A name is not one of letters, digits, ``-`` and ``_``, an attribute is
+            given twice, or ``root`` is not among the elements.
+
+    Example:
+        >>> import explorer
+        >>> notes = explorer.grammar(xml_text({"note": ("to",), "b": ()}, "note"))
+        >>> notes.accepts('<note to="A">a <b>c</b></note>'), notes.accepts("<note><b></note></b>")
+        (True, False)
+    """
+    if root not in elements:
+        raise ConstraintError(
+            f"root={shown(root)} is not among the elements.",
+            remedy="Name one of the elements as the root.",
+        )
+    for name, attributes in elements.items():
+        for each in (name, *attributes):
+            if _NAME.fullmatch(each) is None or each.lower().startswith("xml"):
+                raise ConstraintError(
+                    f"{shown(each)} is not a name that can be used here.",
+                    remedy="Use letters, digits, '-' and '_', and do not begin with xml.",
+                )
+        if len(set(attributes)) < len(attributes):
+            raise ConstraintError(
+                f"An attribute of {shown(name)} is given twice.", remedy="Name each once."
+            )
+    tags = " | ".join(f'"{name}" in-{name}' for name in elements)
+    lines = [_HEAD.format(root=root), f"tag       ::= {tags}\n"]
+    for name, attributes in elements.items():
+        given = "".join(f'(s "{each}" eq value)? ' for each in attributes)
+        rule = f"in-{name}".ljust(9)
+        lines.append(f'{rule} ::= {given}s? ("/>" | ">" content "</{name}" s? ">")\n')
+    return "".join([*lines, _TAIL])
