@@ -34,6 +34,7 @@ except ImportError:  # The fixture says so.
     TooLate = OSError
 
 from explorer.cli.lab import EXTENSION
+from tests.browser.acting import TOY
 from tests.browser.forked_kernel import ForkedKernels
 
 if TYPE_CHECKING:
@@ -275,3 +276,11 @@ def notebook(lab: Lab, chromium: Browser) -> Iterator[Notebook]:
     lab.shut_down()
     context.close()
     made.check()
+
+
+@pytest.fixture
+def toy(notebook: Notebook, lab: Lab) -> Locator:
+    """An explorer of the toy, in a notebook of its own."""
+    notebook.open(lab.code("toy.ipynb", TOY))
+    assert notebook.run_all()
+    return notebook.explorer()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.browser.acting import FOR, STEP, TOY, at, press, rest
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import FOR, STEP, TOY, at, press, rest
 
 PARTS_WITH_TEXT = (
     ".lmx-group", ".lmx-part-reasons .total", ".lmx-traps", ".lmx-trap", ".lmx-caption",

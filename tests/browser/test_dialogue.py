@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
+from tests.browser.acting import END, FOOD, FOR, START, STEP, at, press, rest
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import END, FOOD, FOR, START, STEP, TOY, at, press, rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -18,13 +16,6 @@ lm = explorer.load_model("tiny")
 sampler = explorer.Sampler(1.0)
 e = Explorer(lm, explorer.regex("[a-z ]{12}"), prompt="Once ", sampler=sampler)
 e"""
-
-
-@pytest.fixture
-def toy(notebook: Notebook, lab: Lab) -> Locator:
-    notebook.open(lab.code("toy.ipynb", TOY))
-    assert notebook.run_all()
-    return notebook.explorer()
 
 
 def token_row(root: Locator, token: int) -> Locator:

@@ -6,8 +6,8 @@ import os
 import re
 
 import explorer
+from tests.browser.acting import STEP, allowed, at, press, quiet
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import STEP, allowed, at, press, quiet
 from widgets.kinds import PRESETS, TOY
 from widgets.toy import PATTERN, ToyModel
 

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from tests.browser.acting import BACK, FOO, FOOD, STEP, TOY, allowed, at, press, rest
 from tests.browser.conftest import PATIENCE, Lab, Notebook
-from tests.browser.test_explorer import BACK, FOO, FOOD, STEP, TOY, allowed, at, press, rest
 from widgets.figures.snapshot import WIDTH
 
 if TYPE_CHECKING:
@@ -31,13 +31,6 @@ COMMAND = """async ([name, args]) => {
 
 def command(notebook: Notebook, name: str) -> None:
     notebook.page.evaluate(COMMAND, [name, None])
-
-
-@pytest.fixture
-def toy(notebook: Notebook, lab: Lab) -> Locator:
-    notebook.open(lab.code("toy.ipynb", TOY))
-    assert notebook.run_all()
-    return notebook.explorer()
 
 
 def steps(root: Locator) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from tests.browser.acting import STEP, at, press, quiet
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import STEP, at, press, quiet
 from widgets.examples import preset_of
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tests.browser.acting import STEP, TOY, at, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import STEP, TOY, at, press, quiet, rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator

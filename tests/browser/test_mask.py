@@ -1,7 +1,6 @@
 """The mask in a real browser: its orders, its zoom, and the history of all positions.
 
-What is pure is run as it stands, in a page that holds nothing but the module's text, and compared
-with numpy; what needs no kernel in an exported page; the rest in JupyterLab.
+What needs no kernel is looked at in an exported page; the rest in JupyterLab.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.trace import Trace
+from tests.browser.acting import STEP, at, press, rest, settle
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import STEP, at, press, rest, settle
-from widgets.figures.panels.mask import order_packet, token_order
-from widgets.views import bundle
+from widgets.figures.panels.mask import token_order
 from widgets.views.explorer import Explorer
 
 if TYPE_CHECKING:
@@ -87,97 +85,6 @@ def history(root: Locator) -> list[int]:
         out.append(int(found[1].replace(",", "")))
         root.page.keyboard.press("ArrowDown")
     return out
-
-
-# --- what is pure -------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def bare(chromium: Browser) -> Iterator[Page]:
-    page = chromium.new_page()
-    page.add_script_tag(content=bundle.script("mask"))
-    yield page
-    page.close()
-
-
-MACHINE = "const machine = {classOf: Uint32Array.from(classOf), num_classes: n, key: 'k'};"
-
-
-@pytest.mark.parametrize(("classes", "width"), [(12, 300), (200, 560), (3000, 300)])
-def test_history_columns_against_counting_tokens(bare: Page, classes: int, width: int) -> None:
-    draw = np.random.default_rng(classes)
-    # Sizes from one token to thousands; class 2 has none, class 0 is the dead.
-    class_of = np.repeat(np.arange(classes), np.maximum(1, draw.geometric(0.02, classes)))
-    class_of = draw.permutation(np.concatenate([class_of[class_of != 2], np.zeros(5000, int)]))
-    columns: list[list[int]] = bare.evaluate(
-        f"([classOf, n, width]) => {{ {MACHINE} return historyColumns(machine, width); }}",
-        [class_of.tolist(), classes, width],
-    )
-    assert len(columns) == width and all(columns)
-    living = {c for c in range(1, classes) if (class_of == c).any()}
-    assert {c for column in columns for c in column} == living
-    # In class order, EOS first, the largest next.
-    order = list(dict.fromkeys(class_of[token_order("class", class_of)].tolist()))
-    place = {c: i for i, c in enumerate(order)}
-    flat = [place[c] for column in columns for c in column]
-    assert flat == sorted(flat)
-    wide = {c: sum(c in column for column in columns) for c in living}
-    if len(living) < width / 2:
-        for one in living - {1}:
-            for other in living - {1}:
-                if (class_of == one).sum() >= 2 * (class_of == other).sum() > 0:
-                    assert wide[one] >= wide[other] - 1
-    for share in (0.0, 0.01, 0.4, 1.0):
-        row = draw.random(classes) < share
-        row[0] = False
-        shares = bare.evaluate(
-            f"""([classOf, n, width, bits]) => {{ {MACHINE}
-                const row = new Uint8Array(Math.ceil(n / 8));
-                bits.forEach((on, i) => on && (row[i >> 3] |= 128 >> (i & 7)));
-                return [...historyShares(machine, historyColumns(machine, width), row)];
-            }}""",
-            [class_of.tolist(), classes, width, row.tolist()],
-        )
-        allowed = row[class_of]
-        for column, told in zip(columns, shares, strict=True):
-            here = np.isin(class_of, column)
-            assert told == pytest.approx(allowed[here].mean())
-            assert (told > 0) == bool(allowed[here].any())
-
-
-def test_the_orders_are_those_of_the_figures(bare: Page) -> None:
-    draw = np.random.default_rng(2)
-    class_of = draw.integers(0, 40, 3000)
-    found = bare.evaluate(
-        f"([classOf, n]) => {{ {MACHINE} return [...tokenOrder(machine, 'class')]; }}",
-        [class_of.tolist(), 40],
-    )
-    assert found == token_order("class", class_of).tolist()
-    logits = draw.normal(0, 5, 70_000).astype(np.float32)
-    logits[::7] = -np.inf
-    ids, chance = bare.evaluate(
-        """async (packet) => {
-            const {ids, chance} = await readOrder(packet);
-            return [[...ids], [...chance]];
-        }""",
-        order_packet(logits, 70_000),
-    )
-    assert ids == np.argsort(-logits, kind="stable").tolist()
-    weights = np.exp(logits.astype(np.float64))
-    assert chance == pytest.approx((weights / weights.sum()).tolist(), rel=2e-3, abs=1e-300)
-
-
-def test_few_allowed_cells_are_found_and_many_are_left_as_they_are(bare: Page) -> None:
-    found = bare.evaluate(
-        """() => {
-            const some = new Set([3, 4, 9, 10, 11, 57]);
-            const long = new Set(Array.from({length: 30}, (_, i) => 100 + i));
-            return [lonely(500, 10, (i) => some.has(i)), lonely(500, 100, (i) => long.has(i)),
-                    lonely(5000, 100, (i) => i % 2)];
-        }"""
-    )
-    # A run ends with its line.
-    assert found == [[[3, 2], [9, 1], [10, 2], [57, 1]], [], []]
 
 
 # --- an exported page ---------------------------------------------------------------------------

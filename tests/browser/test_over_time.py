@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import explorer
-from tests.browser.test_explorer import at
+from tests.browser.acting import at
 from tests.browser.test_mask import DATE, exported
 from widgets.views import bundle
 from widgets.views.explorer import Explorer

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from explorer.analysis.session import Session
 from explorer.automata.constraint import regex
 from explorer.decoding.sampling.sampler import Sampler
-from tests.browser.conftest import PATIENCE, Lab, Notebook
-from tests.browser.test_explorer import (
+from tests.browser.acting import (
     BACK,
     END,
     FOO,
@@ -24,6 +23,7 @@ from tests.browser.test_explorer import (
     rest,
     settle,
 )
+from tests.browser.conftest import PATIENCE, Lab, Notebook
 from widgets.toy import ToyModel, toy_constraint
 
 if TYPE_CHECKING:

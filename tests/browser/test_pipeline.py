@@ -8,8 +8,8 @@ from playwright.sync_api import Locator
 
 import explorer
 from explorer.tokens.machine import TokenMachine
+from tests.browser.acting import at, quiet, rest
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import at, quiet, rest
 
 CELL = """
 import explorer

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.acting import FOOD, FOR, STEP, TOY, at, press, rest
 from tests.browser.conftest import REPOSITORY, Lab, Notebook
-from tests.browser.test_explorer import FOOD, FOR, STEP, TOY, at, press, rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.browser.acting import BACK, STEP, at, press
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import BACK, STEP, at, press
 from tests.browser.test_hosts import shown
 from tests.widgets.patched import changed
 from widgets.figures.changes import change

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.acting import STEP, TOY, allowed, at, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
-from tests.browser.test_explorer import STEP, TOY, allowed, at, press, quiet, rest
 from tests.browser.test_screenshots import theme
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import threading
 from typing import Any
 
 import pytest
@@ -17,22 +15,15 @@ from explorer.decoding.models.model import Reading
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping import walk
-from explorer.decoding.trace.records import Step
-from explorer.decoding.trace.trace import Rejection, Trace
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 from explorer.vocabulary import Vocabulary
 from tests.decoding.models import SMALL_TOKENS, HashModel, hash_model, language_model
+from tests.decoding.sessions import LOOSE, PATTERN, Endless, session
 
-PATTERN = explorer.regex("((foo)+d|yes|no|é)(, ((foo)+d|yes|no|é|[12]{1,9}))*")
-LOOSE = Sampler(1.0)
 SAMPLERS = [Sampler(0.0), Sampler(1.0), Sampler(0.7, top_k=5), Sampler(1.3, top_p=0.9, min_p=0.01)]
-
-
-def session(**more: Any) -> Session:
-    return Session(hash_model(), PATTERN, "hi", sampler=LOOSE, seed=5, **more)
 
 
 def greedy_or_drawn(model: Any, dfa: TokenMachine, prompt: str, sampler: Sampler, seed: int,
@@ -284,15 +275,6 @@ def test_free_text_goes_on_until_eos() -> None:
     assert trace.allowed(0).sum() == len(made.vocabulary)
 
 
-class Endless(HashModel):
-    """Never ends a text by itself."""
-
-    def read(self, tokens: Any) -> Reading:
-        logits = super().read(tokens).logits
-        logits[23] = -torch.inf
-        return Reading(logits)
-
-
 def test_a_run_is_bounded_and_until_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Endless(hash_model().vocabulary)
     assert len(Session(model, None).run(7)) == 7
@@ -331,238 +313,6 @@ def test_broken_logits_are_named() -> None:
     only_wrong[21] = 0.0
     with pytest.raises(ExplorerError, match="probability 0 to every token that is allowed"):
         Session(Broken(only_wrong), PATTERN).step()
-
-
-# --- editing ----------------------------------------------------------------------------------
-
-
-def test_editing_the_constraint_keeps_the_longest_prefix() -> None:
-    made = Session(hash_model(), explorer.regex("foofood, yes"), sampler=LOOSE, seed=3)
-    for text in ("foo", "f", "oo", "d", ", ", "yes"):
-        made.step(token=text)
-    before = made.trace
-    fork = made.edit(constraint=explorer.regex("(foo)+, (yes|no)"))
-    assert made.text == "foofoo" and made.ids == (2, 0, 1)
-    assert [step.chosen_by for step in made.trace.steps] == ["kept"] * 3
-    assert fork.trace == before and made.forks == (fork,)
-    assert explorer.regex("(foo)+, (yes|no)").accepts(made.run().text)
-    # Only the constraint has changed, so the model was not asked again about what was kept.
-    assert made.trace.positions[2].distribution is not None
-
-
-def test_editing_the_prompt_keeps_all_and_asks_the_model_again() -> None:
-    made = session()
-    made.run(3)
-    old = made.trace
-    made.edit(prompt="ho")
-    assert made.ids == old.ids
-    assert made.trace.prompt == "ho"
-    assert made.trace.positions[0].distribution != old.positions[0].distribution
-    fresh = Session(hash_model(), PATTERN, "ho", sampler=LOOSE, seed=5)
-    for token in old.ids:
-        fresh.step(token=token)
-    assert fresh.trace.positions == made.trace.positions
-    assert made.run(5).ids == fresh.run(5).ids
-
-
-def test_a_copy_looks_around_and_nothing_moves() -> None:
-    made = session(max_tokens=6)
-    made.run(3)
-    made.jump(1)
-    before = (made.trace, made.generation, made.length, made.forks)
-    ahead = made.copy()
-    assert (ahead.index, ahead.length, ahead.trace) == (1, 3, made.trace)
-    ahead.jump(3)
-    assert ahead.ids[:1] == made.ids and len(ahead.ids) == 3
-    assert (made.trace, made.generation, made.length, made.forks) == before
-    ahead.jump(0)
-    ahead.run(1)
-    made.forward(2)
-    assert made.ids == session(max_tokens=6).run(3).ids
-
-
-def test_an_edit_that_fails_changes_nothing() -> None:
-    made = session(max_tokens=6)
-    made.run(2)
-    before, generation = made.trace, made.generation
-    with pytest.raises(ExplorerError):
-        made.edit(constraint=explorer.literal("foofoofoofoofoofoofoofood"))
-    with pytest.raises(ConstraintError):
-        made.edit(constraint="x")  # type: ignore[arg-type]
-    assert (made.trace, made.generation, made.forks) == (before, generation, ())
-
-
-def test_editing_to_free_and_back() -> None:
-    made = session()
-    made.run(3)
-    ids = made.ids
-    made.edit(constraint=None, sampler=Sampler(0.0))
-    assert made.ids == ids and isinstance(made.machine, Free)
-    made.edit(constraint=PATTERN, sampler=LOOSE)
-    assert made.ids == ids
-    assert made.trace.positions == session_after(3).positions
-
-
-def session_after(n: int) -> Trace:
-    made = session()
-    return made.run(n)
-
-
-# --- a run from elsewhere ---------------------------------------------------------------------
-
-
-def test_a_run_from_elsewhere_is_held_against_the_constraint() -> None:
-    model = hash_model()
-    live = Session(model, PATTERN, "hi", sampler=LOOSE, seed=1).run(30)
-    known = [step.log_prob_model for step in live.steps]
-    made = Session.from_ids(model.vocabulary, PATTERN, live.ids, known, "hi")
-    assert made.text == live.text and made.finished and made.rejection is None
-    trace = made.trace
-    assert trace.model is None and trace.prompt == "hi"
-    assert trace.positions[-1].log_prob_model == live.positions[-1].log_prob_model
-    assert trace.positions[-1].log_prob_constrained is None
-    assert [p.state for p in trace.positions] == [p.state for p in live.positions]
-    assert [p.num_allowed for p in trace.positions] == [p.num_allowed for p in live.positions]
-    assert all(p.distribution is None for p in trace.positions)
-
-
-def test_the_first_rejected_id_is_a_finding() -> None:
-    vocabulary = hash_model().vocabulary
-    made = Session.from_ids(vocabulary, PATTERN, [2, 0, 7, 1, 23])
-    assert made.rejection == Rejection(2, 7, made.state)
-    assert made.trace.rejection == made.rejection and made.trace.unread == (1, 23)
-    assert "rejected: token 2 is 7 'yes'" in made.trace.summary()
-    for wrong in (-1, 2**63 - 1, len(vocabulary)):
-        assert Session.from_ids(vocabulary, PATTERN, [2, wrong]).rejection is not None
-    # One may go on by hand from there, and then nothing is rejected any more.
-    made.step(token="oo")
-    assert made.rejection is None and made.text == "foofoo"
-    with pytest.raises(ExplorerError, match="no model"):
-        made.step()
-    with pytest.raises(ExplorerError, match="no model"):
-        made.logits()
-
-
-def test_another_constraint_reads_the_rejected_ids_again() -> None:
-    made = Session.from_ids(hash_model().vocabulary, PATTERN, [2, 0, 7, 23], [-1, -2, -3, -4])
-    made.edit(constraint=explorer.regex("foofyes"))
-    assert made.finished and made.rejection is None
-    assert made.trace.positions[-1].log_prob_model == -10
-
-
-def test_padding_after_the_end_is_left_out() -> None:
-    vocabulary = hash_model().vocabulary
-    assert Session.from_ids(vocabulary, PATTERN, [8, 23, 23, 23]).rejection is None
-    assert Session.from_ids(vocabulary, PATTERN, [8, 23, 8]).rejection is not None
-
-
-def test_ids_must_be_ids() -> None:
-    vocabulary = hash_model().vocabulary
-    ids = torch.tensor([8, 23])
-    assert Session.from_ids(vocabulary, PATTERN, ids).finished  # type: ignore[arg-type]
-    with pytest.raises(ExplorerError, match="not a token id"):
-        Session.from_ids(vocabulary, PATTERN, ["no"])  # type: ignore[list-item]
-    for wrong in ([-1.0], [0.5, -1.0]):
-        with pytest.raises(ExplorerError, match="log-probabilit"):
-            Session.from_ids(vocabulary, PATTERN, [8, 23], wrong)
-
-
-# --- threads ----------------------------------------------------------------------------------
-
-
-def in_threads(work: Any, count: int = 8) -> None:
-    """Run it in threads at once and raise what any of them raised."""
-    faults: list[BaseException] = []
-    start = threading.Barrier(count)
-
-    def body(k: int) -> None:
-        try:
-            start.wait()
-            work(k)
-        except BaseException as fault:
-            faults.append(fault)
-
-    threads = [threading.Thread(target=body, args=(k,)) for k in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if faults:
-        raise faults[0]
-
-
-def test_eight_threads_leave_a_session_whole() -> None:
-    made = session()
-    whole = session().run(40)
-
-    def work(k: int) -> None:
-        rng = random.Random(k)
-        for _ in range(60):
-            kind = rng.choice(["step", "step", "back", "jump", "trace", "fork"])
-            with made.request(made.generation):
-                if kind == "step" and made._open():
-                    made.step()
-                elif kind == "back" and made.index:
-                    made.back()
-                elif kind == "jump":
-                    made.jump(rng.randint(0, made.length))
-                elif kind == "fork":
-                    made.fork().run(2)
-            if kind == "trace":
-                trace = made.trace
-                assert len(trace.positions) == len(trace.steps) + 1
-                assert trace.positions == whole.positions[: len(trace.positions)]
-
-    in_threads(work)
-    made.jump(0)
-    assert made.run(40) == whole
-
-
-def test_eight_threads_share_a_real_model() -> None:
-    model = language_model("llama")
-    alone = [Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids for k in range(8)]
-    found: dict[int, tuple[int, ...]] = {}
-
-    def work(k: int) -> None:
-        found[k] = Session(model, None, "yes", sampler=LOOSE, seed=k).run(12).ids
-
-    in_threads(work)
-    assert [found[k] for k in range(8)] == alone
-
-
-def test_of_many_requests_for_one_sight_one_is_served() -> None:
-    made = session()
-    seen = made.generation
-    served: list[Step] = []
-
-    def work(_: int) -> None:
-        with made.request(seen) as fresh:
-            if fresh:
-                served.append(made.step())
-
-    in_threads(work)
-    assert len(served) == made.index == 1
-
-
-def test_a_run_stops_when_another_thread_moves_the_cursor() -> None:
-    made = Session(Endless(hash_model().vocabulary), None, sampler=LOOSE)
-    moved = threading.Event()
-    waiting = threading.Event()
-
-    def until(step: Step) -> bool:
-        if step.index == 4:
-            waiting.set()
-            moved.wait(10)
-        return False
-
-    runner = threading.Thread(target=lambda: made.run(100, until=until))
-    runner.start()
-    assert waiting.wait(10)
-    made.jump(1)
-    moved.set()
-    runner.join(10)
-    assert not runner.is_alive()
-    assert (made.index, made.length) == (1, 5)
 
 
 def test_logits_beyond_the_memory_budget_are_read_again() -> None:

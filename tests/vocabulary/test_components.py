@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -21,63 +20,8 @@ from transformers import PreTrainedTokenizerFast
 
 from explorer.errors import UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary, prove
-from explorer.vocabulary.byte_alphabet import CHAR_OF, piece_bytes
-from explorer.vocabulary.decoder import clean_up, piece_reader
-
-BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-
-
-def byte_level(*, prefix: bool = False, extra: tuple[str, ...] = ()) -> Tokenizer:
-    """All 256 bytes, a few merges, and pieces beyond them."""
-    pieces = [*CHAR_OF, "Ġa", "ab", "Ġab", "<|end|>", *extra]
-    merges = [("Ġ", "a"), ("a", "b"), ("Ġ", "ab")]
-    tokenizer = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(["<|end|>"])
-    return tokenizer
-
-
-def llama_style(**options: Any) -> Tokenizer:
-    """SentencePiece BPE as Llama's first tokenizer.json wrote it: all in the normalizer."""
-    pieces = ["<unk>", "<s>", "</s>", *BYTES, "▁", "a", "b", "▁a", "ab", "▁ab", " ", "<", "0"]
-    merges = [("▁", "a"), ("a", "b"), ("▁", "ab")]
-    model = models.BPE(
-        {piece: i for i, piece in enumerate(pieces)},
-        merges,
-        unk_token="<unk>",
-        byte_fallback=options.get("byte_fallback", True),
-        fuse_unk=True,
-    )
-    tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-    )
-    tokenizer.decoder = options.get("decoder") or decoders.Sequence(
-        [
-            decoders.Replace("▁", " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
-    )
-    tokenizer.add_special_tokens(["<unk>", "<s>", "</s>"])
-    return tokenizer
-
-
-def id_of(tokenizer: Tokenizer, piece: str) -> int:
-    token = tokenizer.token_to_id(piece)
-    assert token is not None
-    return token
-
-
-def spelled(vocab: Vocabulary, text: str) -> bytes:
-    ids = vocab.encode(text)
-    assert ids is not None
-    parts = [vocab.tokens[token] for token in ids]
-    assert None not in parts, (text, ids)
-    return b"".join(part for part in parts if part is not None)
-
+from explorer.vocabulary.byte_alphabet import CHAR_OF
+from tests.vocabulary.tokenizers_by_hand import byte_level, id_of, llama_style, spelled
 
 # --- byte-level -------------------------------------------------------------------------------
 
@@ -397,147 +341,6 @@ def test_byte_level_as_a_normalizer() -> None:
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("Ġ"), "merged_with_next")
     vocab = Vocabulary.from_tokenizer(tokenizer)
     assert spelled(vocab, "e\u0301 ab") == "é ab".encode()
-
-
-# --- what cannot be known ---------------------------------------------------------------------
-
-
-class Python:
-    """A component written in Python."""
-
-    def decode_chain(self, tokens: list[str]) -> list[str]:
-        return tokens
-
-    def pre_tokenize(self, text: Any) -> None: ...
-
-    def normalize(self, text: Any) -> None: ...
-
-
-@pytest.mark.parametrize(
-    ("decoder", "component"),
-    [
-        (None, "decoder"),
-        (decoders.CTC(), "decoder.CTC"),
-        (decoders.Replace(Regex("▁+"), " "), "decoder.Replace"),
-        (decoders.Sequence([decoders.Fuse(), decoders.Replace("ab", "c")]), "decoder.Replace"),
-        (
-            decoders.Sequence([decoders.ByteFallback(), decoders.Replace("▁", " ")]),
-            "decoder.Replace",
-        ),
-        (decoders.Strip(" ", 1, 0), "decoder.Strip"),
-        (decoders.Sequence([decoders.Fuse(), decoders.ByteFallback()]), "decoder.ByteFallback"),
-        (decoders.Sequence([decoders.Fuse(), decoders.ByteLevel()]), "decoder.ByteLevel"),
-        (decoders.Sequence([decoders.Fuse(), decoders.Metaspace()]), "decoder.Metaspace"),
-        (decoders.Sequence([decoders.WordPiece(), decoders.ByteLevel()]), "decoder.WordPiece"),
-        (decoders.Decoder.custom(Python()), "decoder.custom"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
-def test_decoders_without_bytes_of_their_own(decoder: Any, component: str) -> None:
-    tokenizer = byte_level()
-    tokenizer.decoder = decoder
-    with pytest.raises(UnsupportedTokenizer) as caught:
-        Vocabulary.from_tokenizer(tokenizer)
-    assert caught.value.component == component
-    assert len(caught.value.reason) > 10
-
-
-def test_components_in_python_declare_nothing() -> None:
-    tokenizer = byte_level()
-    tokenizer.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Python())
-    with pytest.raises(UnsupportedTokenizer, match=r"pre_tokenizer\.custom"):
-        Vocabulary.from_tokenizer(tokenizer)
-    tokenizer = byte_level()
-    tokenizer.normalizer = normalizers.Normalizer.custom(Python())
-    with pytest.raises(UnsupportedTokenizer, match=r"normalizer\.custom"):
-        Vocabulary.from_tokenizer(tokenizer)
-
-
-def test_bytes_that_the_decoder_does_not_read_back() -> None:
-    with pytest.raises(UnsupportedTokenizer) as caught:
-        Vocabulary.from_tokenizer(llama_style(decoder=decoders.Metaspace()))
-    assert caught.value.component == "model.BPE.byte_fallback"
-
-
-def test_a_decoder_of_another_tokenizer_is_refuted() -> None:
-    tokenizer = byte_level()
-    tokenizer.decoder = decoders.Fuse()
-    with pytest.raises(UnsupportedTokenizer) as caught:
-        Vocabulary.from_tokenizer(tokenizer)
-    assert caught.value.component == "proof"
-
-
-def test_dropping_after_the_byte_alphabet() -> None:
-    tokenizer = byte_level()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.ByteLevel(add_prefix_space=False), pre_tokenizers.Whitespace()]
-    )
-    with pytest.raises(UnsupportedTokenizer, match=r"pre_tokenizer\.Whitespace"):
-        Vocabulary.from_tokenizer(tokenizer)
-
-
-def test_one_id_with_two_pieces() -> None:
-    tokenizer = Tokenizer(models.BPE({"a": 5, "b": 5}, []))
-    tokenizer.decoder = decoders.Fuse()
-    with pytest.raises(VocabularyError, match="id 5 belongs to two pieces"):
-        Vocabulary.from_tokenizer(tokenizer, eos_ids=[0])
-
-
-def test_no_end_of_text() -> None:
-    tokenizer = Tokenizer(models.BPE({"a": 0}, []))
-    tokenizer.decoder = decoders.Fuse()
-    with pytest.raises(VocabularyError, match="No end of text") as caught:
-        Vocabulary.from_tokenizer(tokenizer)
-    assert "eos_ids=" in caught.value.remedy
-
-
-def test_an_end_of_text_that_was_text_is_noted() -> None:
-    tokenizer = byte_level()
-    vocab = Vocabulary.from_tokenizer(tokenizer, eos_ids=[ord("\n")])
-    assert vocab.tokens[ord("\n")] is None and vocab.special[ord("\n")] == "Ċ"
-    assert any(r"b'\n'" in note for note in vocab.notes)
-
-
-# --- the decoder's rules against the library's decoders ---------------------------------------
-
-PIECES = st.text(st.sampled_from("ab Ġ▁é<0x2>.#'nt"), min_size=1, max_size=6) | st.sampled_from(
-    ["<0x20>", "<0xc3>", "<0xA9>", "<0x+A>", "<0x2>", "##a", " n't", "'s", " do not"]
-)
-
-
-@pytest.mark.parametrize(
-    "decoder",
-    [
-        decoders.ByteLevel(),
-        decoders.Metaspace(prepend_scheme="always"),
-        decoders.Metaspace(prepend_scheme="never"),
-        decoders.WordPiece(cleanup=True),
-        decoders.WordPiece(prefix="▁", cleanup=False),
-        decoders.BPEDecoder("a"),
-        decoders.Sequence([decoders.Replace("ab", "é"), decoders.Fuse()]),
-        decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]),
-    ],
-    ids=str,
-)
-@given(pieces=st.lists(PIECES, max_size=6))
-def test_pieces_together_are_what_the_library_decodes(decoder: Any, pieces: list[str]) -> None:
-    read = piece_reader(json.loads(decoder.__getstate__())).read
-    # A guard on each side keeps the pieces away from what only happens at the ends of a text.
-    ours = b"".join(read(piece) for piece in ("|", *pieces, "|"))
-    theirs = decoder.decode(["|", *pieces, "|"])
-    try:
-        text = ours.decode()
-    except UnicodeDecodeError:
-        # Bytes that are no UTF-8: the library can only print a sign for them.
-        assert "\ufffd" in theirs
-    else:
-        assert text.removeprefix(" ") == theirs
-
-
-def test_clean_up_sees_one_piece() -> None:
-    assert clean_up(" .") == "."
-    assert clean_up(" a . n't") == " a. n't".replace(" n't", "n't")
-    assert piece_bytes("Ġé b") == "Ġé b".encode()
 
 
 def test_proof_is_public() -> None:

@@ -18,11 +18,10 @@ import explorer
 from explorer.analysis.session import Session
 from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
-from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from tests.widgets.page import Page
 from widgets import kinds
-from widgets.cursor import MOST_LINES, Cursor
+from widgets.cursor import Cursor
 from widgets.dialogue import error_packet
 from widgets.editing import written_constraint
 from widgets.figures import snapshot as snapshots
@@ -227,20 +226,6 @@ def test_a_shared_cursor_tells_all() -> None:
     two.close()
 
 
-def test_lines_are_limited_and_reset_forgets_them() -> None:
-    cursor = Cursor(Session(ToyModel(), toy_constraint()))
-    cursor.step()
-    for _ in range(MOST_LINES + 3):
-        made = cursor.fork()
-        assert cursor.session is made
-    assert len(cursor.lines) == MOST_LINES
-    with pytest.raises(ExplorerError, match="no line"):
-        cursor.switch(MOST_LINES)
-    cursor.reset()
-    assert len(cursor.lines) == 1
-    assert (cursor.session.index, cursor.session.length) == (0, 0)
-
-
 def test_without_a_constraint_everything_is_allowed() -> None:
     made = Explorer(cursor=Cursor(Session(ToyModel(), None)))
     page = Page(made)
@@ -342,43 +327,6 @@ def test_what_is_refused_leaves_nothing_behind() -> None:
         gc.collect()  # An error in ending it would be reported here, as a warning, an error.
 
 
-def test_lines_that_edits_leave_have_names_of_their_own() -> None:
-    cursor = Cursor(Session(ToyModel(), toy_constraint()))
-    cursor.step()
-    cursor.edit(constraint=kinds.constraint_of_kind("regex", "food"))
-    cursor.step()
-    cursor.edit(constraint=kinds.constraint_of_kind("regex", "(foo)+"))
-    cursor.switch(0)
-    cursor.edit(constraint=kinds.constraint_of_kind("regex", "ffood"))
-    names = [name for name, _ in cursor.lines]
-    assert len(set(names)) == len(names)
-    assert "line 1 before edit 1" in names and "line 1 before edit 2" in names
-
-
-def test_a_fork_of_a_line_without_tokens_leaves_no_empty_line() -> None:
-    cursor = Cursor(Session(ToyModel(), toy_constraint()))
-    assert cursor.fork() is cursor.session
-    assert [name for name, _ in cursor.lines] == ["line 1"]
-    cursor.step()
-    cursor.back()
-    cursor.fork()  # There is one ahead, so this is another line.
-    assert [session.length for _, session in cursor.lines] == [1, 0]
-
-
-def test_lines_put_aside_come_back_or_nothing_changes() -> None:
-    cursor = Cursor(Session(ToyModel(), toy_constraint()))
-    cursor.step()
-    cursor.fork()
-    lines, kept = cursor.lines, cursor.aside()
-    cursor.replace(Session(ToyModel(), toy_constraint()))
-    other = cursor.lines
-    with pytest.raises(ExplorerError):
-        cursor.restore(kept, prompt=cast("str", 7))
-    assert cursor.lines == other
-    cursor.restore(kept)
-    assert (cursor.lines, cursor.current) == (lines, 1)
-
-
 def test_a_toy_of_ones_own_is_stepped_and_explained() -> None:
     own = ToyModel({"f": 1, "oo": 5, b"d": 3}, end=1, after={"foo": {"d": 4, "f": 1}})
     made = Explorer(own, regex("(foo)+d"))
@@ -417,49 +365,6 @@ def test_every_preset_brings_a_prompt_with_which_it_makes_sense() -> None:
         )
         assert session.position.distribution is not None
         assert session.position.distribution.z > 0.3, preset.name
-
-
-def test_sampling_again_draws_other_tokens_and_keeps_the_line() -> None:
-    made = Explorer("tiny", regex("[a-z ]{20}"), "Once ", sampler=Sampler(1.0), seed=3)
-    page = Page(made)
-    assert made.sampler["seed"] == 3
-    page.ask("run", tokens=64)
-    first = made.session.text
-    page.ask("reset")
-    page.ask("run", tokens=64)
-    assert made.session.text == first  # The same numbers, the same text.
-    page.ask("again")
-    assert (made.session.index, made.sampler["seed"]) == (0, 4)
-    page.ask("run", tokens=64)
-    second = made.session.text
-    assert second != first
-    assert [line.text for _, line in made.cursor.lines] == [first, second]
-    page.ask("jump", k=2)
-    kept = made.session.ids
-    page.ask("again")  # From here on, because the text has not ended here.
-    assert (made.session.ids, made.session.seed) == (kept, 5)
-    assert len(made.cursor.lines) == 3
-    made.close()
-
-
-def test_another_seed_keeps_what_stands_and_counts_from_then_on() -> None:
-    made = Explorer("tiny", regex("[a-z ]{20}"), "Once ", sampler=Sampler(1.0))
-    page = Page(made)
-    page.ask("run", tokens=4)
-    page.ask("jump", k=2)
-    ids, ahead = made.session.ids, made.session.length
-    assert page.ask("sampler", temperature=1.0, seed=9)["ok"]
-    assert (made.session.ids, made.session.length, made.sampler["seed"]) == (ids, ahead, 9)
-    page.ask("reset")
-    page.ask("run", tokens=64)
-    wanted = explorer.Session(
-        load_model("tiny"), regex("[a-z ]{20}"), "Once ", sampler=Sampler(1.0), seed=9
-    )
-    wanted.run(64)
-    assert made.session.ids == wanted.ids
-    assert not page.ask("sampler", temperature=1.0, seed=-1)["ok"]
-    assert Explorer(seed=2**60).sampler["seed"] == str(2**60)
-    made.close()
 
 
 def test_a_token_of_two_thousand_bytes_keeps_nothing_from_being_shown() -> None:

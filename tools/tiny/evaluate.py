@@ -4,8 +4,8 @@
     python -m tools.tiny.evaluate --model tiny-sp
 
 replaces the tables between the ``<!-- measured: … -->`` marks of ``MODEL_CARD.md``; nothing there
-is typed by hand. `card_tables` reads them back, so tests compare the card with the weights. It
-takes one to two minutes on two cores. Everything but the section on speed is seeded.
+is typed by hand. `tools.tiny.card.card_tables` reads them back, so tests compare the card with the
+weights. It takes one to two minutes on two cores. Everything but the section on speed is seeded.
 """
 
 # transformers types its auto classes loosely.
@@ -18,7 +18,6 @@ import argparse
 import csv
 import json
 import math
-import re
 import statistics
 import sys
 import time
@@ -30,6 +29,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tools.tiny import facts
+from tools.tiny.card import Table, filled
 from tools.tiny.corpus import (
     DOCUMENTS,
     HELD_OUT_SHARE,
@@ -70,8 +70,6 @@ BOUNDARY_PROMPT: Final = "Q: Write a JSON record of a person.\nA:"
 """Ends inside what is one token (``: {"``) wherever the corpus goes on with a record."""
 
 HELD_OUT_DOCUMENTS: Final = 4000
-
-Table = list[tuple[str, ...]]
 
 
 def is_json(text: str) -> bool:
@@ -415,56 +413,6 @@ SP_SECTIONS: Final = {
     name: SECTIONS[name] for name in ("corpus", "loss", "perplexity", "knowledge", "json", "speed")
 } | {"spaces": spaces_table}
 """Those of the second model's card."""
-
-_SECTION: Final = re.compile(
-    r"(<!-- measured: (?P<name>\w+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL
-)
-
-
-def filled(card: str, tables: dict[str, Table]) -> str:
-    """The card with new tables between its marks.
-
-    Raises:
-        ValueError: The card has no marks for some table.
-
-    Example:
-        >>> card = "<!-- measured: a -->\\nold\\n<!-- end -->"
-        >>> print(filled(card, {"a": [("x", "y"), ("1", "2")]}))
-        <!-- measured: a -->
-        | x | y |
-        |---|---|
-        | 1 | 2 |
-        <!-- end -->
-    """
-    names = [match["name"] for match in _SECTION.finditer(card)]
-    if missing := set(tables) - set(names):
-        raise ValueError(f"the card has no section {sorted(missing)}; it has {names}")
-
-    def replace(match: re.Match[str]) -> str:
-        if match["name"] not in tables:
-            return match[0]
-        head, *body = tables[match["name"]]
-        rule = "|" + "---|" * len(head)
-        lines = ["| " + " | ".join(row) + " |" for row in (head, *body)]
-        return "\n".join([match[1] + lines[0], rule, *lines[1:], match[4]])
-
-    return _SECTION.sub(replace, card)
-
-
-def card_tables(card: str) -> dict[str, Table]:
-    """The measured tables of a card, headings left out, cells as written.
-
-    Example:
-        >>> card_tables("<!-- measured: a -->\\n| x | y |\\n|---|---|\\n| 1 | 2 |\\n<!-- end -->")
-        {'a': [('1', '2')]}
-    """
-    return {
-        match["name"]: [
-            tuple(cell.strip() for cell in line.strip("|").split("|"))
-            for line in match["body"].splitlines()[2:]
-        ]
-        for match in _SECTION.finditer(card)
-    }
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -20,12 +20,9 @@ past that allocations fail in the child, not in the kernel that holds the model.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -33,7 +30,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 from weakref import WeakSet
@@ -50,9 +46,9 @@ from explorer.tokens.store import load_texts
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
+from widgets.compiling.child import Child, Gone
 from widgets.compiling.worker_process import (
     Job,
-    Outcome,
     Question,
     TokenBytes,
     compile_soon,
@@ -67,13 +63,6 @@ START: Final = 60.0
 """Seconds that a process may take until it is warm; half a second is usual."""
 
 _POLL: Final = 0.05
-
-# An interrupt of the kernel goes to its whole process group, and is not meant for the child.
-_PROGRAM: Final = (
-    "import json, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-    "sys.path[:] = json.loads(sys.argv[1]); "
-    "from widgets.compiling.worker_process import main; main()"
-)
 
 
 class CallOff:
@@ -135,10 +124,6 @@ class CallOff:
                 self._kill = None
 
 
-class _Gone(Exception):
-    """The process ended instead of answering."""
-
-
 @dataclass(frozen=True, slots=True)
 class _OnlyLazy:
     """The process found that the table is over the budget.
@@ -148,79 +133,6 @@ class _OnlyLazy:
     """
 
     reason: str
-
-
-class _Child:
-    """A running process, and the pipes to it."""
-
-    def __init__(self) -> None:
-        self.killed = False
-        # What it says when it breaks; a file without a name, closed with the rest.
-        self.log = tempfile.TemporaryFile()  # noqa: SIM115
-        read, answers = os.pipe()
-        questions, write = os.pipe()
-        try:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-c",
-                    _PROGRAM,
-                    json.dumps([str(place) for place in sys.path]),
-                    json.dumps([questions, answers]),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=self.log,
-                stderr=self.log,
-                pass_fds=(questions, answers),
-            )
-        except BaseException:
-            os.close(read)
-            os.close(write)
-            self.log.close()
-            raise
-        finally:
-            os.close(questions)
-            os.close(answers)
-        self.inbox = Connection(read, writable=False)
-        self.outbox = Connection(write, readable=False)
-
-    @property
-    def ended(self) -> bool:
-        return self.killed or self.process.poll() is not None
-
-    def kill(self) -> None:
-        self.killed = True
-        self.process.kill()
-
-    def receive(self) -> Outcome:
-        try:
-            answer: Outcome = pickle.loads(self.inbox.recv_bytes())
-        except (EOFError, OSError) as error:
-            raise _Gone from error
-        return answer
-
-    def ask(self, message: TokenBytes | Job) -> Outcome:
-        try:
-            self.outbox.send_bytes(pickle.dumps(message))
-        except OSError as error:
-            raise _Gone from error
-        return self.receive()
-
-    def close(self) -> str:
-        """End the process, and return the last lines that it wrote."""
-        self.kill()
-        self.process.wait()
-        self.release()
-        if self.log.closed:
-            return ""
-        with self.log:
-            self.log.seek(0)
-            return self.log.read().decode(errors="replace")[-2000:].strip()
-
-    def release(self) -> None:
-        """Close our ends of the pipes."""
-        for connection in (self.inbox, self.outbox):
-            connection.close()
 
 
 class CompileWorker:
@@ -243,7 +155,7 @@ class CompileWorker:
     def __init__(self, *, margin: float = MARGIN) -> None:
         self._margin = margin
         self._turn = threading.Lock()
-        self._child: _Child | None = None
+        self._child: Child | None = None
         self._closed = False
         self.unavailable = ""
         atexit.register(self.close)
@@ -371,7 +283,7 @@ class CompileWorker:
 
     def _ask(
         self,
-        child: _Child,
+        child: Child,
         packed: bytes,
         vocabulary: Vocabulary,
         budget: Budget,
@@ -393,7 +305,7 @@ class CompileWorker:
                 if answer.outcome == "unknown vocabulary":
                     child.ask(_words(vocabulary))
                     answer = child.ask(job)
-        except _Gone:
+        except Gone:
             said = self._lose(child)
             if not self._closed:
                 self.warm(vocabulary)
@@ -414,18 +326,18 @@ class CompileWorker:
             return None
         return load_texts(path, vocabulary)
 
-    def _started(self) -> _Child | None:
+    def _started(self) -> Child | None:
         """The process, started and warm; ``None`` if it cannot start. Called only in one's turn."""
         if self._child is not None and self._child.ended:
             self._lose(self._child)
         if self._child is None and not self._closed and not self.unavailable:
             child = None
             try:
-                child = _Child()
+                child = Child()
                 with _timer(START, child.kill):
                     child.receive()
                 self._child = child
-            except (OSError, ValueError, _Gone) as error:
+            except (OSError, ValueError, Gone) as error:
                 # Not tried again: each edit would wait for it in vain.
                 self.unavailable = child.close() if child is not None else str(error)
                 self.unavailable = self.unavailable or "it ended at once"
@@ -433,7 +345,7 @@ class CompileWorker:
                 self._lose(self._child)  # Closed meanwhile.
         return self._child
 
-    def _lose(self, child: _Child) -> str:
+    def _lose(self, child: Child) -> str:
         self._child = None
         return child.close()
 
@@ -441,7 +353,7 @@ class CompileWorker:
         with self._turn:
             child = self._started()
             if child is not None and vocabulary is not None:
-                with suppress(_Gone):  # Then the next compilation starts another.
+                with suppress(Gone):  # Then the next compilation starts another.
                     child.ask(_words(vocabulary))
 
     def forget(self) -> None:

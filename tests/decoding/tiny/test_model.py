@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig
 
 from explorer.decoding.models.tiny import FOLDER
 from tools.tiny import facts
+from tools.tiny.card import card_tables
 from tools.tiny.corpus import DOCUMENTS, fingerprint, stream
 from tools.tiny.evaluate import (
     CAPITALISED,
@@ -24,7 +25,6 @@ from tools.tiny.evaluate import (
     PARIS_PROMPT,
     SECTIONS,
     TRAPS,
-    card_tables,
     chatter_share,
     document_ids,
     held_out,

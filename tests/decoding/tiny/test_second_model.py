@@ -14,10 +14,10 @@ from tokenizers import Tokenizer
 import explorer
 from explorer.decoding.models.embedded import EMBEDDED
 from tests.decoding.tiny.test_model import number
+from tools.tiny.card import card_tables
 from tools.tiny.evaluate import (
     PARIS_PROMPT,
     SP_SECTIONS,
-    card_tables,
     document_ids,
     held_out,
     spaces_table,

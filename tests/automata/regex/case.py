@@ -1,0 +1,6 @@
+"""What a hand-written case is."""
+
+from __future__ import annotations
+
+Case = tuple[str, list[str], list[str]]
+"""A pattern, texts that it matches in full, and texts that it does not."""

@@ -1,0 +1,92 @@
+"""What a user does in the explorer and what they see, for all tests in a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+    from tests.browser.conftest import Notebook
+
+
+TOY = "from widgets import Explorer\ntoy = Explorer()\ntoy"
+MACHINES = ("character_fsa", "detokenizing_fst", "token_dfa")
+F, FOO, FOR, FOOD = 0, 2, 3, 4
+
+
+def press(root: Locator, name: str) -> None:
+    """Click a button, by its whole name."""
+    root.get_by_role("button", name=name, exact=True).click()
+
+
+STEP, BACK, START, END = "step (→)", "back (←)", "to the start (Home)", "to the end (End)"
+
+
+def at(root: Locator, position: int, more: str = "") -> None:
+    """Wait until the page shows a position, and all that follows the numbers is there."""
+    root.locator(".where", has_text=re.compile(rf"^position {position}\b.*{more}")).wait_for()
+    rest(root, position)
+
+
+def rest(root: Locator, position: int | None = None) -> None:
+    """Wait until the page has come to rest: figures, reasons and traps come after the numbers.
+
+    Without a position, at the one that it tells itself, if it tells one.
+    """
+    root.page.wait_for_function(
+        """([el, wanted]) => {
+            const root = el.closest('[data-rest]');
+            const where = root.querySelector('.where');
+            const k = wanted ?? (where && Number(where.textContent.match(/[0-9]+/)[0]));
+            const rest = root.dataset.rest;
+            return rest && (k === null || Number(rest.split(' ')[0]) === k);
+        }""",
+        arg=[root.element_handle(), position],
+    )
+    settle(root.page)
+
+
+def allowed(root: Locator) -> list[int]:
+    """The ids that the toy's mask shows as allowed."""
+    root.locator(".lmx-cell").first.wait_for()
+    rest(root)
+    return root.evaluate(
+        "(root) => [...root.querySelectorAll('.lmx-cell.on')].map((e) => Number(e.dataset.token))"
+    )
+
+
+def classes(root: Locator, machine: str, selector: str, name: str) -> set[str]:
+    """The names of the nodes or arcs of a machine that have a class."""
+    found = root.locator(f'[data-machine="{machine}"] {selector}').all()
+    return {one.get_attribute(name) or "" for one in found}
+
+
+def picture(root: Locator) -> dict[str, object]:
+    """Everything about a position that one sees."""
+    return {
+        "allowed": allowed(root),
+        "facts": root.locator(".lmx-facts").inner_text(),
+        "rows": root.locator(".lmx-rows").first.inner_text(),
+        "strip": root.locator(".lmx-strip").inner_text(),
+        "lit": [
+            (machine, sorted(classes(root, machine, ".n.now", "data-node")),
+             sorted(classes(root, machine, ".n.past", "data-node")),
+             sorted(classes(root, machine, ".a.past", "data-arc")))
+            for machine in MACHINES
+        ],
+    }  # fmt: skip
+
+
+def settle(page: Page) -> None:
+    """Two frames: the page repaints once per frame."""
+    page.evaluate("() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+
+def quiet(notebook: Notebook) -> None:
+    assert notebook.errors == []
+    # Blobs and data are of the page itself.
+    asked = {urlsplit(url) for url in notebook.requests}
+    assert {url.hostname for url in asked if url.scheme not in ("blob", "data")} == {"127.0.0.1"}
