@@ -1,0 +1,209 @@
+"""Grammars in batches, on a device and in traces; an Earley parser says what is allowed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+
+import explorer
+from explorer import DeviceMasks, Sampler, Session, Trace, generate
+from explorer.analysis.explaining.explanation import explain
+from explorer.automata.machine import Bool
+from explorer.errors import ExplorerError
+from explorer.tokens import visited
+from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.vocabulary import Vocabulary
+from tests.automata.grammar.earley import Earley, Productions, as_gbnf
+from tests.decoding.models import HashModel
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+TEXTS = [
+    "a",
+    "b",
+    "(",
+    ")",
+    "+",
+    "aa",
+    "a+",
+    "+a",
+    "(a",
+    "a)",
+    "))",
+    ")+(",
+    "aab",
+    "bb",
+    "((",
+    "ab",
+]
+VOCABULARY = Vocabulary.from_bytes([*(text.encode() for text in TEXTS), None], eos_ids=[len(TEXTS)])
+EOS = len(TEXTS)
+NESTED: Productions = {"root": [("a", "root", "b"), ("a", "b")]}
+SUMS: Productions = {
+    "root": [("root", "+", "root"), ("(", "root", ")"), ("a",), ("b",)],
+}
+GRAMMARS = {"nested": (NESTED, False), "sums": (SUMS, True)}
+
+
+def oracle(rules: Productions, text: str) -> Bool:
+    """What may follow a text, by a parser that shares no code with the engine."""
+    parser = Earley(rules)
+    found = [parser.viable(text + token) for token in TEXTS]
+    return np.array([*found, parser.accepts(text)])
+
+
+def machine_of(name: str) -> TokenMachine:
+    rules, ambiguous = GRAMMARS[name]
+    made = explorer.compile(explorer.grammar(as_gbnf(rules), ambiguous=ambiguous), VOCABULARY)
+    assert table_of(made) is None  # The rules recurse.
+    return made
+
+
+def walks(machine: TokenMachine, seed: int, count: int = 12, length: int = 7) -> dict[int, str]:
+    """States that random walks meet, each with a text that leads there."""
+    chance = random.Random(seed)
+    met = {machine.start: ""}
+    for _ in range(count):
+        state, text = machine.start, ""
+        for _ in range(length):
+            options = [int(k) for k in np.flatnonzero(machine.allowed(state)) if k != EOS]
+            if not options:
+                break
+            token = chance.choice(options)
+            following = machine.step(state, token)
+            assert following is not None
+            state, text = following, text + TEXTS[token]
+            met.setdefault(state, text)
+    return met
+
+
+def on(device: str) -> str:
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return device
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("way", ["mask_", "mask_reference_"])
+def test_device_masks_of_visited_stacks_are_those_of_the_parser(device: str, way: str) -> None:
+    machines = [machine_of(name) for name in GRAMMARS]
+    machines.append(explorer.compile(explorer.regex("(a|b)+"), VOCABULARY))
+    texts = [walks(machine, 3) for machine in machines[:2]]
+    rows = [(k, state) for k, met in enumerate(texts) for state in met] + [(2, 0), (0, DONE)]
+    masks = DeviceMasks(machines, device=on(device))
+    which, states = (torch.tensor(column, device=device) for column in zip(*rows, strict=True))
+    for _ in range(2):  # The second time each packed row is there already.
+        logits = torch.randn(len(rows), len(VOCABULARY) + 5, device=device)
+        after = getattr(masks, way)(logits, states, which)
+        for (k, state), row in zip(rows[:-2], after > -torch.inf, strict=False):
+            rules = list(GRAMMARS.values())[k][0]
+            assert row[: len(VOCABULARY)].tolist() == oracle(rules, texts[k][state]).tolist()
+            assert not row[len(VOCABULARY) :].any()
+    masks.check()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_advances_push_and_pop(device: str) -> None:
+    machine = machine_of("sums")
+    masks = DeviceMasks([machine], device=on(device))
+    met = walks(machine, 5)
+    states = torch.tensor(list(met), device=device)
+    for token in range(len(VOCABULARY)):
+        following = masks.advance(states, torch.full_like(states, token))
+        for state, found in zip(met, following.tolist(), strict=True):
+            allowed = oracle(SUMS, met[state])[token]
+            assert (found != DEAD) == allowed
+            if allowed and token != EOS:
+                after = oracle(SUMS, met[state] + TEXTS[token])
+                assert (machine.allowed(found) == after).all()
+        masks.error.clear()
+
+
+def test_a_wrong_row_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of("nested")
+    real = type(machine).mask
+
+    def wrong(self: TokenMachine, state: int) -> object:
+        words = real(self, state).copy()
+        words[0] ^= np.uint32(1)
+        return words
+
+    monkeypatch.setattr(type(machine), "mask", wrong)
+    masks = DeviceMasks([machine])
+    after = masks.mask_(torch.zeros(1, len(VOCABULARY)), torch.tensor([machine.start]))
+    assert (after[0] > -torch.inf).tolist() != oracle(NESTED, "").tolist()
+
+
+def test_memory_on_the_device_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visited, "MOST_BYTES", 24)
+    machine = machine_of("nested")
+    masks = DeviceMasks([machine])
+    state: int | None = machine.start
+    for depth in range(60):
+        assert state is not None
+        after = masks.mask_(torch.zeros(1, len(VOCABULARY)), torch.tensor([state]))
+        assert (after[0] > -torch.inf).tolist() == oracle(NESTED, "a" * depth).tolist()
+        state = machine.step(state, 0)
+    assert masks.nbytes < 2000
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_trace_holds_the_masks_of_the_parser(name: str, seed: int, tmp_path: Path) -> None:
+    machine, rules = machine_of(name), GRAMMARS[name][0]
+    session = Session(HashModel(VOCABULARY), machine, "hi", sampler=Sampler(1.0), seed=seed)
+    session.run(8)
+    session.back(session.length // 2)
+    fork = session.fork(seed=seed + 50)
+    fork.run(5)
+    session.forward(session.length - session.index)
+    for trace in (session.trace, fork.trace):
+        trace.save(tmp_path / "trace.json")
+        again = Trace.load(tmp_path / "trace.json")
+        assert again == trace and again.constraint is not None
+        for k, position in enumerate(trace.positions):
+            if position.finished:
+                continue
+            wanted = oracle(rules, position.text)
+            assert (again.allowed(k) == wanted).all()
+            assert (again.row(k)[again.token_class] == wanted).all()
+            assert position.num_allowed == wanted.sum()
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_a_batch_writes_what_a_session_writes(name: str) -> None:
+    machine, model = machine_of(name), HashModel(VOCABULARY)
+    texts = generate(
+        model, ["x"] * 5, [machine, None, machine, machine, machine], Sampler(1.0), 9, seed=2,
+        masking_budget=False,
+    )  # fmt: skip
+    parser = Earley(GRAMMARS[name][0])
+    for stream, text in enumerate(texts):
+        if stream == 1:
+            continue
+        session = Session(model, machine, "x", sampler=Sampler(1.0), seed=2, stream=stream)
+        assert session.run(9).ids == text.tokens
+        assert parser.accepts(text.text) if text.finished else parser.viable(text.text)
+        drafted = generate(
+            model, ["x"], machine, Sampler(1.0), 9, seed=2, masking_budget=False, streams=[stream],
+            draft=HashModel(VOCABULARY, scale=1.0),
+        )  # fmt: skip
+        assert drafted == [text]
+
+
+def test_what_is_asked_of_a_machine_without_a_table_is_refused_by_name() -> None:
+    machine = machine_of("nested")
+    masks = DeviceMasks([machine])
+    with pytest.raises(ExplorerError, match="no such state"):
+        masks.mask_(torch.zeros(1, len(VOCABULARY)), torch.tensor([40]))
+        masks.check()
+    with pytest.raises(ExplorerError, match="which needs the fewest tokens"):
+        generate(HashModel(VOCABULARY), ["x"], machine, max_tokens=9)
+    assert masks.mask_(torch.zeros(1, len(VOCABULARY)), torch.tensor([FREE])).isfinite().all()
+    told = explain(machine, machine.start, cast("int", 1))
+    assert not told.allowed and "root" in told.message
