@@ -5,7 +5,8 @@ Read in this order: `characters` and `character_view` (bytes as characters), `ma
 `spans` (which part of the source), `wording`, `message` and `prose` (in words), `markup` (as HTML),
 `answer` (all of that together), `text` (without a tokenizer), `asked` and `widening`, `explanation`
 (with everything that is searched for), `kinds` and `groups` (a whole mask), `step` (sessions and
-traces), `traps`.
+traces), `traps`, `invasiveness` (what a constraint does to the model; it is asked for by its own
+name).
 
 Nothing here needs torch until a session's logits come in.
 """

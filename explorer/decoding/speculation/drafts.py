@@ -7,7 +7,6 @@ states are ints, and key-values are found again by their ids.
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +17,7 @@ from torch import Tensor
 from explorer.decoding.models.arguments import reading_of
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.drafting import Drafting
-from explorer.decoding.speculation.taking import PlaceNumbers, drawn_token, take
+from explorer.decoding.speculation.taking import PlaceNumbers, drawn_token, masked_logits, take
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.records import Proposal
 from explorer.errors import ContextFull, ExplorerError
@@ -58,20 +57,6 @@ class DrawPlace:
         return PlaceNumbers.at(self.seed, self.stream, self.index)
 
 
-def masked_logits(logits: Tensor, rule: Rule, place: DrawPlace) -> Tensor:
-    """Logits, -inf where the constraint and the token budget allow nothing.
-
-    Args:
-        logits: float[W], left as they are.
-        rule: The constraint.
-        place: Where.
-    """
-    mask = torch.zeros(len(logits), dtype=torch.bool)
-    host = rule.mask(place.state, place.remaining).allowed[: len(mask)].copy()
-    mask[: len(host)] = torch.from_numpy(host)  # pyright: ignore[reportUnknownMemberType]
-    return logits.masked_fill(~mask.to(logits.device), -math.inf)
-
-
 class Drafts:
     """Proposals by their places. Its owner holds a lock.
 
@@ -109,7 +94,7 @@ class Drafts:
         except ContextFull:
             return None
         if drafting.masked:
-            logits = masked_logits(logits, self._rule, place)
+            logits = masked_logits(logits, self._rule.mask(place.state, place.remaining).allowed)
         scores = self._sampler.filtered(logits)
         numbers = place.numbers
         same = drafting.accept == "same"

@@ -18,6 +18,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from explorer.automata.machine import Bool
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import draw
 
@@ -59,6 +60,19 @@ def drawn_token(log_probs: Tensor, number: float) -> int:
     """
     place = torch.tensor(number, dtype=torch.float64, device=log_probs.device)
     return int(draw(log_probs, place))
+
+
+def masked_logits(logits: Tensor, allowed: Bool) -> Tensor:
+    """Logits, -inf where nothing is allowed.
+
+    Args:
+        logits: float[W], left as they are.
+        allowed: bool[V], what may come next; ids from there on may not.
+    """
+    mask = torch.zeros(len(logits), dtype=torch.bool)
+    host = allowed[: len(mask)].copy()
+    mask[: len(host)] = torch.from_numpy(host)  # pyright: ignore[reportUnknownMemberType]
+    return logits.masked_fill(~mask.to(logits.device), -torch.inf)
 
 
 def take(p: Tensor, q: Tensor, proposed: int, numbers: PlaceNumbers) -> tuple[int, float]:

@@ -19,7 +19,8 @@ from torch import Tensor
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.drafting import Drafting
-from explorer.decoding.speculation.drafts import Drafts, DrawPlace, masked_logits
+from explorer.decoding.speculation.drafts import Drafts, DrawPlace
+from explorer.decoding.speculation.taking import masked_logits
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ContextFull, ExplorerError
@@ -91,7 +92,7 @@ def speculated(
                 store.read_ahead(place.ids, drafts.run(place), "proposed")
             text.passes += 1
         logits = store.read(place.ids).logits.to(torch.float32)
-        masked = masked_logits(logits, rule, place)
+        masked = masked_logits(logits, rule.mask(place.state, place.remaining).allowed)
         drawable = sampler.filtered(masked)
         token, _, proposal = drafts.taken(place, drawable)
         state = rule.step(place.state, token) if token >= 0 else None

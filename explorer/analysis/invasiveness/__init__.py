@@ -1,0 +1,26 @@
+"""What a constraint does to a model: where it parts from what the model would write by itself.
+
+After Beurer-Kellner, Fischer, Vechev, "Guiding LLMs The Right Way" (2024). Read in this order:
+`comparing` (one prompt: with and without the constraint), `summary` (a table over prompts),
+`retokenizing` (the model's own tokens of a text).
+"""
+
+from __future__ import annotations
+
+from explorer.analysis.invasiveness.comparing import Invasiveness, invasiveness
+from explorer.analysis.invasiveness.retokenizing import Retokenized, retokenize
+from explorer.analysis.invasiveness.summary import (
+    InvasivenessTable,
+    SchemeRow,
+    invasiveness_table,
+)
+
+__all__ = [
+    "Invasiveness",
+    "InvasivenessTable",
+    "Retokenized",
+    "SchemeRow",
+    "invasiveness",
+    "invasiveness_table",
+    "retokenize",
+]

@@ -1,0 +1,206 @@
+"""One prompt, written with and without a constraint: where the two part, and what that costs.
+
+Definition 2.1 of Beurer-Kellner et al. (2024): a way of constraining is minimally invasive if every
+valid output that the model can write by itself is written under the constraint too, token by token,
+from the same prompt. Here that is a *law of each prefix*: as long as the tokens that the model
+writes by itself are allowed by the language, the constrained run writes the same. A run that breaks
+it has a `violation`: the first token that differs. Where the language ends and the model would go
+on, the constrained run writes the end; nothing is asked of it behind that.
+
+Both runs draw with the same random numbers (`explorer.decoding.speculation.own_first`).
+
+What a *scheme* forbids beside the language (tokens that cross terminals, say) is judged by the
+language: give the language as ``constraint`` and the scheme as ``machine``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from explorer.arguments import whole_number
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.decoding.models.arguments import (
+    LAST_SEED,
+    MOST_TOKENS,
+    checked_model,
+    prompt_ids,
+)
+from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.own_first import OwnFirstText, followed, without_filters
+from explorer.decoding.stepping.logits_store import LogitsStore
+from explorer.decoding.stepping.rule import Rule
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.states import DONE
+
+Outcome = Literal["valid", "goes on", "cut", "invalid"]
+"""What the model writes by itself: a text of the language; one that goes on where the language must
+end; the beginning of one, cut off; or something else."""
+
+_LOGITS_BYTES: Final = 64_000_000
+
+
+@dataclass(frozen=True)
+class Invasiveness:
+    """A pair of runs from one prompt, with the same random numbers.
+
+    Args:
+        free: What the model writes by itself.
+        constrained: What it writes under the constraint.
+        outcome: What became of the free run.
+        valid: How many of its tokens the language allows, from the first on.
+        bridges: How many tokens of the constrained run cross a border of terminals; ``None`` where
+            terminals are not known.
+    """
+
+    free: OwnFirstText
+    constrained: OwnFirstText
+    outcome: Outcome
+    valid: int
+    bridges: int | None = None
+
+    @property
+    def parted(self) -> int | None:
+        """The index of the first token that differs; ``None`` if one run begins the other."""
+        pairs = zip(self.free.tokens, self.constrained.tokens, strict=False)
+        return next((k for k, (own, made) in enumerate(pairs) if own != made), None)
+
+    @property
+    def violation(self) -> int | None:
+        """The index of the first token that differs although the language allows the model's own;
+        ``None`` if definition 2.1 holds."""
+        made = self.constrained.tokens
+        return next(
+            (
+                k
+                for k, own in enumerate(self.free.tokens[: self.valid])
+                if k >= len(made) or made[k] != own
+            ),
+            None,
+        )
+
+    @property
+    def interventions(self) -> float:
+        """The share of steps at which the model's own choice was not allowed."""
+        return 1 - self.constrained.hit_rate
+
+    @property
+    def perplexity_free(self) -> float:
+        """Per token, of what the model writes by itself, under the model."""
+        return _perplexity(self.free)
+
+    @property
+    def perplexity(self) -> float:
+        """Per token, of the constrained text, under the model without the constraint."""
+        return _perplexity(self.constrained)
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Of the constrained text under the model: comparable between ways to spell a text."""
+        size = max(1, len(self.constrained.data))
+        return -math.fsum(self.constrained.log_probs) / math.log(2) / size
+
+    def __str__(self) -> str:
+        own = f"{self.outcome}, perplexity {self.perplexity_free:.2f}"
+        lines = [
+            f"free         {self.free.text!r}: {own}",
+            f"constrained  {self.constrained.text!r}: perplexity {self.perplexity:.2f}, "
+            f"interventions {self.interventions:.1%}",
+        ]
+        k = self.violation
+        if k is not None:
+            other = self.constrained.pieces[k : k + 1]
+            made = repr(other[0]) if other else "missing"
+            lines.append(
+                f"violation    token {k} is {made}, the model's own is {self.free.pieces[k]!r}, "
+                "which is valid"
+            )
+        elif self.parted is not None:
+            lines.append(f"parted       at token {self.parted}, which is not valid")
+        return "\n".join(lines)
+
+
+def invasiveness(
+    lm: LanguageModel,
+    prompt: Prompt,
+    constraint: Constraint | TokenMachine,
+    *,
+    machine: TokenMachine | None = None,
+    sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+    seeds: int = 1,
+    max_tokens: int = 64,
+    bridges: Callable[[OwnFirstText], int] | None = None,
+    budget: Budget | None = None,
+) -> tuple[Invasiveness, ...]:
+    """Compare what a model writes with and without a constraint.
+
+    Args:
+        lm: The model.
+        prompt: What stands before.
+        constraint: The language, which says what is valid.
+        machine: The scheme that constrains, where it is not the language itself.
+        sampler: How the model chooses, without filters; greedy by default.
+        seeds: How many pairs of runs, with the seeds 0, 1, ...
+        max_tokens: The most tokens of a run; longer ones are cut off.
+        bridges: Counts the tokens of a text that cross terminals.
+        budget: Limits for compiling.
+
+    Returns:
+        A pair of runs for each seed; each prints as a few lines.
+
+    Raises:
+        ExplorerError: The sampler has a filter, or an argument is something else.
+
+    Example:
+        >>> from explorer import choice, load_model
+        >>> lm = load_model("tiny")
+        >>> (found,) = invasiveness(lm, "The capital of France is", choice([" Paris", " Rome"]))
+        >>> found.outcome, found.constrained.text, found.violation is None
+        ('goes on', ' Paris', True)
+    """
+    lm = checked_model(lm)
+    sampler = without_filters(sampler)
+    seeds = whole_number("seeds", seeds, 1, LAST_SEED)
+    max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
+    language = Rule.of(constraint, lm.vocabulary, budget)
+    scheme = language if machine is None else Rule.of(machine, lm.vocabulary, budget)
+    free = Rule.of(None, lm.vocabulary)
+    ids = prompt_ids(lm, prompt)
+    found: list[Invasiveness] = []
+    store = LogitsStore(lm, _LOGITS_BYTES)
+    for seed in range(seeds):
+        own = followed(store, free, ids, sampler, max_tokens, seed, 0)
+        made = followed(store, scheme, ids, sampler, max_tokens, seed, 0)
+        outcome, valid = judged(language, own)
+        crossed = None if bridges is None else bridges(made)
+        found.append(Invasiveness(own, made, outcome, valid, crossed))
+    return tuple(found)
+
+
+def judged(language: Rule, own: OwnFirstText) -> tuple[Outcome, int]:
+    """What became of a free run, and how many of its tokens the language allows from the first on.
+
+    Args:
+        language: What is valid.
+        own: The free run.
+    """
+    state: int = language.start
+    for k, token in enumerate(own.tokens):
+        after = language.step(state, token) if token < len(language.vocabulary) else None
+        if after is None:
+            ends = language.machine.is_final(state)
+            only_end = ends and not any(
+                language.vocabulary.tokens[int(other)] is not None
+                for other in language.mask(state, None).allowed.nonzero()[0]
+            )
+            return ("goes on" if only_end else "invalid"), k
+        state = after
+    return ("valid" if state == DONE else "cut"), len(own.tokens)
+
+
+def _perplexity(text: OwnFirstText) -> float:
+    return math.exp(-math.fsum(text.log_probs) / max(1, len(text.log_probs)))

@@ -1,0 +1,220 @@
+"""Opportunistic masking: the model's own choice first, the mask only where that is not allowed.
+
+Whether one token is allowed is a step of the machine; the mask asks it of all tokens. So the model
+chooses as if there were no constraint, and only on a miss is a mask worked out and a token drawn
+under it, with a random number of its own. (Beurer-Kellner, Fischer, Vechev 2024, section 3.5.)
+
+The distribution is that of masking at every step. With Z the probability of what is allowed, an
+allowed x is drawn with p(x) + (1 − Z)·p(x)/Z = p(x)/Z. A greedy sampler gives the text of masking.
+
+And it is *minimally invasive* draw by draw (their definition 2.1): as long as what the model would
+write by itself is allowed, the same random numbers write it. Masking at every step is not, because
+one number is spread over fewer tokens than without the mask.
+
+With a filter (top-k, top-p, min-p) the two are different distributions, so there must be none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from explorer.arguments import whole_number
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.decoding.models.arguments import (
+    LAST_SEED,
+    LAST_STREAM,
+    MOST_TOKENS,
+    checked_model,
+    checked_sampler,
+    prompt_ids,
+)
+from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.sampling.randomness import uniform
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.taking import drawn_token, masked_logits
+from explorer.decoding.stepping.logits_store import LogitsStore
+from explorer.decoding.stepping.rule import Rule
+from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.states import DONE
+
+_MISSED: Final = 2**60
+"""Positions of the random numbers after a miss, which no text reaches."""
+
+_LOGITS_BYTES: Final = 64_000_000
+
+
+@dataclass(frozen=True)
+class OwnFirstText:
+    """A text, and where the constraint had to say something.
+
+    Args:
+        tokens: The ids, the end of the text included where it was written.
+        pieces: What each writes; empty for the end.
+        log_probs: The natural log-probability of each under the model.
+        misses: For each, whether the model's own choice was not allowed.
+        finished: Whether the text was ended.
+    """
+
+    tokens: tuple[int, ...]
+    pieces: tuple[bytes, ...]
+    log_probs: tuple[float, ...]
+    misses: tuple[bool, ...]
+    finished: bool
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the text."""
+        return b"".join(self.pieces)
+
+    @property
+    def text(self) -> str:
+        """The text; half a character, at a cut, shows as U+FFFD."""
+        return self.data.decode("utf-8", errors="replace")
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of steps that needed no mask; 1 of no steps."""
+        return 1 - sum(self.misses) / len(self.misses) if self.misses else 1.0
+
+
+@dataclass(eq=False)
+class _Growing:
+    tokens: list[int] = field(default_factory=lambda: list[int]())
+    log_probs: list[float] = field(default_factory=lambda: list[float]())
+    misses: list[bool] = field(default_factory=lambda: list[bool]())
+
+
+def own_first(
+    lm: LanguageModel,
+    prompt: Prompt,
+    constraint: Constraint | TokenMachine | None,
+    *,
+    sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+    max_tokens: int = 64,
+    seed: int = 0,
+    stream: int = 0,
+    budget: Budget | None = None,
+) -> OwnFirstText:
+    """Write a text, asking for masks only where the model's own choice is not allowed.
+
+    Args:
+        lm: The model.
+        prompt: A text to go on with, or messages.
+        constraint: What the text must be; ``None`` for nothing.
+        sampler: How the model chooses; without filters.
+        max_tokens: The most tokens, EOS included; a longer text is cut off.
+        seed, stream: Of the random numbers.
+        budget: Limits for compiling the constraint.
+
+    Returns:
+        The text, with its misses.
+
+    Raises:
+        ExplorerError: The sampler has a filter, or the arguments are something else.
+
+    Example:
+        >>> from explorer import choice, load_model
+        >>> towns = choice([" Paris", " Rome"])
+        >>> text = own_first(load_model("tiny"), "The capital of France is", towns)
+        >>> text.text, text.misses[0]
+        (' Paris', False)
+    """
+    lm = checked_model(lm)
+    rule = Rule.of(constraint, lm.vocabulary, budget)
+    max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
+    whole_number("seed", seed, 0, LAST_SEED)
+    whole_number("stream", stream, 0, LAST_STREAM)
+    store = LogitsStore(lm, _LOGITS_BYTES)
+    ids = prompt_ids(lm, prompt)
+    return followed(store, rule, ids, without_filters(sampler), max_tokens, seed, stream)
+
+
+def without_filters(sampler: object) -> Sampler:
+    """A sampler that only has a temperature.
+
+    Raises:
+        ExplorerError: It has a filter, or is something else.
+    """
+    found = checked_sampler(sampler)
+    if not found.greedy and found != Sampler(found.temperature):
+        raise ExplorerError(
+            f"{found} filters: before the mask it would keep other tokens than after it.",
+            remedy="Give a sampler with a temperature only.",
+            evidence={"sampler": str(found)},
+        )
+    return found
+
+
+def followed(
+    store: LogitsStore,
+    rule: Rule,
+    ids: Sequence[int],
+    sampler: Sampler,
+    max_tokens: int,
+    seed: int,
+    stream: int,
+) -> OwnFirstText:
+    """The loop of `own_first`, over logits that may be known already.
+
+    Args:
+        store: Where logits come from.
+        rule: The constraint.
+        ids: What stands before.
+        sampler, max_tokens, seed, stream: As `own_first` has them, checked.
+    """
+    text, state, path = _Growing(), rule.start, list(ids)
+    while len(text.tokens) < max_tokens and state != DONE:
+        logits = store.read(tuple(path)).logits.to(torch.float32)
+        place = len(text.tokens)
+        token, after = choose_own(
+            rule, state, logits, sampler, lambda place=place: uniform(seed, stream, place)
+        )
+        missed = after is None
+        if missed:
+            masked = masked_logits(logits, rule.mask(state, None).allowed)
+            token = drawn_token(sampler.filtered(masked), uniform(seed, stream, place + _MISSED))
+            after = rule.step(state, token) if token >= 0 else None
+        if after is None:
+            raise ExplorerError(
+                "The sampler leaves nothing to draw.",
+                remedy="Check the model's logits at this place: Session(...).logits().",
+                evidence={"position": place, "state": state},
+            )
+        text.tokens.append(token)
+        text.log_probs.append(float(logits.double().log_softmax(-1)[token]))
+        text.misses.append(missed)
+        path.append(token)
+        if token in rule.vocabulary.eos_ids:
+            break
+        state = after
+    known = rule.vocabulary.tokens
+    pieces = tuple((known[t] or b"") if t < len(known) else b"" for t in text.tokens)
+    ended = bool(text.tokens) and text.tokens[-1] in rule.vocabulary.eos_ids
+    return OwnFirstText(
+        tuple(text.tokens), pieces, tuple(text.log_probs), tuple(text.misses), ended
+    )
+
+
+def choose_own(
+    rule: Rule, state: int, logits: Tensor, sampler: Sampler, number: Callable[[], float]
+) -> tuple[int, int | None]:
+    """The model's own choice, and the state after it; ``None`` where it is not allowed.
+
+    Args:
+        rule: The constraint.
+        state: Where.
+        logits: float[W].
+        sampler: How the model chooses.
+        number: Gives the random number; not asked of a greedy sampler.
+    """
+    # What is past the vocabulary is padding, which no run may choose, constrained or not.
+    scores = sampler.filtered(logits[: len(rule.vocabulary)])
+    token = int(scores.argmax()) if sampler.greedy else drawn_token(scores, number())
+    return token, rule.step(state, token) if token >= 0 else None
