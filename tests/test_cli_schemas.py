@@ -49,7 +49,7 @@ def test_a_schema_is_traced(person: str, capsys: Capture) -> None:
 def test_sizes_are_told_by_pointer(person: str, capsys: Capture) -> None:
     assert cli.main(["profile", person]) == 0
     assert "  /properties/age" in capsys.readouterr().out
-    assert cli.main(["profile", person, "--json", "--any-order"]) == 0
+    assert cli.main(["profile", person, "--json", "--property-order", "any"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["pointer"] for row in rows] == ["", "/properties/age", "/additionalProperties"]
 
@@ -72,3 +72,66 @@ def test_what_is_wrong_is_shown(schema: str, says: str, tmp_path: Path, capsys: 
     ):
         assert cli.main([words[0], "--json-schema", str(path), *words[1:]]) == 2
         assert says in capsys.readouterr().err
+
+
+TREE: dict[str, Any] = {
+    "$ref": "#/$defs/t",
+    "$defs": {
+        "t": {
+            "type": "object",
+            "properties": {"a": {"type": "null"}, "t": {"$ref": "#/$defs/t"}},
+            "additionalProperties": False,
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "prefix", "token", "status"),
+    [
+        ([], '{"t":{"t":', "{", 0),
+        (["--max-depth", "1"], '{"t":', "{", 0),
+        (["--max-depth", "1"], '{"t":{', '"', 1),
+        (["--property-order", "any"], '{"t":{},', '"', 0),
+        (["--property-order", "schema"], '{"t":{}', ",", 1),
+        (["--whitespace", "flexible"], '{"t":', " ", 0),
+        (["--whitespace", "compact"], '{"t":', " ", 1),
+    ],
+)
+def test_options_say_how_values_are_written(
+    options: list[str], prefix: str, token: str, status: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "tree.json"
+    path.write_text(json.dumps(TREE))
+    words = ["why", "--json-schema", str(path), "--tokenizer", TOKENIZER, "--prefix", prefix]
+    assert cli.main([*words, f"--token={token}", *options]) == status
+
+
+def test_what_cannot_be_followed_is_ignored_when_asked(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "array", "items": {"type": "string"}, "uniqueItems": true}')
+    words = ["compile", "--json-schema", str(path), "--tokenizer", TOKENIZER]
+    assert cli.main(words) == 2
+    assert "--no-strict" in capsys.readouterr().err
+    assert cli.main([*words, "--no-strict"]) == 0
+    assert "/uniqueItems" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["compile", "--json-schema"], ["profile"]])
+def test_a_schema_in_place_of_its_file(command: list[str], capsys: Capture) -> None:
+    tokenizer = ["--tokenizer", TOKENIZER] if command[0] == "compile" else []
+    assert cli.main([*command, '{"type": "integer"}', *tokenizer]) == 2
+    assert "--constraint 'JSON Schema'" in capsys.readouterr().err
+
+
+def test_options_of_a_schema_need_one(capsys: Capture) -> None:
+    words = ["compile", "--regex", "a", "--property-order", "any", "--tokenizer", TOKENIZER]
+    assert cli.main(words) == 2
+    assert "--property-order says more about --json-schema" in capsys.readouterr().err
+
+
+def test_a_schema_is_refused_before_the_model_is_loaded(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "strin"}')
+    assert cli.main(["trace", "--json-schema", str(path), "--model", "no such model"]) == 2
+    assert "'strin' is not a type" in capsys.readouterr().err

@@ -21,6 +21,31 @@ UNUSABLE: Final = 2
 FLAG: Final = "--json"
 
 
+_OPTIONS: Final = {
+    "strict=False": "--no-strict",
+    "ambiguous=True": "--ambiguous",
+    "lazy=True": "--lazy",
+    'property_order="schema"': "--property-order schema",
+    "folder=...": "--folder PATH",
+    "masking_budget=False": "--no-masking-budget",
+}
+
+
+def as_options(message: str) -> str:
+    """A message whose remedies name options of the command line instead of arguments.
+
+    Args:
+        message: What the engine says.
+
+    Example:
+        >>> as_options("Give strict=False to ignore it.")
+        'Give --no-strict to ignore it.'
+    """
+    for argument, option in _OPTIONS.items():
+        message = message.replace(argument, option)
+    return message
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors say how to write a value that begins with a hyphen."""
 

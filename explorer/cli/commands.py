@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import cast
 
 import explorer
-from explorer.cli.answers import UNUSABLE, JsonParser, Parser, as_json, tell
+from explorer.cli.answers import UNUSABLE, JsonParser, Parser, as_json, as_options, tell
 from explorer.cli.compile import add_parser as add_compile
 from explorer.cli.demo import add_parser as add_demo
 from explorer.cli.doctor import add_parser as add_doctor
@@ -73,7 +73,7 @@ def run(words: Sequence[str] | None = None) -> int:
         if getattr(arguments, "json", None) is True:  # `trace --json` names a file instead.
             tell(error, type(raised).__name__)
         else:
-            print(f"explorer: {error}", file=sys.stderr)
+            print(f"explorer: {as_options(str(error))}", file=sys.stderr)
         return UNUSABLE
     return status or 0
 

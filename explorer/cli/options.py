@@ -20,11 +20,11 @@ from explorer.automata.aliases import Aliases
 from explorer.automata.constraint import Constraint, choice, regex
 from explorer.automata.grammar.functions import grammar
 from explorer.automata.registry import offered, read
-from explorer.automata.schema.functions import json_schema
 from explorer.automata.template.expression import read_expression
 from explorer.automata.template.functions import template
 from explorer.automata.types.functions import from_type
 from explorer.budget import Budget
+from explorer.cli.schema_options import NAMES, add_schema_options, schema_of
 from explorer.errors import ConstraintError
 from explorer.files import read_text
 from explorer.tokens.compile import compile
@@ -114,13 +114,9 @@ def add_constraint(command: argparse.ArgumentParser, *, required: bool = False) 
         "--ambiguous", action="store_true", help="follow every stack of the grammar"
     )
     command.add_argument(
-        "--recursion",
-        choices=("unroll", "stack"),
-        help="follow a --json-schema that leads back to itself to a depth, or without end",
-    )
-    command.add_argument(
         "--style", choices=("json", "python"), help="how values of --type are written"
     )
+    add_schema_options(command)
 
 
 def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
@@ -144,22 +140,21 @@ def constraint_of(arguments: argparse.Namespace) -> Constraint | None:
 
 
 def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
-    for option, owner in (("part", "template"), ("style", "type"), ("ambiguous", "grammar"),
-                          ("recursion", "json_schema")):  # fmt: skip
-        named = owner.replace("_", "-")
+    owners = {"part": "template", "style": "type", "ambiguous": "grammar"}
+    for option, owner in (owners | dict.fromkeys(NAMES, "json_schema")).items():
         said = getattr(arguments, option) not in (None, False)
         if said and getattr(arguments, owner) is None:
+            option, owner = (name.replace("_", "-") for name in (option, owner))
             raise ConstraintError(
-                f"--{option} says more about --{named}, which is not given.",
-                remedy=f"Give --{named} too, or leave --{option} out.",
+                f"--{option} says more about --{owner}, which is not given.",
+                remedy=f"Give --{owner} too, or leave --{option} out.",
             )
     if arguments.regex is not None:
         return regex(arguments.regex)
     if arguments.constraint is not None:
         return Constraint(read(*arguments.constraint))
     if arguments.json_schema is not None:
-        path = file_path("--json-schema", arguments.json_schema)
-        return json_schema(read_text(path), recursion=arguments.recursion or "unroll")
+        return schema_of(arguments)
     if arguments.grammar is not None:
         path = file_path("--grammar", arguments.grammar)
         syntax = {".lark": "lark", ".ebnf": "ebnf"}.get(path.suffix.lower(), "gbnf")

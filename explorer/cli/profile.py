@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from explorer.arguments import file_path
 from explorer.automata.schema.functions import profile
 from explorer.budget import Budget
 from explorer.cli.answers import print_json
 from explorer.cli.compile import positive
 from explorer.cli.options import Commands, add_command, add_json
-from explorer.files import read_text
+from explorer.cli.schema_options import add_schema_options, schema_options, schema_text
 
 
 def add_parser(commands: Commands) -> None:
@@ -26,9 +25,7 @@ def add_parser(commands: Commands) -> None:
         "tell states, arcs and milliseconds of each part of a JSON Schema",
     )
     command.add_argument("schema", metavar="FILE", help="the schema")
-    command.add_argument(
-        "--any-order", action="store_true", help="members may be written in any order"
-    )
+    add_schema_options(command)
     command.add_argument(
         "--seconds", type=positive, default=10.0, help="the most for each part (default 10)"
     )
@@ -44,9 +41,9 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         ExplorerError: The file is not a schema.
     """
-    text = read_text(file_path("schema", arguments.schema))
-    order = "any" if arguments.any_order else "schema"
-    sizes = profile(text, Budget(seconds=arguments.seconds), property_order=order, strict=False)
+    text = schema_text("schema", arguments.schema)
+    options = {**schema_options(arguments), "strict": False}
+    sizes = profile(text, Budget(seconds=arguments.seconds), **options)
     if arguments.json:
         print_json(sizes.to_dict())
     else:

@@ -105,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"A language model needs torch and transformers, and importing failed: {error}.",
             remedy="Install the extra `models` of this package.",
         ) from error
+    if constraint is not None:
+        _ = constraint.machine  # Says what is wrong with it before the model is loaded.
     model = load_model(arguments.model, device=arguments.device, dtype=arguments.dtype)
     prompt: str = arguments.prompt
     machine = None if constraint is None else compiled(arguments, constraint, model.vocabulary)

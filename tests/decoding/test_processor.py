@@ -413,3 +413,14 @@ def test_what_a_mask_alone_cannot_do() -> None:
     constraint = explorer.regex("[0-9]{8}")
     with pytest.raises(ExplorerError, match="2 constraints for 1 rows"):
         run("llama", ["the"], ConstraintLogitsProcessor(lm.vocabulary, [constraint] * 2))
+
+
+def test_a_token_machine_is_a_vocabulary_and_a_constraint() -> None:
+    """A machine knows its vocabulary, so that it may stand alone; a vocabulary may not."""
+    vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
+    machine = explorer.compile(explorer.regex("ab"), vocab)
+    ids, scores = torch.tensor([[1, 1]]), torch.tensor([[0.0, 9.0, 1.0, 0.0]])
+    alone = ConstraintLogitsProcessor(machine)(ids, scores)
+    assert torch.equal(alone, ConstraintLogitsProcessor(vocab, machine)(ids, scores))
+    with pytest.raises(explorer.errors.ExplorerError, match="No constraint is given"):
+        ConstraintLogitsProcessor(vocab)

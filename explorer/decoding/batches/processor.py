@@ -20,6 +20,7 @@ wrong. It needs nothing of transformers: anything that calls it with ids and sco
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import cast
 
 import torch
@@ -41,6 +42,7 @@ from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError, UnsupportedTokenizer, VocabularyError
 from explorer.tokens.error_word import ints
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 from explorer.vocabulary import Vocabulary
 
@@ -50,7 +52,8 @@ class ConstraintLogitsProcessor:
 
     Args:
         vocabulary: The model's tokens: ``lm.vocabulary``, a `Vocabulary`, or the model's fast
-            tokenizer, which is read with `Vocabulary.from_tokenizer`.
+            tokenizer, which is read with `Vocabulary.from_tokenizer`. A token machine alone stands
+            for its vocabulary and the constraint of all texts.
         constraints: One for all texts, or a list with one for each; ``None`` leaves a text free.
             Constraints, or token machines that were compiled from them.
         sampler: How tokens are chosen here; ``None`` masks only and leaves the choice to the
@@ -81,7 +84,7 @@ class ConstraintLogitsProcessor:
     def __init__(
         self,
         vocabulary: Vocabulary | object,
-        constraints: AnyConstraint | Sequence[AnyConstraint],
+        constraints: AnyConstraint | Sequence[AnyConstraint] | EllipsisType = ...,
         sampler: Sampler | None = None,
         *,
         seed: int = 0,
@@ -91,6 +94,8 @@ class ConstraintLogitsProcessor:
         name: str = "model.generate",
         budget: Budget | None = None,
     ) -> None:
+        if constraints is ...:
+            vocabulary, constraints = _parts(vocabulary)
         self._vocabulary = _vocabulary(vocabulary)
         self._sampler = None if sampler is None else checked_sampler(sampler)
         self._seed = whole_number("seed", seed, 0, LAST_SEED)
@@ -284,6 +289,16 @@ class ConstraintLogitsProcessor:
                     "sampler.",
                     evidence={"row": row, "drawn": ours, "taken": theirs},
                 )
+
+
+def _parts(given: object) -> tuple[Vocabulary, TokenMachine]:
+    """The vocabulary of a token machine, and the machine."""
+    if not isinstance(given, TokenMachine):
+        raise ExplorerError(
+            "No constraint is given.",
+            remedy="Give the vocabulary and the constraint, or a token machine, which has both.",
+        )
+    return given.vocabulary, given
 
 
 def _vocabulary(given: object) -> Vocabulary:
