@@ -63,7 +63,7 @@ class StageMethods:
             >>> regex("[a-z ]{1,12}").restrict(words=["cat", "dog"]).accepts("dog cat")
             True
         """
-        return self.through(Restricted.of(name, scripts, chars, list(words)))
+        return self.through(Restricted.of(name, scripts, chars, words))
 
     def normalized(self, form: Form = "NFC") -> Self:
         """These texts, as far as they are in a normal form of Unicode.
