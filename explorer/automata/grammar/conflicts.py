@@ -198,7 +198,7 @@ def shortest_ambiguous(
     _, _, prefix, (state, symbol, moves) = min(found)
     rule = network.rule[state]
     called = [move[1] for move in moves if move[0] == "call"]
-    begins = [_begins_with(network, looks, each) for each in called]
+    begins = [begins_with(network, looks, each) for each in called]
     if any(rule in each for each in begins) and network.entry[rule] == state:
         kind = "left recursion"
     elif any(move[0] == "end" for move in moves):
@@ -210,8 +210,13 @@ def shortest_ambiguous(
     return AmbiguousText(prefix, byte, network.names[rule], moves, kind, names)
 
 
-def _begins_with(network: Network, looks: Looks, rule: int) -> set[int]:
-    """The rules with which a rule may begin, itself included."""
+def begins_with(network: Network, looks: Looks, rule: int) -> set[int]:
+    """The rules with which a rule may begin, itself included.
+
+    Args:
+        network, looks: The network.
+        rule: A rule of it.
+    """
     seen = {rule}
     waiting = [network.entry[rule]]
     passed = set(waiting)

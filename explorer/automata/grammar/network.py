@@ -19,7 +19,7 @@ by which the grammar recurses. (Woods 1970 calls these networks RTNs.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -43,7 +43,7 @@ from explorer.automata.tree.nodes import Node
 from explorer.budget import Meter
 from explorer.errors import NotRegular
 
-MOST_MERGED: Final = 100
+MOST_MERGED: Final = 60
 """The most states of a rule that is laid into those that call it."""
 
 MOST_LAID_IN: Final = 500
@@ -209,21 +209,26 @@ def _laid_in(
 
 
 def laid_in(
-    piece: RulePiece, machines: Mapping[int, SmallRule], limit: int | None = None
-) -> RulePiece:
+    piece: RulePiece, machines: Mapping[int, SmallRule], limit: int | None = None,
+    places: Set[tuple[int, int]] | None = None,
+) -> RulePiece:  # fmt: skip
     """A rule with some machines in the place of their calls.
 
     Args:
         piece: The rule.
         machines: For some of the rules that it calls their machines.
         limit: The most states; a call that would make more stays.
+        places: Only these pairs of a state, counted without the first, and what it calls.
     """
     arcs, epsilons = list(piece.arcs), list(piece.epsilons)
     calls: list[tuple[int, int, int]] = []
     states = piece.num_states
     for source, rule, target in piece.calls:
         size = machines[rule][0].num_states if rule in machines else 0
-        if rule not in machines or (limit is not None and states + size > limit):
+        elsewhere = rule not in machines or (
+            places is not None and (source - 1, rule) not in places
+        )
+        if elsewhere or (limit is not None and states + size > limit):
             calls.append((source, rule, target))
             continue
         inner = as_piece(machines[rule], states)

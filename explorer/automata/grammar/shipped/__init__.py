@@ -2,7 +2,8 @@
 
 ``json`` (RFC 8259), ``arithmetic`` (sums, products and powers), ``characters`` (an array of
 characters of a story), ``gbnf`` (the notation itself), ``sql`` (a subset, as SQLite reads it),
-``xml`` (elements of given names; `xml.xml_text` writes it for other names).
+``xml`` (elements of given names; `xml.xml_text` writes it for other names), ``c`` (a language like
+C).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.functions import grammar
 from explorer.errors import ConstraintError
 
-SHIPPED: Final = ("json", "arithmetic", "characters", "gbnf", "sql", "xml")
+SHIPPED: Final = ("json", "arithmetic", "characters", "gbnf", "sql", "xml", "c")
 """The names of the grammars."""
 
 
