@@ -14,6 +14,7 @@ else than they read, ByteLevel and Metaspace, are followed here by their declare
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -213,20 +214,41 @@ def _space_mark(step: Component) -> str | None:
     return content if is_mark and isinstance(content, str) and len(content) == 1 else None
 
 
-def _pre_tokenizer_of(step: Component) -> PreTokenizer:
-    """The library's object for one declared step, by way of the smallest tokenizer around it."""
+def only_component(part: str, step: Component) -> Tokenizer:
+    """The smallest tokenizer with one declared component.
+
+    Args:
+        part: ``normalizer`` or ``pre_tokenizer``.
+        step: The component's JSON.
+    """
     shell: dict[str, object] = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [],
         "normalizer": None,
-        "pre_tokenizer": dict(step),
+        "pre_tokenizer": None,
         "post_processor": None,
         "decoder": None,
         "model": {"type": "WordLevel", "vocab": {}, "unk_token": ""},
     }
-    made = Tokenizer.from_str(json.dumps(shell)).pre_tokenizer
+    return Tokenizer.from_str(json.dumps({**shell, part: dict(step)}))
+
+
+def combines(char: str) -> bool:
+    """Whether a character may change, or be changed by, the ones before it in a normalizer."""
+    return (
+        unicodedata.category(char)[0] == "M"
+        or "\u1161" <= char <= "\u11c2"
+        or char in "\u200d\r"
+        or 0x1F1E6 <= ord(char) <= 0x1F1FF
+        or 0x1F3FB <= ord(char) <= 0x1F3FF
+    )
+
+
+def _pre_tokenizer_of(step: Component) -> PreTokenizer:
+    """The library's object for one declared step, by way of the smallest tokenizer around it."""
+    made = only_component("pre_tokenizer", step).pre_tokenizer
     if made is None:
         raise UnsupportedTokenizer(f"pre_tokenizer.{step.get('type')}", "it cannot be rebuilt")
     return made

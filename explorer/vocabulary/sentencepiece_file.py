@@ -22,7 +22,8 @@ Cost: 2 µs a piece.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
@@ -41,7 +42,7 @@ _TYPE_NAMES: Final = {_CONTROL: "control", _UNKNOWN: "unknown", _UNUSED: "unused
 
 # Field numbers of the messages.
 _PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER = 1, 2, 3, 5
-_TRAINER_SUFFIX, _TRAINER_EOS_PIECE = 24, 47
+_TRAINER_KIND, _TRAINER_SUFFIX, _TRAINER_EOS_PIECE = 3, 24, 47
 _RULES_NAME, _RULES_MAP, _RULES_DUMMY_PREFIX, _RULES_EXTRA_SPACES = 1, 2, 3, 4
 
 Value = int | bytes
@@ -67,7 +68,7 @@ def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
     rules: dict[int, Value] = {}
     for number, value, offset in _fields(data, 0, len(data), where):
         if number == _PIECES:
-            piece, kind = _piece(_message(value, offset, where), offset, where)
+            piece, _, kind = _piece(_message(value, offset, where), offset, where)
             token = len(tokens)
             checked_width(token, where)
             pieces.setdefault(piece, token)
@@ -157,6 +158,62 @@ def _notes(trainer: dict[int, Value], rules: dict[int, Value], types: list[int])
 # --- the encoder ------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ModelPieces:
+    """What of a model decides how it cuts a text.
+
+    Attributes:
+        kind: ``unigram``, ``bpe``, ``word`` or ``char``.
+        normal: The pieces of text, with their ids and scores.
+        literal: The pieces that are found before the model cuts the rest, by id.
+        byte_ids: The ids of the pieces that are bytes, by byte.
+        unused: The ids of the pieces that are never given.
+    """
+
+    kind: str
+    normal: Mapping[str, tuple[int, float]]
+    literal: Mapping[int, str]
+    byte_ids: Mapping[int, int]
+    unused: frozenset[int]
+
+
+def model_pieces(data: bytes, where: str = "the model") -> ModelPieces:
+    """The pieces of a model with what decides between them.
+
+    Args:
+        data: The whole file.
+        where: The file's name, for messages.
+
+    Raises:
+        DamagedFile: The file breaks off, or is not such a model.
+    """
+    kind = 1
+    normal: dict[str, tuple[int, float]] = {}
+    literal: dict[int, str] = {}
+    byte_ids: dict[int, int] = {}
+    unused: set[int] = set()
+    token = 0
+    for number, value, offset in _fields(data, 0, len(data), where):
+        if number == _TRAINER:
+            inner = _message(value, offset, where)
+            for name, found, _ in _fields(inner, 0, len(inner), where):
+                if name == _TRAINER_KIND and isinstance(found, int):
+                    kind = found
+        elif number == _PIECES:
+            piece, score, sort = _piece(_message(value, offset, where), offset, where)
+            if sort == _NORMAL:
+                normal[piece] = (token, score)
+            elif sort == _USER_DEFINED:
+                literal[token] = piece
+            elif sort == _UNUSED:
+                unused.add(token)
+            elif sort == _BYTE and (byte := byte_of(piece)) is not None:
+                byte_ids[byte] = token
+            token += 1
+    name = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}.get(kind, str(kind))
+    return ModelPieces(name, normal, literal, byte_ids, frozenset(unused))
+
+
 class SentencePieceEncoder:
     """SentencePiece's own library over the same file.
 
@@ -178,6 +235,28 @@ class SentencePieceEncoder:
         """The bytes of the normalized text, dummy prefix and all."""
         normalized: str = self._processor.normalize(text)  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
         return normalized.replace(SPACE, " ").encode()
+
+    def pieces(self) -> ModelPieces:
+        """The model's pieces, with what decides between them."""
+        data: bytes = self._processor.serialized_model_proto()  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+        return model_pieces(data)
+
+    @property
+    def prefix(self) -> str:
+        """The dummy prefix, as text."""
+        return self.image("a").removesuffix(b"a").decode()
+
+    def rewritten(self, texts: Iterable[str]) -> str | None:
+        """The first of some texts that the normalizer changes between two letters.
+
+        Args:
+            texts: Such as single characters, or two spaces.
+        """
+        prefix = self.prefix
+        for text in texts:
+            if self.image(f"a{text}a").decode() != f"{prefix}a{text}a":
+                return text
+        return None
 
     def loses(self, text: str) -> bool:
         """Whether some of ``text`` becomes the unknown piece."""
@@ -202,16 +281,18 @@ def _encoder(data: bytes, where: str) -> Encoder | None:
 # --- the wire format --------------------------------------------------------------------------
 
 
-def _piece(message: bytes, offset: int, where: str) -> tuple[str, int]:
-    """The surface and the type of one piece."""
-    surface, kind = b"", _NORMAL
+def _piece(message: bytes, offset: int, where: str) -> tuple[str, float, int]:
+    """The surface, the score and the type of one piece."""
+    surface, score, kind = b"", 0.0, _NORMAL
     for number, value, _ in _fields(message, 0, len(message), where):
         if number == 1 and isinstance(value, bytes):
             surface = value
+        elif number == 2 and isinstance(value, bytes) and len(value) == 4:
+            score = float(struct.unpack("<f", value)[0])
         elif number == 3 and isinstance(value, int):
             kind = value
     try:
-        return surface.decode(), kind
+        return surface.decode(), score, kind
     except UnicodeDecodeError as error:
         raise DamagedFile(
             f"{where}: the piece at byte {offset} is not UTF-8.",

@@ -180,6 +180,12 @@ def test_what_the_library_writes_is_allowed(case: Case, name: str) -> None:
 # --- mutants: each half of the rules is needed --------------------------------------------------
 
 
+def merges_of(vocabulary: Vocabulary) -> CanonicalRules:
+    rules = rules_of(vocabulary)
+    assert isinstance(rules, CanonicalRules)
+    return rules
+
+
 def mutated(machine: TokenMachine, rules: CanonicalRules) -> CanonicalMachine:
     assert isinstance(machine, CanonicalMachine)
     return CanonicalMachine(machine.unfiltered, rules, Budget())
@@ -188,7 +194,7 @@ def mutated(machine: TokenMachine, rules: CanonicalRules) -> CanonicalMachine:
 def test_without_the_relation_between_neighbours_the_law_fails() -> None:
     case = _made.setdefault("gpt2", MAKERS["gpt2"]())
     machine = case.machine("Berlin|Bern")
-    rules = rules_of(case.vocabulary)
+    rules = merges_of(case.vocabulary)
     nothing = replace(rules.merges, start=np.zeros_like(rules.merges.start))
     wrong = set(paths(mutated(machine, replace(rules, merges=nothing))))
     assert wrong > set(paths(machine))
@@ -200,7 +206,7 @@ def test_with_another_splitter_the_law_fails() -> None:
     machine = case.machine("a  b")
     pattern = GPT2_WORDS.replace(r"|\s+(?!\S)", "")
     marked = Marked.of_pattern(pattern, "a splitter")
-    wrong = set(paths(mutated(machine, replace(rules_of(case.vocabulary), marked=marked))))
+    wrong = set(paths(mutated(machine, replace(merges_of(case.vocabulary), marked=marked))))
     assert {case.encode("a  b")} == set(paths(machine)) != wrong
 
 
@@ -208,7 +214,7 @@ def test_with_another_splitter_the_law_fails() -> None:
 
 
 def test_neighbours_fit_exactly_where_the_library_leaves_them_apart(case: Case) -> None:
-    rules = rules_of(case.vocabulary)
+    rules = merges_of(case.vocabulary)
     tokens, random = case.vocabulary.tokens, Random(0)
     ids = np.flatnonzero(rules.usable).tolist()
     pairs = [tuple(random.choices(ids, k=2)) for _ in range(100)]
@@ -378,8 +384,11 @@ def test_a_search_keeps_to_its_budget(toy: Vocabulary) -> None:
 
 def test_tokenizers_by_other_rules_are_refused_by_name() -> None:
     text = explorer.literal("a")
-    with pytest.raises(UnsupportedTokenizer, match=r"model\.Unigram"):
-        text.canonical(folder() / "pegasus-unigram" / "tokenizer.json")
+    words = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    words.decoder = decoders.WordPiece()
+    with pytest.raises(UnsupportedTokenizer, match=r"model\.WordLevel"):
+        text.canonical(Vocabulary.from_tokenizer(words, eos_ids=[1]))
     with pytest.raises(UnsupportedTokenizer, match="tokenizer"):
         text.canonical(Vocabulary.from_bytes([b"a"], eos_ids=[1]))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from explorer.automata.pipeline.stage import TokenStage, register_stage
-from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
+from explorer.vocabulary.canonical.rules import Rules, rules_of
 from explorer.vocabulary.vocabulary import Vocabulary
 
 
@@ -28,7 +28,7 @@ class Canonical(TokenStage):
     kind: ClassVar[str] = "canonical"
     alone: ClassVar[bool] = True
 
-    given: CanonicalRules | None = field(default=None, compare=False, repr=False)
+    given: Rules | None = field(default=None, compare=False, repr=False)
 
     @property
     def title(self) -> str:
@@ -40,7 +40,7 @@ class Canonical(TokenStage):
         """What the stage does."""
         return "only the tokens that the tokenizer itself would write: T(T⁻¹(t)) = t"
 
-    def rules(self, vocabulary: Vocabulary) -> CanonicalRules:
+    def rules(self, vocabulary: Vocabulary) -> Rules:
         """The rules that decide for a vocabulary.
 
         Args:

@@ -38,7 +38,7 @@ from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer
 from explorer.vocabulary.decoder import flatten
 from explorer.vocabulary.encoder import TokenizersEncoder
-from explorer.vocabulary.preprocessing import parse_component
+from explorer.vocabulary.preprocessing import combines, only_component, parse_component
 from explorer.vocabulary.rank_files import RankEncoder
 from explorer.vocabulary.sentencepiece_file import SentencePieceEncoder
 from explorer.vocabulary.vocabulary import Vocabulary
@@ -208,15 +208,15 @@ def _of_sentencepiece(encoder: SentencePieceEncoder) -> list[Step]:
     Raises:
         UnsupportedTokenizer: It rewrites more than the beginning of a text.
     """
-    prefix = encoder.image("a").removesuffix(b"a").decode()
     odd = [chr(k) for k in range(1, 0x3100) if unicodedata.normalize("NFKC", chr(k)) != chr(k)]
-    for text in ("a  b", "a ", "\t", "\r\n", "e\u0301", *odd):
-        if encoder.image(f"a{text}a").decode() != f"{prefix}a{text}a":
-            raise UnsupportedTokenizer(
-                "normalizer.charsmap",
-                f"it rewrites text such as {text!r}, and its rules are not read from this format",
-                remedy="Give the tokenizer.json of the same model.",
-            )
+    text = encoder.rewritten(("a  b", "a ", "\t", "\r\n", "e\u0301", *odd))
+    if text is not None:
+        raise UnsupportedTokenizer(
+            "normalizer.charsmap",
+            f"it rewrites text such as {text!r}, and its rules are not read from this format",
+            remedy="Give the tokenizer.json of the same model.",
+        )
+    prefix = encoder.prefix
     steps: list[Step] = [{"type": "Prepend", "prepend": prefix}] if prefix else []
     return [*steps, {"type": "spaces", "marks": [MARK]}]
 
@@ -244,7 +244,7 @@ def _refused(step: Step, why: str) -> UnsupportedTokenizer:
 
 def _by_character(step: Step, before: TextsBefore) -> Made:
     kind = str(step["type"])
-    marks = [code for code in _codes(before.alphabet) if _combines(chr(code))]
+    marks = [code for code in _codes(before.alphabet) if combines(chr(code))]
     if kind in _FORMS and marks:
         normal = normal_machine(kind, before.alphabet, before.meter)
         if equivalent(
@@ -281,20 +281,9 @@ def _strips_accents(step: Step) -> bool:
     return bool(step.get("lowercase") if stripped is None else stripped)
 
 
-def _combines(char: str) -> bool:
-    """Whether a character may change, or be changed by, the ones before it."""
-    return (
-        unicodedata.category(char)[0] == "M"
-        or "\u1161" <= char <= "\u11c2"
-        or char in "\u200d\r"
-        or 0x1F1E6 <= ord(char) <= 0x1F1FF
-        or 0x1F3FB <= ord(char) <= 0x1F3FF
-    )
-
-
 @lru_cache(maxsize=16)
 def _normalizer_of(step: str) -> Callable[[str], str]:
-    normalizer = _shell("normalizer", step).normalizer
+    normalizer = only_component("normalizer", json.loads(step)).normalizer
     if normalizer is None:
         raise UnsupportedTokenizer("normalizer", "it cannot be rebuilt", remedy=_REMEDY)
     return normalizer.normalize_str
@@ -302,20 +291,10 @@ def _normalizer_of(step: str) -> Callable[[str], str]:
 
 @lru_cache(maxsize=16)
 def _splitter_of(step: str) -> Callable[[str], int]:
-    splitter = _shell("pre_tokenizer", step).pre_tokenizer
+    splitter = only_component("pre_tokenizer", json.loads(step)).pre_tokenizer
     if splitter is None:
         raise UnsupportedTokenizer("pre_tokenizer", "it cannot be rebuilt", remedy=_REMEDY)
     return lambda text: len(splitter.pre_tokenize_str(text))
-
-
-def _shell(part: str, step: str) -> Tokenizer:
-    """The smallest tokenizer with one component."""
-    shell: dict[str, object] = {
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
-        "normalizer": None, "pre_tokenizer": None, "post_processor": None, "decoder": None,
-        "model": {"type": "WordLevel", "vocab": {}, "unk_token": ""},
-    }  # fmt: skip
-    return Tokenizer.from_str(json.dumps({**shell, part: json.loads(step)}))
 
 
 def _prepend(step: Step, before: TextsBefore) -> Made:

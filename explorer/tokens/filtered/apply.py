@@ -23,10 +23,10 @@ from explorer.automata.pipeline.stage import TokenStage
 from explorer.automata.pipeline.staged import token_stages
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
-from explorer.tokens.filtered.canonical import check_same
 from explorer.tokens.filtered.machine import CanonicalMachine
 from explorer.tokens.filtered.spellings import isolated_spaces, redundant_bytes
 from explorer.tokens.filtered.table import filtered_table
+from explorer.tokens.filtered.token_filter import check_same
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.store import load_texts
 from explorer.vocabulary import Vocabulary

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from explorer.budget import Meter
-from explorer.tokens.filtered.canonical import CanonicalFilter, Int64, WrittenSoFar
+from explorer.tokens.filtered.token_filter import Group, Int64, TokenFilter, WrittenSoFar
 from explorer.tokens.kept import Kept
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary.canonical.marked import Int32
@@ -40,7 +40,7 @@ class CanonicalEnds:
         rules: The filter.
     """
 
-    def __init__(self, machine: TokenMachine, rules: CanonicalFilter) -> None:
+    def __init__(self, machine: TokenMachine, rules: TokenFilter) -> None:
         self._machine = machine
         self._filter = rules
         self._table = table_of(machine)
@@ -78,14 +78,15 @@ class CanonicalEnds:
         return self._ways[place] is not None
 
     def able(
-        self, state: int, group: tuple[tuple[int, ...], bytes], last: Int32, meter: Meter
+        self, state: int, group: Group, written: WrittenSoFar, last: Int32, meter: Meter
     ) -> Bool:
-        """`can_finish` of places that differ only in the last token.
+        """`can_finish` of places that differ only in what counts of the last token.
 
         Args:
             state: Their state of the machine without the filter.
-            group: Their places and partial character.
-            last: int32[n], their last tokens.
+            group: What their last tokens lead to.
+            written: The tokens before those.
+            last: int32[n], the last tokens.
             meter: Watches the searches.
 
         Returns:
@@ -95,21 +96,37 @@ class CanonicalEnds:
         left = np.arange(len(last))
         while len(left):
             token = int(last[left[0]])
-            here = WrittenSoFar(token, *group)
+            here = self._filter.state(written, token, group)
             if not self.can_finish((state, here), meter):
                 left = left[1:]
                 continue
-            way = self._ways[state, here]
-            if way is None or way == _END:  # The end does not depend on the last token.
+            way = self._way((state, here))
+            if way is None:
+                able[left[0]] = True
+                left = left[1:]
+                continue
+            if not way:  # Whether it ends does not depend on the last token.
                 able[left] = True
                 break
-            fits = np.ones(len(left), np.bool_)
-            merges = self._filter.rules.merges
-            if merges.fits(token, way) and self._filter.continues(here, way):
-                fits = merges.fitting(last[left], way)
-            able[left[fits]] = True
-            left = left[~fits]
+            suits = self._filter.suits(written, last[left], here, way)
+            suits[0] = True
+            able[left[suits]] = True
+            left = left[~suits]
         return able
+
+    def _way(self, place: Place) -> list[int] | None:
+        """The way to the end from a place that has one, as far as it tells; ``None``: too long."""
+        way: list[int] = []
+        while (token := self._ways.get(place)) is not None and token != _END:
+            way.append(token)
+            if self._filter.reach == 1:
+                break
+            target = self._machine.step(place[0], token)
+            written = self._filter.after(place[1], token)
+            if target is None or written is None or len(way) == self._filter.reach:
+                return None
+            place = (target, written)
+        return way
 
     def _search(self, start: Place, meter: Meter) -> None:
         if self.is_end(start):
@@ -153,7 +170,8 @@ class CanonicalEnds:
                 token = int(chunk[k])
                 target = self._machine.step(state, token)
                 if target is not None and target >= 0:
-                    yield token, (target, WrittenSoFar(token, *groups[group_of[k]]))
+                    after = self._filter.state(written, token, groups[int(group_of[k])])
+                    yield token, (target, after)
 
     def _nearest_first(self, state: int) -> Int32:
         """The candidates of a state in the order in which they are tried."""

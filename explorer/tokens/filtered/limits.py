@@ -13,7 +13,8 @@ from explorer.automata.pipeline.normalized import Form, normal_machine
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, UnsupportedTokenizer
-from explorer.vocabulary.canonical.rules import CanonicalRules
+from explorer.vocabulary.canonical.rules import Rules
+from explorer.vocabulary.canonical.word_rules import WordRules
 
 
 def _is_left_as_it_is(machine: Dfa, steps: str, meter: Meter) -> bool:
@@ -28,7 +29,7 @@ def _is_left_as_it_is(machine: Dfa, steps: str, meter: Meter) -> bool:
     return equivalent(intersection(machine, normal, meter), machine, meter)
 
 
-def check_texts(rules: CanonicalRules, machine: ByteMachine | None, meter: Meter) -> None:
+def check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> None:
     """Refuse texts that the tokenizer treats by rules that are not followed.
 
     Args:
@@ -48,16 +49,29 @@ def check_texts(rules: CanonicalRules, machine: ByteMachine | None, meter: Meter
             "to agree with; the two are not followed together.",
             remedy="Leave out one of them.",
         )
-    if not rules.ascii_only and not rules.literals:
+    normalizer = rules.normalizer
+    if not normalizer and not rules.literals:
         return
     if not isinstance(machine, Dfa):
         raise UnsupportedTokenizer(
-            f"normalizer.{rules.ascii_only}" if rules.ascii_only else "added_tokens",
+            f"normalizer.{normalizer}" if normalizer else "added_tokens",
             "whether it changes a text of this constraint is known only of a closed machine, and "
             "this one is too large for that",
             remedy="Make the constraint smaller, or leave out canonical(...).",
         )
-    if rules.ascii_only and not _is_left_as_it_is(machine, rules.ascii_only, meter):
+    if isinstance(rules, WordRules):
+        characters = (chr(k) for low, high in alphabet_of(machine).ranges
+                      for k in range(low, high + 1))  # fmt: skip
+        changed = rules.rewritten(characters)
+        if changed is not None:
+            raise UnsupportedTokenizer(
+                f"normalizer.{normalizer}",
+                f"it rewrites texts with {changed!r} (U+{ord(changed):04X}), which this constraint "
+                f"allows, so the tokenizer would write something else for them",
+                remedy="Say what the tokens spell: c.preprocessed(tokenizer).canonical(...); or "
+                "restrict the characters first.",
+            )
+    elif rules.ascii_only and not _is_left_as_it_is(machine, rules.ascii_only, meter):
         raise UnsupportedTokenizer(
             f"normalizer.{rules.ascii_only}",
             "it rewrites some texts of this constraint, so the tokenizer would write something "

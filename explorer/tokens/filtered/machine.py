@@ -2,7 +2,7 @@
 
 The same texts, each by one sequence of tokens: the tokenizer's own. A state is a state of the
 machine without the filter and what counts of the tokens so far
-(`explorer.tokens.filtered.canonical`); states are numbered as they are met. A token is allowed
+(`explorer.tokens.filtered.token_filter`); states are numbered as they are met. A token is allowed
 exactly if the text can still be completed with tokens that the tokenizer would write, so there are
 no dead ends.
 
@@ -25,16 +25,17 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError, IncompatibleVocabulary
-from explorer.tokens.filtered.canonical import NO_TOKEN, START, distinct, filter_of
+from explorer.tokens.filtered.choose import filter_of
 from explorer.tokens.filtered.finding import CanonicalEnds, Place
 from explorer.tokens.filtered.limits import check_texts
+from explorer.tokens.filtered.token_filter import START, distinct
 from explorer.tokens.machine import Refusal, TokenMachine
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.states import DONE, FREE, checked_state
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.words import UInt32, set_bits
-from explorer.vocabulary.canonical.rules import CanonicalRules
+from explorer.vocabulary.canonical.rules import Rules
 
 
 class CanonicalMachine(NumberedPlaces[Place]):
@@ -73,7 +74,7 @@ class CanonicalMachine(NumberedPlaces[Place]):
     def __init__(
         self,
         machine: TokenMachine,
-        rules: CanonicalRules,
+        rules: Rules,
         budget: Budget,
         places: Sequence[Place] = (),
         constraint: Constraint | None = None,
@@ -87,6 +88,8 @@ class CanonicalMachine(NumberedPlaces[Place]):
         self._budget = budget
         self._filter = filter_of(rules, machine.vocabulary)
         self._finding = CanonicalEnds(machine, self._filter)
+        # The token that first led to each state, for messages.
+        self._came: dict[int, int] = {}
         if not self._finding.can_finish(self._places[0], Meter(budget)):
             raise self._cannot_write()
         report = machine.report
@@ -138,6 +141,10 @@ class CanonicalMachine(NumberedPlaces[Place]):
     def _can_finish(self, place: Place) -> bool:
         return self._finding.can_finish(place, Meter(self._budget))
 
+    def _meet(self, place: Place, before: int, token: int) -> None:
+        self._came[len(self._places)] = token
+        super()._meet(place, before, token)
+
     def _is_end(self, place: Place) -> bool:
         return self._finding.is_end(place)
 
@@ -160,7 +167,7 @@ class CanonicalMachine(NumberedPlaces[Place]):
             if target < 0:
                 continue
             last = tokens[members]
-            able = self._finding.able(target, groups[int(group_of[first])], last, meter)
+            able = self._finding.able(target, groups[int(group_of[first])], written, last, meter)
             set_bits(words, last[able])
 
     def refusal(self, state: int, token: int) -> Refusal | None:
@@ -172,12 +179,11 @@ class CanonicalMachine(NumberedPlaces[Place]):
         """
         if state < 0 or self.step(state, token) is not None:
             return None
-        before, written = self._places[state]
-        target = self._machine.step(before, token)
+        target = self._machine.step(self._places[state][0], token)
         if target is None:
             return None
         tokens = self.vocabulary.tokens
-        near = () if written.last == NO_TOKEN else (written.last,)
+        near = (self._came[state],) if state in self._came else ()
         chosen = near if target < 0 else (*near, token)
         text = b"".join(tokens[one] or b"" for one in chosen)
         pieces = self._rules.encode(text)

@@ -4,9 +4,9 @@
 stands after the normalizer and a dummy prefix: the prefix of a SentencePiece model is text here.
 
 Followed: byte-pair encoding over bytes (``ByteLevel``, with GPT-2's pattern or one of its own) and
-over characters with byte fallback (SentencePiece's, ``Metaspace`` or ``Prepend`` + ``Replace``),
-and rank files that name their pattern (Tekken). Unigram and WordPiece models choose by sums and by
-the longest piece, not by merges; they, and whatever else is not followed, are refused by name.
+over characters with byte fallback (SentencePiece's, ``Metaspace`` or ``Prepend`` + ``Replace``, and
+its own files), rank files that name their pattern (Tekken), and Unigram and WordPiece models
+(`explorer.vocabulary.canonical.word_rules`). Whatever else is not followed is refused by name.
 
 Two things are followed only where they make no difference. A normalizer such as NFC leaves ASCII
 and texts in its own form as they are, and added tokens that are text cut a text before anything
@@ -19,6 +19,7 @@ Cost: half a second for 131,072 tokens, once.
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -32,11 +33,14 @@ from explorer.vocabulary.byte_alphabet import CHAR_OF
 from explorer.vocabulary.canonical.marked import Marked
 from explorer.vocabulary.canonical.merges import Merges
 from explorer.vocabulary.canonical.patterns import NUM_CHARACTERS
+from explorer.vocabulary.canonical.spaced import cut_before_marks, single_spaces
+from explorer.vocabulary.canonical.word_rules import WordRules, word_rules_of
 from explorer.vocabulary.decoder import Component, byte_of, flatten
 from explorer.vocabulary.encoder import TokenizersEncoder
 from explorer.vocabulary.model_facts import model_state
 from explorer.vocabulary.preprocessing import parse_component
 from explorer.vocabulary.rank_files import RankEncoder
+from explorer.vocabulary.sentencepiece_file import SentencePieceEncoder
 from explorer.vocabulary.vocabulary import Vocabulary
 
 Bool = NDArray[np.bool_]
@@ -44,7 +48,6 @@ Bool = NDArray[np.bool_]
 GPT2_WORDS: Final = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """How ByteLevel cuts a text (Radford et al. 2019, the released encoder)."""
 
-_META_WORDS: Final = "[ \u2581]?[^ \u2581]+|[ \u2581]"
 _LEAVING_ASCII: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
 _MARK: Final = "\u2581"
 _REMEDY: Final = "Leave out canonical(...) for this tokenizer."
@@ -76,6 +79,11 @@ class CanonicalRules:
     ascii_only: str = ""
     characters: Mapping[str, int] | None = None
 
+    @property
+    def normalizer(self) -> str:
+        """The step of the normalizer that may change texts, by name; "" if none."""
+        return self.ascii_only
+
     def encode(self, data: bytes) -> tuple[int, ...] | None:
         """What the tokenizer writes for the bytes of a text, without a dummy prefix.
 
@@ -99,7 +107,11 @@ class CanonicalRules:
         return rules_of, (self.vocabulary,)
 
 
-def rules_of(tokenizer: object) -> CanonicalRules:
+Rules = CanonicalRules | WordRules
+"""The rules of a tokenizer: merges between neighbours, or pieces that look ahead."""
+
+
+def rules_of(tokenizer: object) -> Rules:
     """The rules of a tokenizer.
 
     Args:
@@ -121,15 +133,17 @@ def rules_of(tokenizer: object) -> CanonicalRules:
     return _known.get(key, lambda: _rules(vocabulary))
 
 
-_known = Recent[tuple[int, str], CanonicalRules]()
+_known = Recent[tuple[int, str], Rules]()
 
 
-def _rules(vocabulary: Vocabulary) -> CanonicalRules:
+def _rules(vocabulary: Vocabulary) -> Rules:
     match vocabulary.encoder:
         case TokenizersEncoder() as encoder:
             return _of_declared(vocabulary, encoder)
         case RankEncoder() as encoder:
             return _of_ranks(vocabulary, encoder)
+        case SentencePieceEncoder() as encoder:
+            return _of_model_file(vocabulary, encoder)
         case None:
             raise UnsupportedTokenizer(
                 "tokenizer",
@@ -147,20 +161,13 @@ def _rules(vocabulary: Vocabulary) -> CanonicalRules:
 # --- a tokenizer of the tokenizers library --------------------------------------------------------
 
 
-def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> CanonicalRules:
+def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> Rules:
     tokenizer = encoder.tokenizer
     kind = type(tokenizer.model).__name__
+    if kind in ("Unigram", "WordPiece"):
+        return word_rules_of(vocabulary)
     if kind != "BPE":
-        rule = {
-            "Unigram": "it chooses the most probable pieces of a whole word",
-            "WordPiece": "it takes the longest piece again and again",
-            "WordLevel": "it has whole words only",
-        }.get(kind, "it is of an unknown kind")
-        raise UnsupportedTokenizer(
-            f"model.{kind}",
-            f"{rule}, so its canonical sequences are not a relation between neighbours",
-            remedy=_REMEDY,
-        )
+        raise UnsupportedTokenizer(f"model.{kind}", "it has whole words only", remedy=_REMEDY)
     state = model_state(tokenizer)
     _check_model(state)
     normal = flatten(parse_component(tokenizer.normalizer, "normalizer"), "normalizers")
@@ -168,6 +175,7 @@ def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> Canonica
     ids = cast("dict[str, int]", state["vocab"])
     apart = {*encoder.apart, *vocabulary.special, *vocabulary.empty_ids}
     pieces = {token: piece for piece, token in ids.items() if token not in apart}
+    bytes_of: dict[int, int] = {}
     over_bytes = any(step["type"] == "ByteLevel" for step in steps)
     marked = _marked(steps)
     covered = characters = None
@@ -188,18 +196,11 @@ def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> Canonica
                 remedy=_REMEDY,
             )  # fmt: skip
         symbols = _by_characters(vocabulary, pieces, ids, bytes_of)
-        covered = np.zeros(NUM_CHARACTERS, np.bool_)
-        covered[[ord(piece) for piece in pieces.values() if len(piece) == 1]] = True
-        covered[ord(" ")] |= covered[ord(_MARK)]
-        characters = {piece: token for token, piece in pieces.items() if len(piece) == 1}
-        if _MARK in characters:
-            characters[" "] = characters[_MARK]
+        covered, characters = _characters(pieces)
     merges = Merges.of(_merges(state, ids), symbols)
     usable = merges.written.copy()
     if covered is not None:
-        for token, data in enumerate(vocabulary.tokens):
-            if usable[token] and data and len(data) == 1 and byte_of(pieces[token]) is not None:
-                usable[token] = data[0] >= 0x80 or not covered[data[0]]
+        usable = _not_covered(vocabulary, usable, bytes_of, covered)
     if state.get("ignore_merges"):
         _check_whole_words(merges, np.array([token in pieces for token in range(len(symbols))]))
     return CanonicalRules(
@@ -258,6 +259,26 @@ def _by_characters(
     return symbols
 
 
+def _characters(pieces: Mapping[int, str]) -> tuple[Bool, dict[str, int]]:
+    """The characters that have a piece of their own: a table of them, and their ids."""
+    characters = {piece: token for token, piece in pieces.items() if len(piece) == 1}
+    if _MARK in characters:
+        characters[" "] = characters[_MARK]
+    covered = np.zeros(NUM_CHARACTERS, np.bool_)
+    covered[[ord(character) for character in characters]] = True
+    return covered, characters
+
+
+def _not_covered(
+    vocabulary: Vocabulary, usable: Bool, bytes_of: Mapping[int, int], covered: Bool
+) -> Bool:
+    """The usable ids, without bytes that are a character with a piece of its own."""
+    for token, byte in bytes_of.items():
+        if usable[token] and vocabulary.tokens[token]:
+            usable[token] = byte >= 0x80 or not covered[byte]
+    return usable
+
+
 def _check_whole_words(merges: Merges, is_piece: Bool) -> None:
     """Refuse whole words that are looked up before merging, where that makes a difference."""
     different = np.flatnonzero(is_piece & ~merges.written)
@@ -304,10 +325,7 @@ def _marked(steps: Sequence[Component]) -> Marked:
     """
     kinds = [str(step.get("type")) for step in steps]
     if kinds == ["Metaspace"] and steps[0].get("replacement") == _MARK:
-        split = steps[0].get("split", True)
-        return (
-            Marked.of_pattern(_META_WORDS, "pre_tokenizer.Metaspace") if split else Marked.uncut()
-        )
+        return cut_before_marks() if steps[0].get("split", True) else Marked.uncut()
     if not kinds:
         return Marked.uncut()
     if kinds == ["ByteLevel"]:
@@ -322,6 +340,59 @@ def _marked(steps: Sequence[Component]) -> Marked:
         f"pre_tokenizer.{'+'.join(kinds)}",
         "where it cuts a text is not followed here",
         remedy=_REMEDY,
+    )
+
+
+# --- SentencePiece's own files --------------------------------------------------------------------
+
+
+def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rules:
+    """SentencePiece's own merging: neighbours that make a piece, the best score first."""
+    found = encoder.pieces()
+    if found.kind == "unigram":
+        return word_rules_of(vocabulary)
+    if found.kind != "bpe" or found.unused or len(found.byte_ids) < 256:
+        what = (
+            f"it is a model of the kind {found.kind}" if found.kind != "bpe"
+            else "some pieces are unused, and are cut again" if found.unused
+            else "text without a piece is lost: there is no byte fallback"
+        )  # fmt: skip
+        raise UnsupportedTokenizer("model", what, remedy=_REMEDY)
+    odd = [chr(k) for k in range(1, 0x3100) if unicodedata.normalize("NFKC", chr(k)) != chr(k)]
+    text = encoder.rewritten(("\t", "\r\n", "e\u0301", *odd))
+    if text is not None:
+        raise UnsupportedTokenizer(
+            "normalizer.charsmap", f"it rewrites text such as {text!r}",
+            remedy="Give the tokenizer.json of the same model.",
+        )  # fmt: skip
+    ids = {piece: token for piece, (token, _) in found.normal.items()}
+    scores = sorted({score for _, score in found.normal.values()}, reverse=True)
+    ranks = {score: rank for rank, score in enumerate(scores)}
+    merges: dict[tuple[int, int], tuple[int, int]] = {}
+    for piece, (token, score) in found.normal.items():
+        for cut in range(1, len(piece)):
+            left, right = ids.get(piece[:cut]), ids.get(piece[cut:])
+            if left is not None and right is not None:
+                merges[left, right] = (ranks[score], token)
+    missing = {c for piece in ids for c in piece if c not in ids}
+    if missing:
+        raise UnsupportedTokenizer(
+            "model.pieces", f"the character {min(missing)!r} is in a piece and is none itself",
+            remedy=_REMEDY,
+        )  # fmt: skip
+    bytes_of = {token: byte for byte, token in found.byte_ids.items()}
+    pieces = {token: piece for piece, token in ids.items()}
+    pieces |= {token: f"<0x{byte:02X}>" for token, byte in bytes_of.items()}
+    table = Merges.of(merges, _by_characters(vocabulary, pieces, ids, bytes_of))
+    covered, characters = _characters(pieces)
+    return CanonicalRules(
+        vocabulary,
+        table,
+        Marked.uncut() if encoder.rewritten(["  "]) is None else single_spaces(),
+        _not_covered(vocabulary, table.written.copy(), bytes_of, covered),
+        covered,
+        tuple(data for token in found.literal if (data := vocabulary.tokens[token]) is not None),
+        characters=characters,
     )
 
 

@@ -1,0 +1,126 @@
+"""The filter of tokenizers that choose pieces by looking ahead: Unigram and WordPiece.
+
+What was written so far counts by two things: the state of the marked text, of which there is one
+since cuts are known by the character alone, and the state of the model within the present word
+(`explorer.vocabulary.canonical.word_rules`). The second one differs from token to token, so the
+targets of a wide row are not numbered: whether a way to the end suits them is asked of all of them
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.tokens.filtered.reading import MarkedTokens
+from explorer.tokens.filtered.token_filter import (
+    NO_TOKEN,
+    Group,
+    Int64,
+    WrittenSoFar,
+    check_same,
+    distinct,
+)
+from explorer.vocabulary import Vocabulary
+from explorer.vocabulary.canonical.marked import LOST, Int32
+from explorer.vocabulary.canonical.merges import Bool
+from explorer.vocabulary.canonical.piece_trie import BEGUN
+from explorer.vocabulary.canonical.word_rules import WordRules
+
+
+class WordFilter:
+    """What a tokenizer's rules allow after some tokens; thread-safe.
+
+    Made by `explorer.tokens.filtered.choose.filter_of`.
+
+    Args:
+        rules: The tokenizer's.
+        vocabulary: The tokens; those of the tokenizer, or the first of them.
+
+    Raises:
+        VocabularyError: The vocabulary is another tokenizer's.
+    """
+
+    reach = 256
+    """A window stays open for some tokens; ways are seldom as long as this."""
+
+    def __init__(self, rules: WordRules, vocabulary: Vocabulary) -> None:
+        check_same(rules.vocabulary, vocabulary)
+        self._pieces = rules.pieces
+        self._marked = rules.marked
+        self._read = MarkedTokens(rules.marked, vocabulary)
+        text = np.array([data is not None for data in vocabulary.tokens])
+        n = min(len(text), len(rules.usable))
+        self.usable: Bool = text.copy()
+        self.usable[n:] = False
+        self.usable[:n] &= rules.usable[:n]
+
+    @property
+    def lengths(self) -> Int64:
+        """int64[ids], in bytes."""
+        return self._read.lengths
+
+    def may_end(self, written: WrittenSoFar) -> bool:
+        """Whether the tokenizer may have written exactly this."""
+        return bool(self._marked.ends[written.places[0]])
+
+    def after(self, written: WrittenSoFar, token: int) -> WrittenSoFar | None:
+        """The state after one more token; ``None`` where the tokenizer would not write it."""
+        if not self.usable[token]:
+            return None
+        place, begins = self._step(written.places[0], token)
+        if place == LOST:
+            return None
+        before = BEGUN if begins else max(written.last, BEGUN)
+        state = self._pieces.after(before, token)
+        return None if state == LOST else WrittenSoFar(state, (place,))
+
+    def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
+        """What each of some tokens leads to, but for what counts within the word."""
+        joined, begun = self._reached(written, tokens)
+        fits = np.zeros(len(tokens), np.bool_)
+        for reached, state in ((joined, written.last), (begun, NO_TOKEN)):
+            chosen = np.flatnonzero((reached != LOST) & self.usable[tokens])
+            before = max(state, BEGUN)
+            fits[chosen] = self._pieces.surviving(before, tokens[chosen], (), ())
+        group_of = np.full(len(tokens), -1, np.int64)
+        places = np.maximum(joined, begun)[fits]
+        group_of[fits], firsts = distinct([places])
+        return [((int(place),), b"") for place in places[firsts]], group_of
+
+    def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:
+        """The state after a token that leads to a group."""
+        after = self.after(written, token)
+        return WrittenSoFar(NO_TOKEN, *group) if after is None else after
+
+    def suits(
+        self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
+    ) -> Bool:
+        """Which of some tokens could be followed by a way to the end that follows one of them."""
+        place, begins = here.places[0], list[bool]()
+        for token in way:
+            place, begun = self._step(place, token)
+            begins.append(begun)
+        good = np.zeros(len(tokens), np.bool_)
+        joined, begun = self._reached(written, tokens)
+        for reached, state in ((joined, written.last), (begun, NO_TOKEN)):
+            chosen = np.flatnonzero(reached != LOST)
+            before = max(state, BEGUN)
+            good[chosen] = self._pieces.surviving(before, tokens[chosen], way, begins)
+        return good
+
+    def _step(self, place: int, token: int) -> tuple[int, bool]:
+        """Where a token leads in the marked text, and whether a word begins with it."""
+        within = int(self._read.from_place(place)[token])
+        if within != LOST:
+            return within, False
+        return int(self._read.from_place(place + self._marked.num_states)[token]), True
+
+    def _reached(self, written: WrittenSoFar, tokens: Int32) -> tuple[Int32, Int32]:
+        """Where tokens lead in the marked text: within the present word, and beginning one."""
+        place = written.places[0]
+        return (
+            self._read.from_place(place)[tokens],
+            self._read.from_place(place + self._marked.num_states)[tokens],
+        )

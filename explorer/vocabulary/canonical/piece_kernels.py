@@ -1,0 +1,249 @@
+"""The loops that read a token from a window: for best paths, and for the longest piece.
+
+Both leave the new window in the arrays that they are given, and return how many entries it has, -1
+where the model would not write the token.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.jit import jit
+from explorer.vocabulary.canonical.piece_trie import Float64, Int32, UInt8
+
+Int64 = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+
+@jit
+def _child(start: Int32, byte: UInt8, child: Int32, node: int, wanted: int) -> int:
+    """The child of a node by a byte, or -1."""
+    low, high = start[node], start[node + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if byte[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return int(child[low]) if low < start[node + 1] and byte[low] == wanted else -1
+
+
+@jit
+def read_best(
+    start: Int32, byte: UInt8, child: Int32, piece: Int32, score: Float64, unknown: float,
+    data: UInt8, low: int, high: int, token: int,
+    nodes: Int32, values: Float64, count: int, best: Float64, single: bool,
+) -> int:  # fmt: skip
+    """Read a token from a window of best paths.
+
+    Args:
+        start, byte, child, piece: The trie.
+        score: float64[ids], of the pieces.
+        unknown: The score of a character without a piece of its own.
+        data: The bytes of all tokens; those of this one stand from ``low`` to ``high``.
+        low, high: See ``data``.
+        token: The id.
+        nodes, values: The window: places of the trie, those that began earlier first, and the
+            score of the best path to each beginning. Changed in place.
+        count: How many entries it has.
+        best: float64[1], the score of the path so far. Changed in place.
+        single: Whether sums are kept in single precision. They are compared in double precision:
+            in SentencePiece's code that is what the type of its expression comes to.
+
+    Returns:
+        The entries of the window after it; -1 where another path is better, or equal and preferred.
+    """
+    here = best[0]
+    own = -1
+    winner = -1
+    at = low
+    while at < high:
+        lead = data[at]
+        length = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+        begun = here
+        nodes[count] = 0
+        values[count] = begun
+        latest = count
+        if at == low:
+            own = count
+        count += 1
+        for place in range(at, min(at + length, high)):
+            kept = 0
+            own_after = -1
+            latest_after = -1
+            for entry in range(count):
+                node = _child(start, byte, child, nodes[entry], data[place])
+                if node >= 0:
+                    if entry == own:
+                        own_after = kept
+                    if entry == latest:
+                        latest_after = kept
+                    nodes[kept] = node
+                    values[kept] = values[entry]
+                    kept += 1
+            own, latest, count = own_after, latest_after, kept
+        at += length
+        # Which piece that ends here has the best path: of equal ones, that which began first.
+        winner = -1
+        for entry in range(count):
+            found = piece[nodes[entry]]
+            if found >= 0:
+                sum_ = values[entry] + score[found]
+                if winner < 0 or sum_ > here:
+                    here = np.float64(np.float32(sum_)) if single else sum_
+                    winner = entry
+        if latest < 0 or piece[nodes[latest]] < 0:
+            sum_ = begun + unknown
+            if single:
+                sum_ = np.float64(np.float32(sum_))
+            if winner < 0 or sum_ > here:
+                here = sum_
+                winner = count
+    if own < 0 or winner != own or piece[nodes[own]] != token:
+        return -1
+    best[0] = here
+    kept = 0
+    for entry in range(count):
+        if start[nodes[entry] + 1] > start[nodes[entry]]:
+            nodes[kept] = nodes[entry]
+            values[kept] = values[entry]
+            kept += 1
+    return kept
+
+
+@jit
+def survive_best(
+    start: Int32, byte: UInt8, child: Int32, piece: Int32, score: Float64, unknown: float,
+    data: UInt8, offset: Int64, window: Int32, value: Float64,
+    tokens: Int32, path: Int32, begins: Bool, room: int, single: bool,
+) -> Bool:  # fmt: skip
+    """Which of some tokens best paths take from a window, and a row of further tokens after them.
+
+    Args:
+        start, byte, child, piece, score, unknown: As in `read_best`.
+        data, offset: The bytes of all tokens, by id.
+        window, value: The window; the last value is the score of the path so far.
+        tokens: int32[n], ids.
+        path: The tokens after each of them.
+        begins: Which of those begin a word.
+        room: The largest number of entries that a window can have while a token is read.
+        single: As in `read_best`.
+    """
+    good = np.zeros(tokens.shape[0], np.bool_)
+    nodes = np.empty(room, np.int32)
+    values = np.empty(room, np.float64)
+    best = np.empty(1, np.float64)
+    for k in range(tokens.shape[0]):
+        count = window.shape[0]
+        nodes[:count] = window
+        values[:count] = value[:count]
+        best[0] = value[count]
+        for step in range(-1, path.shape[0]):
+            token = tokens[k] if step < 0 else path[step]
+            if step >= 0 and begins[step]:
+                count = 0
+                best[0] = 0.0
+            count = read_best(
+                start, byte, child, piece, score, unknown, data, int(offset[token]),
+                int(offset[token + 1]),
+                token, nodes, values, count, best, single,
+            )  # fmt: skip
+            if count < 0:
+                break
+        good[k] = count >= 0
+    return good
+
+
+@jit
+def read_longest(
+    start: Int32, byte: UInt8, child: Int32, piece: Int32, continued: int,
+    data: UInt8, low: int, high: int, token: int, first: bool,
+    nodes: Int32, count: int,
+) -> int:  # fmt: skip
+    """Read a token from a window of longer pieces.
+
+    Args:
+        start, byte, child, piece: The trie.
+        continued: The node where pieces begin that go on with a word; those that begin one begin
+            at node 0.
+        data: The texts of all pieces; that of this one stands from ``low`` to ``high``.
+        low, high: See ``data``.
+        token: The id.
+        first: Whether a word begins with it.
+        nodes: The places of the trie that the text since some token's beginning has reached; if a
+            piece ends at one of them, it was longer than the token. Changed in place.
+        count: How many there are.
+
+    Returns:
+        The entries of the window after it; -1 where a longer piece would have been taken.
+    """
+    nodes[count] = 0 if first else continued
+    own = count
+    count += 1
+    for place in range(low, high):
+        kept = 0
+        own_after = -1
+        for entry in range(count):
+            node = _child(start, byte, child, nodes[entry], data[place])
+            if node >= 0:
+                if entry == own:
+                    own_after = kept
+                elif piece[node] >= 0:
+                    return -1
+                nodes[kept] = node
+                kept += 1
+        own, count = own_after, kept
+    if own < 0 or piece[nodes[own]] != token:
+        return -1
+    kept = 0
+    for entry in range(count):
+        if start[nodes[entry] + 1] > start[nodes[entry]]:
+            nodes[kept] = nodes[entry]
+            kept += 1
+    return kept
+
+
+@jit
+def survive_longest(
+    start: Int32, byte: UInt8, child: Int32, piece: Int32, continued: int,
+    data: UInt8, offset: Int64, lengths: Int32, first: Bool, window: Int32, length: int,
+    longest: int, fresh: bool, tokens: Int32, path: Int32, begins: Bool, room: int,
+) -> Bool:  # fmt: skip
+    """Which of some tokens the longest-piece rule takes, and a row of further tokens after them.
+
+    Args:
+        start, byte, child, piece, continued: As in `read_longest`.
+        data, offset: The texts of all pieces, by id.
+        lengths: int32[ids], their lengths in characters.
+        first: bool[ids], whether a piece begins a word.
+        window, length: The window, and the length of the word so far.
+        longest: The length of the longest word that is not called unknown, in characters.
+        fresh: Whether the first token begins a word.
+        tokens, path, begins, room: As in `survive_best`.
+    """
+    good = np.zeros(tokens.shape[0], np.bool_)
+    nodes = np.empty(room, np.int32)
+    for k in range(tokens.shape[0]):
+        count = window.shape[0]
+        nodes[:count] = window
+        written = length
+        for step in range(-1, path.shape[0]):
+            token = tokens[k] if step < 0 else path[step]
+            begun = fresh if step < 0 else begins[step]
+            if begun:
+                count = 0
+                written = 0
+            written += lengths[token]
+            if begun != first[token] or written > longest:
+                count = -1
+                break
+            count = read_longest(
+                start, byte, child, piece, continued, data, int(offset[token]),
+                int(offset[token + 1]),
+                token, begun, nodes, count,
+            )  # fmt: skip
+            if count < 0:
+                break
+        good[k] = count >= 0
+    return good

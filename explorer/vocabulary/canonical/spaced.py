@@ -1,0 +1,127 @@
+"""Texts with the cuts marked, where white space cuts: as BERT's splitter and Pegasus's have it.
+
+Both drop white space and then write a space, or a mark for one, before each word. So in the texts
+that tokens spell, every word but perhaps the first begins with one space, there is no other white
+space, and a cut is known by the character alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from explorer.errors import UnsupportedTokenizer
+from explorer.vocabulary.canonical.marked import LOST, Marked
+from explorer.vocabulary.canonical.patterns import NUM_CHARACTERS
+from explorer.vocabulary.decoder import Component
+from explorer.vocabulary.preprocessing import only_component
+
+_BEFORE_MARKS: Final = "[ \u2581]?[^ \u2581]+|[ \u2581]"
+_SURROGATES = range(0xD800, 0xE000)
+_IDEOGRAPHS = (range(0x2E80, 0xD800), range(0xF900, 0xFB00), range(0x20000, 0x30000))
+"""Where the library's list of characters that are words by themselves lies."""
+
+
+def cut_before_marks() -> Marked:
+    """A word begins with each space, as Metaspace cuts."""
+    return Marked.of_pattern(_BEFORE_MARKS, "pre_tokenizer.Metaspace")
+
+
+def single_spaces() -> Marked:
+    """All text is one word, without two spaces in a row and without one at its end."""
+    class_of = np.zeros(NUM_CHARACTERS, np.uint16)
+    class_of[ord(" ")] = 1
+    table = np.array([[1, 2], [1, 2], [1, LOST], *[[LOST, LOST]] * 3], np.int32)
+    return Marked(class_of, table, np.array([True, True, False]))
+
+
+def spaced_words(splitter: Component, lost: Sequence[str] = ()) -> Marked:
+    """Words are what white space parts; each is written with one space before it.
+
+    The first word of a text may go without: what a text begins with may be the end of a word.
+
+    Args:
+        splitter: The declared one, which drops white space; asked which characters are.
+        lost: Characters that no text has, because others are written for them.
+
+    Example:
+        >>> marked = spaced_words({"type": "WhitespaceSplit"})
+        >>> marked.accepts([" a", " b"]), marked.accepts(["a", " "]), marked.accepts([" a b"])
+        (True, False, False)
+    """
+    other, space, never = range(3)
+    class_of = np.full(NUM_CHARACTERS, other, np.uint16)
+    class_of[[code for code, kept in _pieces(splitter) if not kept]] = never
+    class_of[[ord(character) for character in lost]] = never
+    class_of[ord(" ")] = space
+    start, within, marked = range(3)
+    table = np.full((2, 3, 3), LOST, np.int32)
+    table[0, [start, within, marked], other] = within
+    table[0, start, space] = marked
+    table[1, within, space] = marked
+    return Marked(class_of, table.reshape(6, 3), np.array([True, True, False]))
+
+
+def spaced_out(
+    splitter: Component, normalize: Callable[[str], str], bare: Callable[[str], bool]
+) -> Marked:
+    """Words as BERT cuts them: punctuation and ideographs are words by themselves.
+
+    Args:
+        splitter: The declared one.
+        normalize: The library's normalizer: it spaces ideographs out.
+        bare: Whether the piece of a character that is a word by itself has no space before it,
+            because the decoder takes it away.
+    """
+    other, space, alone, tidied, never = range(5)
+    class_of = np.full(NUM_CHARACTERS, other, np.uint16)
+    pieces = _pieces(splitter)
+    single = [code for code, kept in pieces if kept]
+    for codes in _IDEOGRAPHS:
+        spaced = normalize("a".join(map(chr, codes))).split("a")
+        if len(spaced) != len(codes):  # Some character was written with an "a".
+            spaced = [normalize(chr(code)) for code in codes]
+        for code, text in zip(codes, spaced, strict=True):
+            if text == f" {chr(code)} ":
+                single.append(code)
+    class_of[single] = alone
+    class_of[[code for code in single if bare(chr(code))]] = tidied
+    class_of[[code for code, kept in pieces if not kept]] = never
+    class_of[ord(" ")] = space
+    start, within, marked, whole = range(4)
+    table = np.full((2, 4, 5), LOST, np.int32)
+    table[0, start, [space, tidied]] = marked, whole
+    table[0, within, other] = within
+    table[0, marked, [other, alone]] = within, whole
+    for before in (within, whole):
+        table[1, before, [space, tidied]] = marked, whole
+    return Marked(class_of, table.reshape(8, 5), np.array([True, True, False, True]))
+
+
+def _pieces(step: Component) -> list[tuple[int, bool]]:
+    """The characters at which a splitter cuts, and whether each is kept as a piece of its own."""
+    return _asked(json.dumps(dict(step), sort_keys=True))
+
+
+@lru_cache(maxsize=8)
+def _asked(step: str) -> list[tuple[int, bool]]:
+    splitter = only_component("pre_tokenizer", json.loads(step)).pre_tokenizer
+    if splitter is None:
+        raise UnsupportedTokenizer("pre_tokenizer", f"{step} cannot be rebuilt")
+    codes = np.delete(np.arange(NUM_CHARACTERS, dtype="<u4"), _SURROGATES)
+    between = np.full(2 * len(codes) + 1, ord("a"), "<u4")
+    between[1::2] = codes
+    text = between.tobytes().decode("utf-32-le")
+    found: list[tuple[int, bool]] = []
+    before = 0
+    for _, (begin, end) in splitter.pre_tokenize_str(text):
+        if begin > before:
+            found.append((ord(text[before]), False))
+        if end - begin == 1 and text[begin] != "a":
+            found.append((ord(text[begin]), True))
+        before = end
+    return found
