@@ -18,15 +18,16 @@ from explorer.budget import Meter
 from explorer.errors import (
     BudgetExceeded,
     IncompatibleVocabulary,
-    NotATable,
     UnsupportedTokenizer,
     VocabularyError,
 )
 from explorer.tokens.filtered.apply import load_filtered
 from explorer.tokens.filtered.canonical import CanonicalFilter
+from explorer.tokens.filtered.ruled import RuledMachine
 from explorer.tokens.filtered.spellings import isolated_spaces, redundant_bytes
 from explorer.tokens.filtered.table import FilteredTable, TokenRule, filtered_table
 from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.token_dfa import TokenDFA
 from tests.tokens.canonical_oracle import accepts
 from tests.tokens.test_canonical import MAKERS, Case, _made
 
@@ -179,10 +180,51 @@ def test_the_filtered_table_is_a_table(toy: Vocabulary, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("pattern", ["éa", "日日|aé", "(é|a)+", "(ab| a|日)*", "[éè]{1,3} ?b?"])
+def test_a_lazy_machine_is_filtered_as_a_table_is(toy: Vocabulary, pattern: str) -> None:
+    text = regex(pattern).without_redundant_bytes()
+    closed = explorer.compile(text, toy)
+    lazy = explorer.compile(text, toy, lazy=True)
+    assert isinstance(lazy, RuledMachine) and table_of(lazy) is None
+    states = {0: 0}
+    waiting = [0]
+    for state in waiting:  # Both walk together; wherever they get, the masks are the same.
+        assert (closed.allowed(state) == lazy.allowed(states[state])).all()
+        for token in closed.allowed(state).nonzero()[0].tolist():
+            target, other = closed.step(state, token), lazy.step(states[state], token)
+            assert target is not None and other is not None
+            if target >= 0 and target not in states:
+                states[target] = other
+                waiting.append(target)
+    again: TokenMachine = pickle.loads(pickle.dumps(lazy))
+    assert (again.allowed(0) == lazy.allowed(0)).all()
+    for state in states:
+        for token in range(len(toy)):
+            refused = closed.refusal(state, token) if isinstance(closed, FilteredTable) else None
+            found = lazy.refusal(states[state], token)
+            assert refused == found
+
+
+def test_both_stages_and_canonical_stand_on_a_lazy_machine() -> None:
+    vocabulary = bpe()
+    text = regex("(ab| a|1 ?c|!)+").without_redundant_bytes().without_isolated_spaces()
+    closed, lazy = (explorer.compile(text, vocabulary, lazy=flag) for flag in (False, True))
+    random = Random(0)
+    for _ in range(60):
+        path = tuple(random.choices(range(len(vocabulary) - 1), k=random.randint(1, 5)))
+        assert accepts(closed, path) == accepts(lazy, path)
+    canonical = explorer.compile(text.canonical(vocabulary), vocabulary, lazy=True)
+    path = vocabulary.encode("ab a1 c!") or ()
+    assert accepts(canonical, path) and not accepts(canonical, vocabulary.ids_of(b"a"))
+    with pytest.raises(IncompatibleVocabulary, match="The nothing filter"):
+        RuledMachine(explorer.compile(text, vocabulary, lazy=True), TokenRule(
+            "nothing", np.zeros(len(vocabulary), np.int32), np.full((1, 1), -1, np.int32),
+            lambda _, __: (),
+        ), explorer.Budget())  # fmt: skip
+
+
 def test_what_cannot_be_filtered_is_refused(toy: Vocabulary) -> None:
     text = regex("é+")
-    with pytest.raises(NotATable, match="lazy=False"):
-        explorer.compile(text.without_redundant_bytes(), toy, lazy=True)
     with pytest.raises(UnsupportedTokenizer, match="tokenizer"):
         explorer.compile(text.without_isolated_spaces(), toy)
     with pytest.raises(VocabularyError, match="the id 2 writes"):
@@ -191,6 +233,7 @@ def test_what_cannot_be_filtered_is_refused(toy: Vocabulary) -> None:
         "nothing", np.zeros(len(toy), np.int32), np.full((1, 1), -1, np.int32), lambda _, __: ()
     )
     machine = explorer.compile(text, toy)
+    assert isinstance(machine, TokenDFA)
     with pytest.raises(IncompatibleVocabulary, match="The nothing filter"):
         filtered_table(machine, nothing, text, Meter())
     with pytest.raises(BudgetExceeded):

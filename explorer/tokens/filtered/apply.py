@@ -24,11 +24,13 @@ from explorer.automata.pipeline.staged import token_stages
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 from explorer.tokens.filtered.machine import CanonicalMachine
+from explorer.tokens.filtered.ruled import RuledMachine
 from explorer.tokens.filtered.spellings import isolated_spaces, redundant_bytes
-from explorer.tokens.filtered.table import filtered_table
+from explorer.tokens.filtered.table import TokenRule, filtered_table
 from explorer.tokens.filtered.token_filter import check_same
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.store import load_texts
+from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 
 Stage = TypeVar("Stage", bound=TokenStage)
@@ -104,16 +106,23 @@ def load_filtered(
 def _without_bytes(
     stage: WithoutRedundantBytes, machine: TokenMachine, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    rule = redundant_bytes(_tokenizer_of(stage, machine))
-    return filtered_table(machine, rule, constraint, Meter(budget))
+    return _ruled(machine, redundant_bytes(_tokenizer_of(stage, machine)), constraint, budget)
 
 
 @filters(WithoutIsolatedSpaces)
 def _without_spaces(
     stage: WithoutIsolatedSpaces, machine: TokenMachine, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    rule = isolated_spaces(_tokenizer_of(stage, machine))
-    return filtered_table(machine, rule, constraint, Meter(budget))
+    return _ruled(machine, isolated_spaces(_tokenizer_of(stage, machine)), constraint, budget)
+
+
+def _ruled(
+    machine: TokenMachine, rule: TokenRule, constraint: Constraint, budget: Budget
+) -> TokenMachine:
+    """A table stays a table; any other machine is followed state by state."""
+    if isinstance(machine, TokenDFA):
+        return filtered_table(machine, rule, constraint, Meter(budget))
+    return RuledMachine(machine, rule, budget, constraint=constraint)
 
 
 def _tokenizer_of(stage: SpellingStage, machine: TokenMachine) -> Vocabulary:

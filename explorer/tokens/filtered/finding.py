@@ -32,7 +32,7 @@ _END: Final = -1
 _FIRST_CHUNK: Final = 16
 
 
-class CanonicalEnds:
+class FilteredEnds:
     """The places that can finish. Not thread-safe: its owner holds a lock.
 
     Args:

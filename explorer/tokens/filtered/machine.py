@@ -1,10 +1,10 @@
-"""A token machine that allows only what the tokenizer itself would write.
+"""A token machine behind a filter of tokens: what the tokens before allow, its dead ends trimmed.
 
-The same texts, each by one sequence of tokens: the tokenizer's own. A state is a state of the
-machine without the filter and what counts of the tokens so far
+A state is a state of the machine without the filter and what counts of the tokens so far
 (`explorer.tokens.filtered.token_filter`); states are numbered as they are met. A token is allowed
-exactly if the text can still be completed with tokens that the tokenizer would write, so there are
-no dead ends.
+exactly if the text can still be completed with tokens that the filter allows, so there are no dead
+ends. `CanonicalMachine` keeps to the one sequence of tokens that a tokenizer itself would write;
+`explorer.tokens.filtered.ruled` has the filters that are small machines.
 
 Cost at 131,072 tokens: a row takes some milliseconds where nearly all tokens are allowed by the
 machine without the filter, and a fraction of one where few are; masks are kept, 64 MB of them.
@@ -26,9 +26,9 @@ from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError, IncompatibleVocabulary
 from explorer.tokens.filtered.choose import filter_of
-from explorer.tokens.filtered.finding import CanonicalEnds, Place
+from explorer.tokens.filtered.finding import FilteredEnds, Place
 from explorer.tokens.filtered.limits import check_texts
-from explorer.tokens.filtered.token_filter import START, distinct
+from explorer.tokens.filtered.token_filter import START, TokenFilter, distinct
 from explorer.tokens.machine import Refusal, TokenMachine
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
@@ -38,65 +38,47 @@ from explorer.tokens.words import UInt32, set_bits
 from explorer.vocabulary.canonical.rules import Rules
 
 
-class CanonicalMachine(NumberedPlaces[Place]):
-    """A token machine filtered by what a tokenizer would write; thread-safe.
-
-    Made by ``explorer.compile(constraint.canonical(tokenizer), vocabulary)``.
+class FilteredMachine(NumberedPlaces[Place]):
+    """A token machine behind a filter; thread-safe.
 
     Args:
         machine: The machine without the filter.
-        rules: The tokenizer's.
+        rule: The filter.
+        name: Its name, for the times of a report.
         budget: Limits for each question that searches, such as "can this be finished".
         places: The states that were met, by number, the start first.
         constraint: The language with all its stages; default that of the machine.
 
     Raises:
-        UnsupportedTokenizer: The tokenizer treats some text of the constraint by rules that are not
-            followed.
-        VocabularyError: The machine's vocabulary is not the tokenizer's.
-        IncompatibleVocabulary: The tokenizer would write no text of the constraint.
+        IncompatibleVocabulary: The filter leaves no spelling of any text.
         BudgetExceeded: It took too long to find out.
-
-    Example:
-        >>> import explorer
-        >>> from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-        >>> pieces = {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, ".": 5}
-        >>> tokenizer = Tokenizer(models.BPE(pieces, [("a", "b"), ("b", "c")]))
-        >>> tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(False, use_regex=False)
-        >>> tokenizer.decoder = decoders.ByteLevel()
-        >>> vocab = explorer.Vocabulary.from_tokenizer(tokenizer, eos_ids=[5])
-        >>> constraint = explorer.literal("abc").canonical(vocab)
-        >>> machine = explorer.compile(constraint, vocab)  # ab c, and not a b c or a bc
-        >>> machine.allowed(machine.start).tolist()
-        [False, False, False, True, False, False]
     """
 
     def __init__(
         self,
         machine: TokenMachine,
-        rules: Rules,
+        rule: TokenFilter,
+        name: str,
         budget: Budget,
         places: Sequence[Place] = (),
         constraint: Constraint | None = None,
     ) -> None:
         began = perf_counter()
-        check_texts(rules, machine.byte_machine, Meter(budget))
         super().__init__(machine.vocabulary, places or ((machine.start, START),))
         self._machine = machine
         self._constraint = machine.constraint if constraint is None else constraint
-        self._rules = rules
         self._budget = budget
-        self._filter = filter_of(rules, machine.vocabulary)
-        self._finding = CanonicalEnds(machine, self._filter)
+        self._filter = rule
+        self._finding = FilteredEnds(machine, rule)
         # The token that first led to each state, for messages.
         self._came: dict[int, int] = {}
         if not self._finding.can_finish(self._places[0], Meter(budget)):
-            raise self._cannot_write()
+            raise self._nothing_left()
         report = machine.report
         self._report = replace(
             report,
-            milliseconds={**report.milliseconds, "canonical": 1e3 * (perf_counter() - began)},
-            kind="canonical",
+            milliseconds={**report.milliseconds, name: 1e3 * (perf_counter() - began)},
+            kind=name,
         )
 
     @property
@@ -170,6 +152,89 @@ class CanonicalMachine(NumberedPlaces[Place]):
             able = self._finding.able(target, groups[int(group_of[first])], written, last, meter)
             set_bits(words, last[able])
 
+    def save(self, path: str | Path) -> None:
+        """Write the table without the filter and the constraint with it to one file.
+
+        Args:
+            path: The file; `explorer.tokens.filtered.apply.load_filtered` reads it.
+
+        Raises:
+            ExplorerError: The machine without the filter is not a table.
+        """
+        machine = self._machine
+        if not isinstance(machine, TokenDFA):
+            raise ExplorerError(
+                "Only a machine over a table can be saved; this one works its rows out.",
+                remedy="Compile the constraint with a larger budget, or save its source.",
+            )
+        if self._constraint is not None:
+            machine = machine.of_constraint(self._constraint)
+        machine.save(path)
+
+    def _nothing_left(self) -> IncompatibleVocabulary:
+        """The error of a filter that leaves no text."""
+        machine = self._machine.byte_machine
+        word = b"" if machine is None else shortest_word(machine)
+        return IncompatibleVocabulary(
+            f"{self._left} A shortest text is {word.decode(errors='backslashreplace')!r}.",
+            witness=word,
+            offset=0,
+            remedy=self._remedy,
+        )
+
+    _left = "The filter leaves no spelling of any text."
+    _remedy = "Leave the stage out, or allow texts that can be written without such tokens."
+
+
+class CanonicalMachine(FilteredMachine):
+    """A token machine filtered by what a tokenizer would write; thread-safe.
+
+    Made by ``explorer.compile(constraint.canonical(tokenizer), vocabulary)``.
+
+    Args:
+        machine: The machine without the filter.
+        rules: The tokenizer's.
+        budget: Limits for each question that searches, such as "can this be finished".
+        places: The states that were met, by number, the start first.
+        constraint: The language with all its stages; default that of the machine.
+
+    Raises:
+        UnsupportedTokenizer: The tokenizer treats some text of the constraint by rules that are not
+            followed.
+        VocabularyError: The machine's vocabulary is not the tokenizer's.
+        IncompatibleVocabulary: The tokenizer would write no text of the constraint.
+        BudgetExceeded: It took too long to find out.
+
+    Example:
+        >>> import explorer
+        >>> from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+        >>> pieces = {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, ".": 5}
+        >>> tokenizer = Tokenizer(models.BPE(pieces, [("a", "b"), ("b", "c")]))
+        >>> tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(False, use_regex=False)
+        >>> tokenizer.decoder = decoders.ByteLevel()
+        >>> vocab = explorer.Vocabulary.from_tokenizer(tokenizer, eos_ids=[5])
+        >>> constraint = explorer.literal("abc").canonical(vocab)
+        >>> machine = explorer.compile(constraint, vocab)  # ab c, and not a b c or a bc
+        >>> machine.allowed(machine.start).tolist()
+        [False, False, False, True, False, False]
+    """
+
+    _left = "The tokenizer would write no text of the constraint as it stands."
+    _remedy = "Leave out canonical(...), or allow texts that the tokenizer writes."
+
+    def __init__(
+        self,
+        machine: TokenMachine,
+        rules: Rules,
+        budget: Budget,
+        places: Sequence[Place] = (),
+        constraint: Constraint | None = None,
+    ) -> None:
+        check_texts(rules, machine.byte_machine, Meter(budget))
+        self._rules = rules
+        rule = filter_of(rules, machine.vocabulary)
+        super().__init__(machine, rule, "canonical", budget, places, constraint)
+
     def refusal(self, state: int, token: int) -> Refusal | None:
         """Why the filter masks a token that the machine without it allows; else ``None``.
 
@@ -204,36 +269,6 @@ class CanonicalMachine(NumberedPlaces[Place]):
             different.append(tokens[piece] or b"")
             owed -= len(different[-1])
         return Refusal("canonical", tuple(different))
-
-    def save(self, path: str | Path) -> None:
-        """Write the table without the filter and the constraint with it to one file.
-
-        Args:
-            path: The file; `explorer.tokens.filtered.apply.load_filtered` reads it.
-
-        Raises:
-            ExplorerError: The machine without the filter is not a table.
-        """
-        machine = self._machine
-        if not isinstance(machine, TokenDFA):
-            raise ExplorerError(
-                "Only a machine over a table can be saved; this one works its rows out.",
-                remedy="Compile the constraint with a larger budget, or save its source.",
-            )
-        if self._constraint is not None:
-            machine = machine.of_constraint(self._constraint)
-        machine.save(path)
-
-    def _cannot_write(self) -> IncompatibleVocabulary:
-        machine = self._machine.byte_machine
-        word = b"" if machine is None else shortest_word(machine)
-        return IncompatibleVocabulary(
-            "The tokenizer would write no text of the constraint as it stands. A shortest text is "
-            f"{word.decode(errors='backslashreplace')!r}.",
-            witness=word,
-            offset=0,
-            remedy="Leave out canonical(...), or allow texts that the tokenizer writes.",
-        )
 
     def __reduce__(self) -> tuple[object, ...]:
         parts = (

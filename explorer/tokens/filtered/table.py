@@ -24,9 +24,9 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Int32
 from explorer.automata.words import shortest_word
 from explorer.budget import Meter
-from explorer.errors import IncompatibleVocabulary, NotATable
+from explorer.errors import IncompatibleVocabulary
 from explorer.tokens.assemble import empty_table
-from explorer.tokens.machine import Refusal, TokenMachine
+from explorer.tokens.machine import Refusal
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA
 
@@ -101,11 +101,11 @@ class FilteredTable(TokenDFA):
 
     def __reduce__(self) -> tuple[object, ...]:
         machine, rule = cast("TokenDFA", self.unfiltered), cast("TokenRule", self.rule)
-        return _filtered_anew, (machine, replace(rule, instead=_unknown), self.constraint)
+        return _filtered_anew, (machine, replace(rule, instead=unknown_spelling), self.constraint)
 
 
-def _unknown(state: int, token: int) -> tuple[bytes, ...]:
-    """The other spelling, after a machine has travelled to another process."""
+def unknown_spelling(state: int, token: int) -> tuple[bytes, ...]:
+    """The other spelling, after a machine has travelled to another process: not known there."""
     return ()
 
 
@@ -114,7 +114,7 @@ def _filtered_anew(machine: TokenDFA, rule: TokenRule, constraint: Constraint) -
 
 
 def filtered_table(
-    machine: TokenMachine, rule: TokenRule, constraint: Constraint, meter: Meter
+    machine: TokenDFA, rule: TokenRule, constraint: Constraint, meter: Meter
 ) -> FilteredTable:
     """The product of a table and a rule, trimmed.
 
@@ -125,18 +125,10 @@ def filtered_table(
         meter: Watches every limit.
 
     Raises:
-        NotATable: The machine works its states out while it is used.
         IncompatibleVocabulary: Nothing is left.
         BudgetExceeded: A limit was reached.
     """
     began = perf_counter()
-    if not isinstance(machine, TokenDFA):
-        raise NotATable(
-            f"The {rule.name} filter is composed with a table, and this machine works its states "
-            f"out as they are visited.",
-            remedy="Compile with lazy=False or a larger budget, or use canonical(), which filters "
-            "any machine.",
-        )
     old_class, sample = _classes(machine, rule)
     num_classes = len(sample)
     columns = machine.token_class[sample]
