@@ -68,6 +68,8 @@ class CanonicalFilter:
                 self._tails.append(tail)
             self._tail_of[token] = numbers[tail]
         self._refused: Kept[int, Bool] = Kept()
+        within = np.array([b"\x80" <= part[:1] < b"\xc0" for part in parts])
+        self._goes_on: Bool = within & self.usable
 
     @property
     def lengths(self) -> Int64:
@@ -131,7 +133,9 @@ class CanonicalFilter:
         """`following` within a character: token by token, since few can follow there."""
         numbers: dict[Group, int] = {}
         group_of = np.full(len(tokens), -1, np.int64)
-        usable = np.flatnonzero(self.usable[tokens] & ~self.refused_after(written.last)[tokens])
+        # Few tokens go on with a character, so they are compared one by one.
+        usable = np.flatnonzero(self._goes_on[tokens])
+        usable = usable[self.rules.merges.fitting_after(written.last, tokens[usable])]
         for k in usable.tolist():
             data = written.partial + (self._tokens[tokens[k]] or b"")
             tail = tail_of(data)

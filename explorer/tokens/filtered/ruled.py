@@ -17,7 +17,7 @@ from explorer.budget import Budget
 from explorer.tokens.filtered.finding import Place
 from explorer.tokens.filtered.machine import FilteredMachine
 from explorer.tokens.filtered.table import REFUSED, TokenRule, unknown_spelling
-from explorer.tokens.filtered.token_filter import Group, Int64, WrittenSoFar
+from explorer.tokens.filtered.token_filter import Group, Int64, WrittenSoFar, distinct
 from explorer.tokens.machine import Filtered, Refusal, TokenMachine
 from explorer.vocabulary import Vocabulary
 
@@ -55,12 +55,11 @@ class RuleFilter:
 
     def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
         """The states of the rule after each of some tokens."""
-        reached = self._rule.table[written.places[0]][self._rule.kind_of[tokens]]
-        states: Int32 = np.unique(reached[reached != REFUSED])
-        group_of: Int64 = np.searchsorted(states, reached).astype(np.int64)
-        group_of[reached == REFUSED] = -1
-        numbers: list[int] = states.tolist()
-        return [((number,), b"") for number in numbers], group_of
+        reached: Int32 = self._rule.table[written.places[0]][self._rule.kind_of[tokens]]
+        group_of = np.full(len(tokens), -1, np.int64)
+        able = reached != REFUSED
+        group_of[able], firsts = distinct([reached[able]])
+        return [((int(state),), b"") for state in reached[able][firsts]], group_of
 
     def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:
         """The state after a token that leads to a group."""

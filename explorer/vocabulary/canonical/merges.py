@@ -218,6 +218,19 @@ def _fit(
     return fit
 
 
+@jit
+def _fit_after(
+    before: int, after: Int32, start: Int32, right: Int32, rank: Int32, left_part: Int32,
+    right_part: Int32, made: Int32,
+) -> Bool:  # fmt: skip
+    """Which of some tokens may follow another one within a word."""
+    fit = np.ones(after.shape[0], np.bool_)
+    one = np.full(1, before, np.int32)
+    for k in range(after.shape[0]):
+        fit[k] = _fit(one, int(after[k]), start, right, rank, left_part, right_part, made)[0]
+    return fit
+
+
 @dataclass(frozen=True, eq=False)
 class Merges:
     """A merge table, with how each token is made by it. Made by `of`.
@@ -312,6 +325,13 @@ class Merges:
     def fitting(self, before: Int32, after: int) -> Bool:
         """Which of some tokens may stand before another one within a word: bool[len(before)]."""
         return _fit(
+            before, after, self.start, self.right, self.rank, self.left_part, self.right_part,
+            self.made,
+        )  # fmt: skip
+
+    def fitting_after(self, before: int, after: Int32) -> Bool:
+        """Which of some tokens may follow another one within a word: bool[len(after)]."""
+        return _fit_after(
             before, after, self.start, self.right, self.rank, self.left_part, self.right_part,
             self.made,
         )  # fmt: skip
