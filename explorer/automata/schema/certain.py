@@ -150,7 +150,7 @@ class Certain:
         met.add(sub.key)
         if level > DEEPEST or self._sound.get(sub.key) is False or sub.owners:
             return False
-        check_well_formed(sub.schema, sub.pointer)
+        check_well_formed(sub.schema, sub.pointer, sub.draft)
         if not all(_is_followed(sub, word, value) for word, value in sub.schema.items()):
             return False
         return all(self._all_sound(each, met, level + 1) for each in _led_to(sub))

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final, cast
 
-from explorer.automata.schema.subschemas import Schema, Subschema, pointer_to
+from explorer.automata.schema.subschemas import (
+    DEFAULT_DRAFT,
+    DRAFTS,
+    Schema,
+    Subschema,
+    pointer_to,
+)
 from explorer.errors import UnsupportedSchema
 
 _Check = Callable[[Any], bool]
@@ -88,12 +94,14 @@ def check_tree(schema: Schema) -> None:
     Raises:
         UnsupportedSchema: A keyword does not have the required type.
     """
-    todo: list[tuple[str, Schema]] = [("", schema)]
+    todo: list[tuple[str, Schema, int]] = [("", schema, DEFAULT_DRAFT)]
     while todo:
-        pointer, here = todo.pop()
+        pointer, here, draft = todo.pop()
         if isinstance(here, dict):
-            check_well_formed(here, pointer)
-            todo += [(pointer + pointer_to(*path), part) for path, part in parts_of(here)]
+            draft = draft_of(here, draft)
+            check_well_formed(here, pointer, draft)
+            parts = parts_of(here)
+            todo += [(pointer + pointer_to(*path), part, draft) for path, part in parts]
 
 
 def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, str | int], Schema]]:
@@ -116,12 +124,20 @@ def parts_of(schema: dict[str, Any]) -> Iterator[tuple[tuple[str] | tuple[str, s
             yield (keyword,), cast("Schema", value)
 
 
-def check_well_formed(schema: dict[str, Any], pointer: str) -> None:
+def draft_of(schema: dict[str, Any], around: int) -> int:
+    """The draft that a subschema names, or else the one around it."""
+    dialect = schema.get("$schema")
+    known = DRAFTS.get(dialect.rstrip("#")) if isinstance(dialect, str) else None
+    return around if known is None else known[0]
+
+
+def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
     """Refuse a subschema with a keyword of a wrong type.
 
     Args:
         schema: Its keywords.
         pointer: Where it stands.
+        draft: 4, 6, 7, 2019 or 2020.
 
     Raises:
         UnsupportedSchema: A keyword does not have the required type.
@@ -136,6 +152,13 @@ def check_well_formed(schema: dict[str, Any], pointer: str) -> None:
                 keyword=keyword,
                 remedy="Write it as the draft has it.",
             )
+    if draft >= 2020 and isinstance(schema.get("items"), list):
+        raise UnsupportedSchema(
+            "items is a list; in draft 2020-12 it is one schema, and prefixItems is the list.",
+            pointer=f"{pointer}/items", keyword="items",
+            remedy="Write prefixItems for the list and items for what was additionalItems, or say "
+            'that the schema is older: "$schema": "http://json-schema.org/draft-07/schema#".',
+        )  # fmt: skip
 
 
 def equal(a: object, b: object) -> bool:

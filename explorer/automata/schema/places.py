@@ -28,7 +28,7 @@ class SchemaPlace:
             sub = Subschema(sub.schema, sub.resolver, sub.pointer, sub.draft)
             if sub.key in known or not isinstance(sub.schema, dict):
                 continue
-            check_well_formed(sub.schema, sub.pointer)
+            check_well_formed(sub.schema, sub.pointer, sub.draft)
             known[sub.key] = sub
             todo[:0] = compiler.also_in_place(sub)
         self.subschemas: tuple[Subschema, ...] = tuple(known.values())

@@ -193,6 +193,9 @@ def test_the_spot_in_damaged_json_is_shown() -> None:
         ({"pattern": "(?=a)(b"}, "/pattern"),
         ({"$schema": "http://example.com/mine"}, "/$schema"),
         ({"minLength": -1}, "/minLength"),
+        ({"items": [{"type": "integer"}]}, "/items"),
+        ({"$defs": {"a": {"items": [True], "additionalItems": False}}}, "/$defs/a/items"),
+        ({"extra": {"items": []}, "$ref": "#/extra"}, "/extra/items"),
     ],
 )
 def test_what_cannot_be_followed_is_named(schema: Any, pointer: str) -> None:
@@ -200,6 +203,16 @@ def test_what_cannot_be_followed_is_named(schema: Any, pointer: str) -> None:
         explorer.json_schema(schema).within(explorer.Budget(seconds=60))
     assert raised.value.pointer == pointer
     assert str(raised.value).startswith(pointer)
+
+
+def test_a_list_of_items_says_what_the_draft_has() -> None:
+    """Older drafts have it; also the sizes of a schema with it are refused by name."""
+    items = {"items": [{"type": "integer"}]}
+    with pytest.raises(UnsupportedSchema, match="Write prefixItems for the list"):
+        explorer.profile(items)
+    older = {"$schema": "http://json-schema.org/draft-07/schema#", **items}
+    assert not explorer.json_schema(older).accepts('["a"]')
+    assert [row.pointer for row in explorer.profile(older).rows] == ["", "/items/0"]
 
 
 def test_what_is_ignored_is_kept() -> None:
