@@ -70,6 +70,31 @@ def test_what_is_wrong_with_a_token(
     assert said in why.message and in_prose in why.prose
 
 
+LETTERS = Vocabulary.from_bytes([b"a", b" the", b"b", b"\n", None], eos_ids=[4])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ids", "token", "named"),
+    [
+        ("a(?P<TEXT_TOKEN>)b", [0, 1], 1, ["b"]),
+        ("a(?P<TEXT_TOKEN>)b", [0, 1], 2, []),  # It is allowed, and the text may end.
+        ("a(?P<TEXT_TOKEN>)b", [0], 4, ["(?P<TEXT_TOKEN>)"]),
+        ("a(?P<PARAGRAPH_TOKEN>)+b", [0, 1], 3, ["(?P<PARAGRAPH_TOKEN>)", "b"]),
+        ("a(?P<PARAGRAPH_TOKEN>){2}b", [0, 1], 3, ["(?P<PARAGRAPH_TOKEN>)"]),
+        # The text alone does not say that the first was one token and not both together.
+        ("a(?P<PARAGRAPH_TOKEN>){2}b", [0, 1, 1], 3, ["(?P<PARAGRAPH_TOKEN>)", "b"]),
+        ("a(?P<TEXT_UNTIL>b)b", [0, 1], 3, ["(?P<TEXT_UNTIL>b)"]),
+    ],
+)  # fmt: skip
+def test_what_comes_after_a_terminal_is_named(
+    pattern: str, ids: list[int], token: int, named: list[str]
+) -> None:
+    """A terminal of one token ends with the token; only what reads the next one is expected."""
+    machine = explorer.compile(regex(pattern), LETTERS)
+    why = explorer.explain(machine, after(machine, *ids), token)
+    assert [place.text for part in why.parts for place in part.positions] == named
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 def test_reasons_of_all_tokens_agree_with_those_of_one(lazy: bool) -> None:
     machine = explorer.compile(SUMMARY, VOCABULARY, lazy=lazy)

@@ -26,12 +26,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.alphabet import in_quotes
-from explorer.automata.machine import Bool, Dfa, Int32
+from explorer.alphabet import TOKEN_END, in_quotes
+from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.tree.build import build
 from explorer.automata.tree.counters import PLAIN, Counters, value_after
 from explorer.automata.tree.layout import lay_out
-from explorer.automata.tree.nodes import Node, Source, Texts
+from explorer.automata.tree.nodes import Node, Source, Texts, TokenPiece
 from explorer.automata.tree.origin import Origin
 from explorer.budget import Budget, Meter
 
@@ -121,6 +121,7 @@ class PositionAutomaton:
         for tail, head, action, scope in [*plain, *counters.moves]:
             if alive[head]:
                 self._silent.setdefault(tail, []).append((head, action, scope))
+        self._inside = self._inside_one_token()
         self._scopes = tuple(counters.scopes)
         self._end = end
         self._sets: list[_Set] = []
@@ -128,15 +129,37 @@ class PositionAutomaton:
         self._next: dict[tuple[int, int], int] = {}
         self._start = self._named(self._closed({(start, 0)}) if alive[start] else frozenset())
 
-    def live(self, text: bytes) -> int:
-        """The number of the set of states that a text leads to; ask `positions` about it."""
+    def _inside_one_token(self) -> frozenset[int]:
+        """The states in which part of a token was read that is a terminal by itself."""
+        pieces = [k for k, each in enumerate(self._origins) if _is_one_token(each.node)]
+        if not pieces:
+            return frozenset()
+        arcs = self._arcs[np.isin(self._origin, pieces)]
+        return frozenset(arcs[:, 0].tolist()) & frozenset(arcs[:, 3].tolist())
+
+    def live(self, text: bytes, boundary: int | None = None) -> int:
+        """The number of the set of states that a text leads to; ask `positions` about it.
+
+        Args:
+            text: What was read.
+            boundary: Where in it a token begins; ``None`` if that is not known.
+        """
         here = self._start
-        for byte in text:
+        for offset, byte in enumerate(text):
+            if offset == boundary:
+                here = self._cut(here)
             following = self._next.get((here, byte))
             if following is None:
                 following = self._next[here, byte] = self._step(here, byte)
             here = following
-        return here
+        return self._cut(here) if len(text) == boundary else here
+
+    def _cut(self, live: int) -> int:
+        """The states of a set in which a token may begin."""
+        if not self._inside:
+            return live
+        states = self._sets[live]
+        return self._named(frozenset(each for each in states if each[0] not in self._inside))
 
     def is_dead(self, live: int) -> bool:
         """Whether a set is empty: no text of the (relaxed) source begins so."""
@@ -233,6 +256,15 @@ class PositionAutomaton:
                     seen.add((target, after))
                     waiting.append((target, after))
         return frozenset(seen)
+
+
+def _is_one_token(node: object) -> bool:
+    """Whether a node is a terminal whose words are single tokens."""
+    if not isinstance(node, TokenPiece):
+        return False
+    machine = node.tokens()
+    ends = machine.table[:, machine.symbol_class[TOKEN_END]]
+    return bool((machine.table[ends[ends != NO_ARC]] == NO_ARC).all())
 
 
 def _key(origin: Origin) -> Hashable:

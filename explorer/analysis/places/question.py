@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.tokens.failing import run
@@ -24,12 +24,22 @@ class PlaceQuestion:
         byte: The byte that fails there; ``None`` asks what must come before the text may end.
         begin: Where the character begins that the byte belongs to, at most ``len(text)``.
         only: Only the places that read one of these bytes; ``None`` for all.
+        boundary: Where in the text a token surely begins; ``None`` if that is not known.
     """
 
     text: bytes
     byte: int | None
     begin: int
     only: bytes | None = None
+    boundary: int | None = None
+
+    def shifted(self, begin: int) -> PlaceQuestion:
+        """The same question to a part that begins at an offset of the text."""
+        known = self.boundary is not None and self.boundary >= begin
+        return replace(
+            self, text=self.text[begin:], begin=max(self.begin - begin, 0),
+            boundary=self.boundary - begin if known and self.boundary is not None else None,
+        )  # fmt: skip
 
     @property
     def begun(self) -> bytes:

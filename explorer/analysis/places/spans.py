@@ -141,8 +141,8 @@ def deciding_parts_over_tokens(
 ) -> tuple[SourcePart, ...]:
     """`deciding_parts` where the ends of tokens count: the places of the text at which it goes on.
 
-    A text does not say how it is cut into tokens, so the places are those of any cut, as far as
-    they read what the machine expects.
+    A text does not say how it is cut into tokens, so the places are those of any cut in which a
+    token begins where the one that is judged does, as far as they read what the machine expects.
 
     Args:
         source: What the constraint was made of.
@@ -161,13 +161,15 @@ def deciding_parts_over_tokens(
         parts = known.find(known.source.tree, _At(known.source), question, texts)
         return [part for part in parts if part.role == "expects"]
 
+    only = verdict.expected if verdict.stage == "constraint" else None
+    boundary = len(verdict.prefix)
+    here = PlaceQuestion(verdict.read, None, verdict.char_begin, only, boundary)
     if verdict.stage != "constraint":
-        return tuple(expecting(PlaceQuestion(verdict.read, None, verdict.char_begin)))
-    here = PlaceQuestion(verdict.read, None, verdict.char_begin, verdict.expected)
+        return tuple(expecting(here))
     if parts := expecting(here):
         return tuple(parts)
     # The token was to end: what it was to be is what has a name where it begins.
-    begin = expecting(PlaceQuestion(verdict.prefix, None, len(verdict.prefix)))
+    begin = expecting(PlaceQuestion(verdict.prefix, None, boundary, boundary=boundary))
     return tuple(part for part in begin if any(place.label for place in part.positions))
 
 
@@ -369,9 +371,7 @@ class SourceMachines:
             # Where it may end itself, what must come before the end is in the parts after it.
             if question.byte is None and may_end and self.is_closed(below):
                 continue
-            rest = question.text[begin:]
-            shifted = replace(question, text=rest, begin=max(question.begin - begin, 0))
-            for part in self.find(below, at, shifted):
+            for part in self.find(below, at, question.shifted(begin)):
                 found.setdefault((part.path, part.role, part.positions), part)
         return list(found.values())
 
@@ -415,7 +415,8 @@ class SourceMachines:
         automaton = self.automaton(node, at)
         begun, expected = question.begun, question.expected(machine)
         found: list[SourcePart] = []
-        positions = automaton.positions(automaton.live(begun), expected)
+        live = automaton.live(begun, question.boundary)
+        positions = automaton.positions(live, expected)
         if positions and machine.num_states and machine.expected(here):
             found.append(SourcePart("expects", there.source, there.path, positions))
         if isinstance(inner, Whole):
