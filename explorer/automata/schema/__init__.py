@@ -1,8 +1,8 @@
 """JSON Schema as a machine, exactly or with a named reason.
 
-Read in this order: `sketch` (machines put together from pieces), `numbers`, `ecma`, `formats` and
-`strings` (what scalars may be), `scalars` (what keywords leave of them), `values` (a set of JSON
-values by type), `subschemas` (references), `keywords` (one subschema, read), `sharing` (equal ones
+Read in this order: `sketch` (machines put together from pieces), `numbers`, `exponents`, `ecma`,
+`formats` and `strings` (what scalars may be), `scalars` (what keywords leave of them), `values` (a
+set of JSON values by type), `subschemas` (references), `keywords` (one subschema, read), `sharing` (equal ones
 are one), `cases` (conjunctions without choices), `making` (what the parts ask of the compiler),
 `places`, `deepening` (how deep values go), `arrays`, `objects` and `members` (what is inside),
 `spelling` (white space and escapes), `counting` (what is only marked in a machine), `certain` and

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
+from itertools import islice
 from typing import Any, Final, cast
 
 from explorer.automata.machine import Dfa
-from explorer.automata.schema import strings
+from explorer.automata.product import difference, intersection
+from explorer.automata.schema import numbers, strings
 from explorer.automata.schema.keywords import (
     bounds,
     contains_bounds,
@@ -19,7 +22,7 @@ from explorer.automata.schema.keywords import (
 from explorer.automata.schema.making import Depth, Making, Site
 from explorer.automata.schema.sketch import Sketch
 from explorer.automata.schema.subschemas import Schema, Subschema
-from explorer.automata.schema.values import Values
+from explorer.automata.schema.values import Values, empty
 from explorer.automata.words import is_finite, words
 
 MOST_UNIQUE: Final = 12
@@ -80,38 +83,52 @@ class ArraySketch:
 
     def _single(self, values: Values) -> list[tuple[Dfa, int]]:
         """Each value apart, with a number: equal values have equal numbers."""
-        compiler = self._compiler
-        values = values.unmarked(compiler.meter)
-        parts = [strings.among([word], compiler.meter) for word in sorted(values.words)]
+        compiler, meter = self._compiler, self._compiler.meter
+        values = values.unmarked(meter)
+        spelled = self._numbers_apart(values)
         finite = all(is_finite(part) for part in (values.string, values.array, values.object))
-        if values.number.num_states or not finite:
-            sub = next(sub for sub in self._subs if sub.keyword("uniqueItems") is True)
-            compiler.refuse(
-                sub, "uniqueItems",
-                "Items can be told apart only where there are finitely many of them.",
-                "Give the items an enum, set maxItems to 1, or give strict=False to ignore the "
-                "keyword.",
+        if spelled is None or not finite:
+            return self._not_apart(
+                values, "Items can be told apart only where there are finitely many of them.",
+                "Give the items an enum (numbers: or the type integer with a minimum and a "
+                "maximum), set maxItems to 1, or give strict=False to ignore the keyword.",
             )  # fmt: skip
-            self._unique = False
-            return [(compiler.text(values), -1)]
-        texts = compiler.text(replace(values, words=frozenset()))
-        for count, word in enumerate(words(texts), 1):
-            parts.append(strings.among([word.decode()], compiler.meter))
-            if count + len(values.words) > MOST_UNIQUE:
-                sub = next(sub for sub in self._subs if sub.keyword("uniqueItems") is True)
-                compiler.refuse(
-                    sub, "uniqueItems",
-                    f"There are more than {MOST_UNIQUE} different items, and the machine would "
-                    f"need a state for each set of them.",
-                    "Give fewer values, or strict=False to ignore the keyword.",
-                )  # fmt: skip
-                self._unique = False
-                return [(compiler.text(values), -1)]
-        result: list[tuple[Dfa, int]] = []
-        for part in parts:
-            word = next(words(part))
-            result.append((part, self._numbers.setdefault(word, len(self._numbers))))
-        return result
+        apart = [(word.encode(), strings.among([word], meter)) for word in sorted(values.words)]
+        apart += spelled
+        texts = compiler.text(replace(values, words=frozenset(), number=strings.nothing()))
+        for word in islice(words(texts), MOST_UNIQUE + 1):
+            apart.append((word, strings.among([word.decode()], meter)))
+        if len(apart) > MOST_UNIQUE:
+            return self._not_apart(
+                values, f"There are more than {MOST_UNIQUE} different items, and the machine would "
+                f"need a state for each set of them.",
+                "Give fewer values, or strict=False to ignore the keyword.",
+            )  # fmt: skip
+        return [
+            (texts, self._numbers.setdefault(word, len(self._numbers))) for word, texts in apart
+        ]
+
+    def _numbers_apart(self, values: Values) -> list[tuple[bytes, Dfa]] | None:
+        """All spellings of each number that there is; ``None`` where there are too many numbers."""
+        meter = self._compiler.meter
+        once = intersection(values.number, numbers.plain_values(), meter)
+        if not is_finite(once):
+            return None
+        apart: list[tuple[bytes, Dfa]] = []
+        rest = values.number
+        for word in islice(words(once), MOST_UNIQUE + 1):
+            same = numbers.compared(Decimal(word.decode()), lambda order: order == "=", meter)
+            each = replace(empty(), number=intersection(values.number, same, meter))
+            apart.append((word, each.text(meter)))
+            rest = difference(rest, same, meter)
+        # A float of draft 4 may be there without the integer that it equals.
+        return apart if rest.num_states == 0 or len(apart) > MOST_UNIQUE else None
+
+    def _not_apart(self, values: Values, reason: str, remedy: str) -> list[tuple[Dfa, int]]:
+        sub = next(sub for sub in self._subs if sub.keyword("uniqueItems") is True)
+        self._compiler.refuse(sub, "uniqueItems", reason, remedy)
+        self._unique = False
+        return [(self._compiler.text(values), -1)]
 
     def dfa(self) -> Dfa:
         """The texts."""

@@ -23,6 +23,7 @@ from explorer.automata.schema.arrays import array_texts
 from explorer.automata.schema.cases import Case, Expansion, in_place
 from explorer.automata.schema.certain import KINDS, Certain, is_small
 from explorer.automata.schema.deepening import Deepening
+from explorer.automata.schema.exponents import every_of
 from explorer.automata.schema.keywords import equal
 from explorer.automata.schema.making import Depth, Order, Site
 from explorer.automata.schema.members import object_texts
@@ -277,7 +278,9 @@ class Compiler:
             below = self._deepening.inside(depth, "objects", kept)
             members = object_texts(self, kept, place, below)
         marked = self.waiting or self._called
-        return Values(frozenset(word_list), number, string, array, members, marked)
+        return Values(
+            frozenset(word_list), number, string, array, members, marked, every_of(number)
+        )
 
     def _types(self, subs: tuple[Subschema, ...]) -> set[str]:
         types = {*TYPES, "integer"}

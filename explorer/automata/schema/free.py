@@ -18,6 +18,7 @@ from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
 from explorer.automata.schema import numbers, strings
+from explorer.automata.schema.exponents import every_of
 from explorer.automata.schema.sketch import Sketch
 from explorer.automata.schema.spelling import Whitespace, escaped, flexible, pretty
 from explorer.automata.schema.values import empty
@@ -115,7 +116,7 @@ def _values(member: Dfa | None, item: Dfa | None, meter: Meter) -> Dfa:
     such members or items."""
     scalars = replace(
         empty(), words=frozenset(("null", "true", "false")), number=numbers.any_number(),
-        string=any_text(),
+        every=every_of(numbers.any_number()), string=any_text(),
     )  # fmt: skip
     names = strings.literals(any_text(), meter)
     sketch = Sketch(meter)

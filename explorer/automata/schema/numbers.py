@@ -5,6 +5,7 @@ once values are compared. So numbers are written in one of two ways, those that 
 JavaScript write themselves: *plain*, ``-12.50``, and *small*, ``1.5e-07``, with one digit before
 the point, at most three digits in a negative exponent. Within these two the machines are exact: a
 spelling is accepted exactly if its value is. Numbers from 1e16 on are written out in full.
+The spellings that need no comparison are added later (`explorer.automata.schema.exponents`).
 
 Bounds are compared digit by digit, from the left: a longer whole part is larger, and of equal
 length the first digit that differs decides. Multiples of ``p / 10^k`` keep the remainder modulo p.
@@ -30,6 +31,7 @@ from explorer.budget import Meter
 PLAIN: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 SMALL: Final = r"-?[1-9](?:\.[0-9]+)?[eE]-0{0,2}[1-9][0-9]{0,2}"
 INTEGER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.0+)?"
+DIGITS: Final = r"-?(?:0|[1-9][0-9]*)"
 
 Order = Literal["<", "=", ">"]
 
@@ -51,6 +53,18 @@ def any_number() -> Dfa:
 def any_integer() -> Dfa:
     """Every number without a fraction: ``3``, ``-3`` and ``3.0`` are integers."""
     return _pattern(INTEGER)
+
+
+@cache
+def any_digits() -> Dfa:
+    """Every integer of draft 4, where ``3.0`` is not one."""
+    return _pattern(DIGITS)
+
+
+@cache
+def plain_values() -> Dfa:
+    """One spelling of each number, the shortest plain one."""
+    return _pattern(r"0|-?(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])")
 
 
 def _digits_of(bound: Decimal) -> tuple[str, str]:

@@ -67,7 +67,7 @@ class Scalars:
             scalars: The values that ``enum`` and ``const`` leave; ``None`` if neither is given.
             integer: Whether numbers with a fraction are excluded.
         """
-        parts: list[Dfa] = [numbers.any_integer() if integer else numbers.any_number()]
+        parts: list[Dfa] = [self._all_of_type(subs, integer=integer)]
         if scalars is not None:
             given = [v for v in scalars if isinstance(v, int | float) and not isinstance(v, bool)]
             if not given:
@@ -90,6 +90,12 @@ class Scalars:
                 made = self._multiples(sub, decimal(divisor))
                 parts += [made] if made is not None else []
         return self._all(parts)
+
+    def _all_of_type(self, subs: tuple[Subschema, ...], *, integer: bool) -> Dfa:
+        if not integer:
+            return numbers.any_number()
+        digits = any(sub.draft == 4 and sub.keyword("type") is not None for sub in subs)
+        return numbers.any_digits() if digits else numbers.any_integer()
 
     def _compared(self, bound: Decimal, wanted: str) -> Dfa:
         key = "compared", bound, wanted

@@ -4,7 +4,7 @@ The texts of different types begin with different bytes, so a set of values is a
 sets that never meet, and each operation is done type by type. That keeps the machines small: the
 difference of two object schemas never looks at a number.
 
-Strings are kept as languages of the text they stand for, numbers as languages of their spelling,
+Strings are kept as languages of the text they stand for, numbers as languages of two spellings,
 arrays and objects as languages of their compact text.
 """
 
@@ -24,6 +24,7 @@ from explorer.automata.schema.counting import (
     written_as_json,
     written_as_text,
 )
+from explorer.automata.schema.exponents import Every, written
 from explorer.automata.schema.strings import among, literals, nothing
 from explorer.budget import Meter
 
@@ -55,6 +56,8 @@ class Values:
         string: The texts of its strings, without quotes and escapes.
         array, object: The compact texts of its arrays and objects.
         marked: What the marks of values in them stand for; ``None`` if there are none.
+        every: Whether all numbers, or all whole ones, are in it. Then it also has their spellings
+            with exponents, which no machine compares.
     """
 
     words: frozenset[str]
@@ -63,6 +66,7 @@ class Values:
     array: Dfa
     object: Dfa
     marked: MarkedTexts | None = None
+    every: frozenset[Every] = frozenset()
 
     def is_empty(self) -> bool:
         """Whether the set has no values."""
@@ -99,19 +103,22 @@ class Values:
 
     def meet(self, other: Values, meter: Meter) -> Values:
         """The values of both."""
-        return self._combined(other, self.words & other.words, _meet, meter, compares=True)
+        every = self.every & other.every
+        return self._combined(other, self.words & other.words, every, _meet, meter, compares=True)
 
     def join(self, other: Values, meter: Meter) -> Values:
         """The values of either."""
-        return self._combined(other, self.words | other.words, _join, meter)
+        every = self.every | other.every
+        return self._combined(other, self.words | other.words, every, _join, meter)
 
     def minus(self, other: Values, meter: Meter) -> Values:
         """The values of this set that the other does not have."""
-        return self._combined(other, self.words - other.words, _minus, meter, compares=True)
+        every: frozenset[Every] = frozenset() if other.number.num_states else self.every
+        return self._combined(other, self.words - other.words, every, _minus, meter, compares=True)
 
     def _combined(
-        self, other: Values, words: frozenset[str], combine: _Operation, meter: Meter,
-        *, compares: bool = False,
+        self, other: Values, words: frozenset[str], every: frozenset[Every], combine: _Operation,
+        meter: Meter, *, compares: bool = False,
     ) -> Values:  # fmt: skip
         parts: list[Dfa] = []
         for part in _PARTS:
@@ -121,7 +128,7 @@ class Values:
             if compares and both and not self._by_letters(part, other, meter):
                 one, two = self._unmarked(part, meter), other._unmarked(part, meter)
             parts.append(combine(one, two, meter))
-        return Values(words, *parts, marked=self.marked or other.marked)
+        return Values(words, *parts, marked=self.marked or other.marked, every=every)
 
     def _by_letters(self, part: str, other: Values, meter: Meter) -> bool:
         """Whether values that cannot be written out need not be."""
@@ -133,7 +140,7 @@ class Values:
 
     def text(self, meter: Meter) -> Dfa:
         """The compact texts of all its values, as one minimal machine."""
-        parts = [self.number, self.array, self.object]
+        parts = [written(self.number, self.every, meter), self.array, self.object]
         if self.string.num_states:
             parts.append(literals(self.string, meter))
         if self.words:

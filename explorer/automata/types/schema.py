@@ -123,7 +123,7 @@ def value_of(described: object, adapter: Any, text: str) -> object:
         try:
             return adapter.validate_json(text)
         except pydantic.ValidationError:
-            # JSON Schema's integers may be written 3.0; pydantic reads that below 2**63 only.
+            # An integer may be written 3.0 or 3e0; pydantic reads that below 2**63 only.
             plain = json.loads(text, parse_float=_number)
             return adapter.validate_json(json.dumps(plain))
     except (pydantic.ValidationError, OverflowError, ValueError) as error:
@@ -135,8 +135,13 @@ def value_of(described: object, adapter: Any, text: str) -> object:
 
 
 def _number(text: str) -> int | float:
-    whole, _, decimals = text.partition(".")
-    return int(whole) if decimals and not decimals.strip("0") else float(text)
+    value = Decimal(text)
+    is_whole = value.adjusted() < _MOST_DIGITS and value == value.to_integral_value()
+    return int(value) if is_whole else float(text)
+
+
+_MOST_DIGITS: Final = 400
+"""No float has more digits before its point."""
 
 
 def type_name(described: object) -> str:

@@ -1,0 +1,145 @@
+"""Which spellings of numbers a schema takes, against exact decimal arithmetic and jsonschema."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+
+DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+SPELLINGS = tuple(
+    sign + digits + exponent
+    for sign, digits, exponent in product(
+        ("", "-"),
+        ("0", "1", "2", "10", "12", "0.5", "1.0", "1.5", "1.50", "2.25", "0.001", "1200"),
+        ("", "e0", "E+0", "e-0", "e00", "e1", "E+2", "e16", "e-1", "E-02", "e-3"),
+    )
+)
+SCHEMAS: dict[str, Any] = {
+    "any": {},
+    "number": {"type": "number"},
+    "integer": {"type": "integer"},
+    "both": {"type": ["integer", "string"]},
+    "not integer": {"type": "number", "not": {"type": "integer"}},
+    "not 1": {"not": {"const": 1}},
+    "not a string": {"type": "integer", "not": {"type": "string"}},
+    "any or 1": {"anyOf": [{"type": "number"}, {"const": 1}]},
+    "one of two": {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+    "integer and even": {"allOf": [{"type": "integer"}, {"multipleOf": 2}]},
+    "at least 1": {"minimum": 1},
+    "above 1.2": {"exclusiveMinimum": 1.2, "type": "number"},
+    "below 0": {"type": "integer", "maximum": -1},
+    "halves": {"multipleOf": 0.5},
+    "named": {"enum": [1, 1.5, 0, -2, "a"]},
+    "if whole then 1": {"if": {"type": "integer"}, "then": {"const": 1}},
+    "draft 4 integer": {"$schema": DRAFT_4, "type": "integer"},
+    "draft 4 integer at least 1": {"$schema": DRAFT_4, "type": "integer", "minimum": 1},
+    "draft 4 number at least 1": {"$schema": DRAFT_4, "type": "number", "minimum": 1},
+    "draft 4 named": {"$schema": DRAFT_4, "enum": [1, 2]},
+}
+
+
+def is_valid(schema: Any, text: str) -> bool:
+    """By jsonschema, whose arithmetic is exact for decimals; draft 4 tells floats apart."""
+    draft_4 = "$schema" in schema
+    kind = jsonschema.Draft4Validator if draft_4 else jsonschema.Draft202012Validator
+    parse = float if draft_4 else Decimal
+    value = json.loads(text, parse_float=parse)
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        value = int(value)
+    return kind(json.loads(json.dumps(schema), parse_float=parse)).is_valid(value)
+
+
+@pytest.mark.parametrize("whitespace", ["compact", "flexible"])
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_no_spelling_of_a_wrong_number_is_taken(name: str, whitespace: Any) -> None:
+    schema = SCHEMAS[name]
+    constraint = explorer.json_schema(schema, whitespace=whitespace, free_depth=0)
+    taken = [text for text in SPELLINGS if constraint.accepts(text)]
+    assert [text for text in taken if not is_valid(schema, text)] == []
+    plain = [text for text in SPELLINGS if "e" not in text.lower() and is_valid(schema, text)]
+    assert [text for text in plain if text not in taken] == []
+    zero = [text + "e0" for text in plain if "$schema" not in schema or "." in text]
+    assert [text for text in zero if not constraint.accepts(text)] == []
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@settings(max_examples=200)
+def test_what_python_writes_is_a_number(value: float) -> None:
+    for constraint in (NUMBER, ANYTHING, FREE):
+        assert constraint.accepts(json.dumps(value))
+
+
+NUMBER = explorer.json_schema({"type": "number"})
+ANYTHING = explorer.json_schema({}, free_depth=0)
+FREE = explorer.json(0, 0)
+
+
+@pytest.mark.parametrize("text", ["1e0", "1E+2", "1e16", "-0.5e-400", "0e5", "12E007"])
+def test_every_spelling_is_taken_where_every_number_is(text: str) -> None:
+    assert all(constraint.accepts(text) for constraint in (NUMBER, ANYTHING, FREE))
+
+
+@pytest.mark.parametrize("text", ["01", "1.", ".5", "+1", "1e", "1e+", "--1", "1ee2", "1e2.5"])
+def test_what_is_no_number_is_not_taken(text: str) -> None:
+    assert not any(constraint.accepts(text) for constraint in (NUMBER, ANYTHING, FREE))
+
+
+@pytest.mark.parametrize("text", ["1e0", "12e3", "1.0E+16", "-3e99", "0e-0"])
+def test_a_whole_number_may_have_an_exponent(text: str) -> None:
+    """And the type reads it back."""
+    assert explorer.json_schema({"type": "integer"}).accepts(text)
+    assert explorer.from_type(int).parse(text) == int(Decimal(text))
+
+
+@pytest.mark.parametrize("value", [1e16, 1.5e300, 1e-7, 0.1])
+def test_a_float_type_reads_what_it_writes(value: float) -> None:
+    from pydantic import TypeAdapter
+
+    constraint = explorer.from_type(float)
+    text = TypeAdapter(float).dump_json(value).decode()
+    assert constraint.accepts(text) and constraint.parse(text) == value
+
+
+UNIQUE: dict[str, tuple[Any, list[Any]]] = {
+    "enum": ({"enum": [1, 2]}, [1, 2]),
+    "bounds": ({"type": "integer", "minimum": 1, "maximum": 3}, [1, 2, 3]),
+    "mixed": ({"enum": [1, 2, "a", None, 0.5]}, [1, 2, "a", None, 0.5]),
+    "tenths": ({"type": "number", "minimum": 0, "maximum": 0.2, "multipleOf": 0.1}, [0, 0.1, 0.2]),
+    "draft 4": ({"enum": [0, 1], "type": ["integer"]}, [0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_unique_numbers_are_told_apart_by_their_values(name: str) -> None:
+    items, values = UNIQUE[name]
+    schema = {"type": "array", "items": items, "uniqueItems": True}
+    constraint = explorer.json_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for count in range(4):
+        for chosen in product(values, repeat=count):
+            text = json.dumps(chosen, separators=(",", ":"))
+            assert constraint.accepts(text) == validator.is_valid(list(chosen)), text
+    if name != "mixed":
+        one = values[1]
+        for again in (f"{one}e0", f"{one:.1f}0"):
+            assert not constraint.accepts(f"[{one},{again}]")
+
+
+def test_infinitely_many_numbers_are_not_told_apart() -> None:
+    schema = {"type": "array", "items": {"minimum": 0, "type": "integer"}, "uniqueItems": True}
+    with pytest.raises(explorer.errors.UnsupportedSchema, match="with a minimum and a maximum"):
+        explorer.json_schema(schema).accepts("[]")
+
+
+def test_the_oracle_tells_wrong_spellings() -> None:
+    assert not is_valid(SCHEMAS["integer"], "1.5e0") and is_valid(SCHEMAS["integer"], "1.5e1")
+    assert not is_valid(SCHEMAS["draft 4 integer"], "1.0")
