@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import Any, Final, cast
 
 from explorer.automata.machine import Dfa
@@ -10,14 +11,18 @@ from explorer.automata.schema import strings
 from explorer.automata.schema.counting import written_as_text
 from explorer.automata.schema.keywords import bounds
 from explorer.automata.schema.making import Depth, Making, Site
-from explorer.automata.schema.objects import ObjectSketch
+from explorer.automata.schema.objects import MOST_TRACKED, ObjectSketch
 from explorer.automata.schema.subschemas import Schema, Subschema
 from explorer.automata.schema.values import Values
 from explorer.automata.valid_utf8 import any_text
+from explorer.automata.words import is_finite, words
 from explorer.errors import UnsupportedSchema
 
 MOST_PARTS: Final = 64
 """The most kinds of names that the patterns of ``patternProperties`` may divide names into."""
+
+MISCOUNTED: Final = 2
+"""So many other names are counted that one which comes twice may be taken for two."""
 
 
 def object_texts(
@@ -55,6 +60,14 @@ def object_texts(
                 if not values.is_empty():
                     named[name] = values
         others = _others(making, subs, place, below, allowed)
+    # Where other names are counted, the same one twice must not count as two.
+    once = minimum >= len(required) + MISCOUNTED and _are_few([names for names, _ in others])
+    if once:
+        others = [
+            (strings.among([word.decode()], making.meter), values)
+            for names, values in others
+            for word in words(names)
+        ]
     if any(name not in named for name in required):
         return strings.nothing()
     # Behind the last name stands the same as behind one that is not named.
@@ -64,8 +77,18 @@ def object_texts(
     others = [(text, each) for (text, _), each in zip(others, values, strict=False)]
     if last is not None:
         named[last] = values[-1]
-    sketch = ObjectSketch(making, place.names, named, others, set(required), minimum, maximum)
+    sketch = ObjectSketch(
+        making, place.names, named, others, set(required), minimum, maximum, once=once
+    )
     return sketch.dfa()
+
+
+def _are_few(kinds: list[Dfa]) -> bool:
+    """Whether there are so few names that a machine can remember which of them came."""
+    if not all(map(is_finite, kinds)):
+        return False
+    every = chain.from_iterable(map(words, kinds))
+    return 1 <= sum(1 for _ in islice(every, MOST_TRACKED + 1)) <= MOST_TRACKED
 
 
 def _names_allowed(

@@ -21,11 +21,22 @@ MOST_CONTROLS: Final = 4096
 
 
 class ObjectSketch:
-    """Draws ``{``, members and ``}``: which members came, and how many."""
+    """Draws ``{``, members and ``}``: which members came, and how many.
+
+    Args:
+        compiler: Makes the texts of values.
+        names: The members that have an order, in it.
+        named: The values of those that may be there.
+        others: The other names by kind, and their values.
+        required: Members that must be there.
+        minimum, maximum: The fewest and the most members.
+        once: Whether each kind of other names is one name, which may come once.
+    """
 
     def __init__(
         self, compiler: Making, names: tuple[str, ...], named: dict[str, Values],
         others: list[tuple[Dfa, Values]], required: set[str], minimum: int, maximum: int | None,
+        *, once: bool = False,
     ) -> None:  # fmt: skip
         self._compiler = compiler
         self._names = [name for name in names if name in named]
@@ -34,6 +45,7 @@ class ObjectSketch:
         self._required = required
         self._maximum = maximum
         self._minimum = minimum
+        self._once = once
         self._sketch = Sketch(compiler.meter)
         self._entries: dict[tuple[object, int], int] = {}
         # A lower bound that the required members meet by themselves needs no counting.
@@ -100,10 +112,11 @@ class ObjectSketch:
             while chain:
                 place, state = chain.pop()
                 grown = self._grown(count)
-                if place == total:
-                    if self._may(grown):
-                        for k, (_, values) in enumerate(self._others):
-                            target = after_state(total, grown)
+                if place >= total:  # What is beyond are the other names that came.
+                    for k, (_, values) in enumerate(self._others):
+                        came = 1 << k if self._once else 0
+                        if self._may(grown) and not place - total & came:
+                            target = after_state(place + came, grown)
                             sketch.epsilon(state, self._member(k, values, target))
                     continue
                 name = self._names[place]
@@ -151,10 +164,11 @@ class ObjectSketch:
         sketch = self._sketch
         tracked = self._tracked()
         bit = {name: 1 << k for k, name in enumerate(tracked)}
-        if 2 ** len(tracked) > MOST_CONTROLS:
+        kept = len(tracked) + (len(self._others) if self._once else 0)
+        if 2**kept > MOST_CONTROLS:
             raise UnsupportedSchema(
-                f"An object with {len(tracked)} members to keep apart in any order needs "
-                f"{2 ** len(tracked):,} states just to remember which of them came.",
+                f"An object with {kept} members to keep apart in any order needs "
+                f"{2**kept:,} states just to remember which of them came.",
                 pointer="", keyword="required",
                 remedy='Give property_order="schema".',
             )  # fmt: skip
@@ -179,7 +193,9 @@ class ObjectSketch:
                 if not seen & mark:
                     options.append((name, self._named[name], seen | mark))
             for k, (_, values) in enumerate(self._others):
-                options.append((k, values, seen))
+                came = 1 << len(tracked) + k if self._once else 0
+                if not seen & came:
+                    options.append((k, values, seen | came))
             for key, values, seen_after in options:
                 target = (seen_after, grown)
                 if target not in after:

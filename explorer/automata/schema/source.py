@@ -22,7 +22,7 @@ from explorer.arguments import (
 from explorer.automata.choice import check_encodable
 from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
-from explorer.automata.schema.annotations import unknown_formats
+from explorer.automata.schema.annotations import remarks
 from explorer.automata.schema.compiler import Compiler
 from explorer.automata.schema.conflict import conflict
 from explorer.automata.schema.deciding import deciding, excluding
@@ -212,13 +212,9 @@ class JsonSchema(Source):
         return self._noted[0] if self._noted else []
 
     def warnings(self) -> tuple[str, ...]:
-        """One sentence for each keyword that is ignored, and for each format that is not known."""
+        """One sentence for each keyword that is ignored, or says less than it seems to."""
         ignored = tuple(f"Ignored {error.message}" for error in self.ignored())
-        unknown = unknown_formats(self.parsed) if self.formats else ()
-        return ignored + tuple(
-            f"The format {name!r} at {pointer} is not known, so it constrains nothing."
-            for pointer, name in unknown
-        )
+        return ignored + remarks(self.parsed, formats=self.formats)
 
     def why_empty(self) -> UnsatisfiableSchema:
         """The keywords that exclude each other."""

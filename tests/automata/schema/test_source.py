@@ -230,8 +230,8 @@ SHADES = {
 }  # fmt: skip
 UNKNOWN = (
     "The format 'color' at /properties/shade/format is not known, so it constrains nothing.",
-    "The format 'regex' at /properties/format/anyOf/0/format is not known, so it constrains "
-    "nothing.",
+    "The format 'regex' at /properties/format/anyOf/0/format is not followed here, so it "
+    "constrains nothing.",
 )
 
 
@@ -246,6 +246,36 @@ def test_a_format_that_is_not_known_is_told_and_kept(tmp_path: Path) -> None:
     table.save(tmp_path / "table")
     assert explorer.TokenDFA.load(tmp_path / "table", vocabulary).report.warnings == UNKNOWN
     assert explorer.json_schema(SHADES, formats=False).source.warnings() == ()
+
+
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [
+        ({"requird": ["a"]}, "/requird is not known, so it constrains nothing. Did you mean 'requ"),
+        ({"items": {"minlength": 2}}, "/items/minlength is not known, so it constrains nothing. D"),
+        ({"properties": {"a": {"additionalproperties": False}}}, "'additionalProperties'?"),
+        ({"minProperties": 2}, "/minProperties counts a name that is written twice as two members"),
+        ({"not": {"format": "regex"}}, "The format 'regex' at /not/format is not followed here"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)  # fmt: skip
+def test_what_says_less_than_it_seems_is_told(schema: Any, sentence: str) -> None:
+    (said,) = explorer.json_schema(schema).source.warnings()
+    assert sentence in said
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"requird": {"x-order": 1, "example": 3, "nullable": True}}},
+        {"contentEncoding": "base64", "$comment": "", "examples": [], "markdownDescription": ""},
+        {"minProperties": 1}, {"minProperties": 2, "required": ["a"]},
+        {"minProperties": 3, "additionalProperties": False, "properties": {"a": {}, "b": {}}},
+    ],
+    ids=["names", "remarks", "one", "required", "closed"],
+)  # fmt: skip
+def test_what_says_what_it_seems_to_is_not_told(schema: Any) -> None:
+    assert explorer.json_schema(schema).source.warnings() == ()
 
 
 def test_a_folder_answers_references_and_nothing_is_fetched(tmp_path: Path) -> None:
