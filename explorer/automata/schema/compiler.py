@@ -29,6 +29,7 @@ from explorer.automata.schema.making import Depth, Order, Site
 from explorer.automata.schema.members import object_texts
 from explorer.automata.schema.places import SchemaPlace
 from explorer.automata.schema.scalars import Scalars
+from explorer.automata.schema.spelling import EscapesOf
 from explorer.automata.schema.subschemas import Schema, Subschema
 from explorer.automata.schema.values import MarkedTexts, Values, empty
 from explorer.automata.schema.waiting import Made, Waiting
@@ -72,11 +73,13 @@ class Compiler:
         spaces: Given where values may wait until a text comes to them
             (`explorer.automata.schema.waiting`): whether any white space is allowed around them.
         called: Given where values that recurse are calls (`explorer.automata.schema.recursion`).
+        escapes: Where escapes may stand in values that wait.
     """
 
     def __init__(
         self, order: Order, *, assert_formats: bool, strict: bool, meter: Meter,
-        marks: bool = False, spaces: bool | None = None, called: Calls | None = None,
+        marks: bool = False, spaces: bool | None = None, escapes: EscapesOf = "free",
+        called: Calls | None = None,
     ) -> None:  # fmt: skip
         self.ordered = order == "schema"
         self.meter = meter
@@ -93,7 +96,9 @@ class Compiler:
         self._called = called
         self._deepening = Deepening(self, endless=called is not None)
         self._certain = Certain(self._deepening.inside)
-        self.waiting = None if spaces is None else Waiting(self._later, spaces=spaces)
+        self.waiting = (
+            None if spaces is None else Waiting(self._later, spaces=spaces, escapes=escapes)
+        )
         self._texts: dict[int, tuple[Values, Dfa]] = {}
         self._bared: dict[int, tuple[Values, Values]] = {}
         self._open: dict[Depth, Values] = {}

@@ -46,7 +46,7 @@ _VALUE_DIGITS: Final = 4  # So that marks of values are equally long.
 _VALUES_BEGIN: Final = b'"[{-0123456789tfn'
 
 _TEXT: Final = "(?s:.)"
-_SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
+SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
 """A character as `json.dumps` writes it with ``ensure_ascii=False``."""
 
 
@@ -107,7 +107,7 @@ TextsOf = Callable[[int], Dfa]
 
 def written_as_json(machine: Dfa, meter: Meter) -> Dfa:
     """The same language of JSON texts without marks of strings; as `written_as_text`."""
-    return _written(machine, _SPELLED, meter)
+    return _written(machine, SPELLED, meter)
 
 
 def same_marks(one: Dfa, two: Dfa, meter: Meter) -> bool:
@@ -173,7 +173,7 @@ def settled(machine: Dfa, meter: Meter, texts_of: TextsOf | None = None) -> Dfa:
     sources = np.flatnonzero(machine.table[:, machine.symbol_class[_BEGIN]] != NO_ARC)
     if all(set(machine.expected(state)) <= {0x22, _BEGIN} for state in sources.tolist()):
         return machine
-    return _laid(_outlined(machine, dfa_to_nfa(machine), _SPELLED, None), meter)
+    return _laid(_outlined(machine, dfa_to_nfa(machine), SPELLED, None), meter)
 
 
 def without_values(machine: Dfa, meter: Meter, texts_of: TextsOf) -> Dfa:
@@ -209,7 +209,9 @@ def _without(machine: Dfa, numbers: set[int], texts_of: TextsOf | None, meter: M
     return _laid(Outline(rest, tuple(parts)), meter)
 
 
-def outlined(machine: Dfa, nfa: Nfa, part_of: Callable[[int], Node] | None = None) -> Outline:
+def outlined(
+    machine: Dfa, nfa: Nfa, part_of: Callable[[int], Node] | None = None, character: str = SPELLED
+) -> Outline:
     """A machine over JSON texts, its marks as nodes.
 
     Args:
@@ -217,8 +219,9 @@ def outlined(machine: Dfa, nfa: Nfa, part_of: Callable[[int], Node] | None = Non
         nfa: The same machine, perhaps with other spellings; its first states are those of the
             machine.
         part_of: The node of a mark of values.
+        character: A pattern of the spellings of one character.
     """
-    return _outlined(machine, nfa, _SPELLED, part_of)
+    return _outlined(machine, nfa, character, part_of)
 
 
 def _written(machine: Dfa, character: str, meter: Meter) -> Dfa:

@@ -1,9 +1,10 @@
 """The spellings of numbers with exponents, as far as they need no comparison.
 
 `explorer.automata.schema.numbers` compares numbers in two spellings. A finished set is written in
-more: every one that JSON has where every number is in the set, whole digits with an exponent of 0
-to 99 (``12e3``) where every whole number is, and an exponent of zero (``1e0``) after any plain
-spelling. What a set is known to hold is kept beside its machine while sets are combined.
+more: every one that JSON has, up to about 1e308, where every number is in the set, whole digits
+with an exponent of 0 to 99 (``12e3``) where every whole number is, and an exponent of zero
+(``1e0``) after any plain spelling. What a set is known to hold is kept beside its machine while
+sets are combined.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from explorer.automata.schema.numbers import INTEGER, PLAIN, any_integer, any_nu
 from explorer.automata.schema.sketch import Sketch
 from explorer.budget import Meter
 
-ANY: Final = PLAIN + r"(?:[eE][+-]?[0-9]+)?"
+_UP: Final = r"[eE]\+?0*"
+ANY: Final = (
+    rf"{PLAIN}(?:[eE]-[0-9]{{1,3}}|{_UP}[0-9]{{1,2}})?"
+    rf"|-?[1-9](?:\.[0-9]+)?{_UP}(?:[12][0-9]{{2}}|30[0-7])|-?1(?:\.[0-6][0-9]*)?{_UP}308"
+)
+"""Every number, as long as a float can hold it: 1e999 would be read as infinity.
+
+Negative exponents have at most three digits, as elsewhere.
+"""
+
 WHOLE: Final = INTEGER + r"(?:[eE](?:\+?[0-9]{1,2}|-0+))?"
 
 MOST_RESPELLED: Final = 2_000

@@ -11,7 +11,7 @@ from explorer.automata.schema.free import FreeJson
 from explorer.automata.schema.making import Order, Recursion
 from explorer.automata.schema.profiling import Profile, profile_of
 from explorer.automata.schema.source import JsonSchema
-from explorer.automata.schema.spelling import Whitespace
+from explorer.automata.schema.spelling import EscapesOf, Whitespace
 from explorer.budget import Budget
 
 
@@ -26,12 +26,24 @@ def json_schema(
     free_depth: int = 3,
     recursion: Recursion = "unroll",
     folder: str | PathLike[str] | None = None,
+    escapes: EscapesOf = "free",
 ) -> Constraint:
     """The JSON texts of the values that a JSON Schema allows.
 
-    Drafts 4, 6, 7, 2019-09 and 2020-12, taken from ``$schema``; the last is the default. Numbers
-    are written plain (``-12.50``) or small (``1.5e-07``); names and constrained strings in the
-    spelling of `json.dumps`, free strings with any escapes.
+    Drafts 4, 6, 7, 2019-09 and 2020-12, taken from ``$schema``; the last is the default.
+    ``dependencies`` is followed in every draft.
+
+    Numbers that no keyword bounds have every spelling of JSON (``1E+2``) up to about 1e308, the
+    largest that a float holds; whole ones plain digits
+    (``12``, ``12.0``) and exponents of 0 to 99 after them (``12e3``). Under bounds, ``multipleOf``,
+    ``enum`` and ``const`` a number is written plain (``-12.50``), small (``1.5e-07``), or with an
+    exponent of zero (``1e0``). Integers of draft 4 are digits only.
+
+    Free strings are written with any escapes; names and constrained strings in the spelling of
+    ``json.dumps(ensure_ascii=False)``, or with ``escapes="any"`` in every one.
+
+    ``minProperties`` counts a name that is written twice as two members, unless there are at most
+    ten names beside ``properties``; ``report.warnings`` of what is compiled says where.
 
     Args:
         schema: The schema as Python data or as JSON text.
@@ -50,6 +62,9 @@ def json_schema(
             (``not``, ``contains``, ...) takes more than a stack, and is refused by name.
         folder: Schemas that references may name, by their path in it or their ``$id``. Nothing is
             fetched.
+        escapes: ``"any"`` takes a character and its ``\\uXXXX`` for the same in names and all
+            strings, at several times the states; ``"free"`` only in strings that nothing
+            constrains.
 
     Raises:
         ConstraintError: The schema is not JSON.
@@ -66,7 +81,7 @@ def json_schema(
         JsonSchema.of(
             schema, folder,
             whitespace=whitespace, property_order=property_order, strict=strict, formats=formats,
-            max_depth=max_depth, free_depth=free_depth, recursion=recursion,
+            max_depth=max_depth, free_depth=free_depth, recursion=recursion, escapes=escapes,
         )
     )  # fmt: skip
 

@@ -13,7 +13,9 @@ from explorer.automata.schema.making import Depth, Order
 from explorer.automata.schema.recursion import Called, Guard, SchemaRules
 from explorer.automata.schema.sharing import shared
 from explorer.automata.schema.spelling import (
+    EscapesOf,
     Whitespace,
+    character_in,
     escaped,
     flexible,
     pretty,
@@ -36,6 +38,7 @@ def compile_schema(
     formats: bool = True,
     max_depth: int = 5,
     free_depth: int = 3,
+    escapes: EscapesOf = "free",
     remotes: Mapping[str, Schema] | None = None,
 ) -> tuple[Dfa, list[UnsupportedSchema]]:
     """The machine of a schema, and what was ignored.
@@ -49,6 +52,7 @@ def compile_schema(
         formats: Whether ``format`` constrains.
         max_depth: How many references of a recursive schema are followed inside each other.
         free_depth: How deep arrays and objects nest in a value that nothing describes.
+        escapes: Where a character may be written as an escape, ``"free"`` or ``"any"``.
         remotes: Schemas that references may name, by their address.
 
     Raises:
@@ -59,8 +63,8 @@ def compile_schema(
     depth = Depth(max_depth, free_depth, free_depth, free_depth)
     machine = settled(_compact(compiler, schema, depth, remotes), meter)
     if whitespace == "flexible":
-        return flexible(machine, meter), compiler.ignored
-    machine = escaped(machine, meter)
+        return flexible(machine, meter, escapes), compiler.ignored
+    machine = escaped(machine, meter, escapes)
     if whitespace == "pretty":
         machine = pretty(machine, meter)
     return machine, compiler.ignored
@@ -76,6 +80,7 @@ def outline_schema(
     formats: bool = True,
     max_depth: int = 5,
     free_depth: int = 3,
+    escapes: EscapesOf = "free",
     remotes: Mapping[str, Schema] | None = None,
 ) -> tuple[Outline, list[UnsupportedSchema]]:
     """The tree of a schema for a machine that discovers its states, and what was ignored.
@@ -90,7 +95,7 @@ def outline_schema(
     waits = whitespace != "pretty" and property_order == "schema"
     compiler = Compiler(
         property_order, assert_formats=formats, strict=strict, meter=meter, marks=True,
-        spaces=whitespace == "flexible" if waits else None,
+        spaces=whitespace == "flexible" if waits else None, escapes=escapes,
     )  # fmt: skip
     depth = Depth(max_depth, free_depth, free_depth, free_depth)
     machine = _compact(compiler, schema, depth, remotes)
@@ -99,10 +104,11 @@ def outline_schema(
         return compiler.waiting.outline(machine, meter), compiler.ignored
     machine = settled(machine, meter)
     if whitespace == "pretty":
-        machine = pretty(escaped(machine, meter), meter)
-        return outlined(machine, dfa_to_nfa(machine)), compiler.ignored
-    nfa = respelled(machine, meter, spaces=whitespace == "flexible")
-    return outlined(machine, nfa), compiler.ignored
+        machine = pretty(escaped(machine, meter, escapes), meter)
+        nfa = dfa_to_nfa(machine)
+    else:
+        nfa = respelled(machine, meter, spaces=whitespace == "flexible", escapes=escapes)
+    return outlined(machine, nfa, character=character_in(escapes)), compiler.ignored
 
 
 def rules_of_schema(
@@ -115,6 +121,7 @@ def rules_of_schema(
     formats: bool = True,
     max_depth: int = 5,
     free_depth: int = 3,
+    escapes: EscapesOf = "free",
     remotes: Mapping[str, Schema] | None = None,
 ) -> SchemaRules:
     """The rules of a schema whose values may hold others of their kind without end.
@@ -123,7 +130,7 @@ def rules_of_schema(
         guarded: Is called with whatever may refuse the schema, and returns what that returns and
             what was ignored so far.
         max_depth: Not used.
-        schema, whitespace, property_order, strict, formats, free_depth, remotes: As for
+        schema, whitespace, property_order, strict, formats, free_depth, escapes, remotes: As for
             `compile_schema`; the white space is not ``"pretty"``.
     """
     del max_depth
@@ -134,7 +141,7 @@ def rules_of_schema(
     depth = Depth(0, free_depth, free_depth, free_depth)
     return SchemaRules(
         compiler, called, lambda: _whole(compiler, schema, depth, remotes),
-        spaces=whitespace == "flexible", guarded=guarded,
+        spaces=whitespace == "flexible", guarded=guarded, escapes=escapes,
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from explorer.automata.operations import dfa_to_nfa
 from explorer.automata.schema.compiler import Compiler
 from explorer.automata.schema.counting import outlined, value_mark
 from explorer.automata.schema.making import Depth, Site
-from explorer.automata.schema.spelling import respelled
+from explorer.automata.schema.spelling import EscapesOf, respelled
 from explorer.automata.schema.strings import nothing
 from explorer.automata.schema.subschemas import Subschema
 from explorer.automata.schema.values import Values
@@ -141,17 +141,19 @@ class SchemaRules(Mapping[str, Node]):
         whole: From the compiler to what applies to the whole value.
         spaces: Whether any white space is allowed between tokens.
         guarded: Around everything that may refuse the schema.
+        escapes: Where escapes may stand.
     """
 
     def __init__(
         self, compiler: Compiler, called: Called, whole: Callable[[], Values], *, spaces: bool,
-        guarded: Guard,
+        guarded: Guard, escapes: EscapesOf = "free",
     ) -> None:  # fmt: skip
         self._compiler = compiler
         self._called = called
         self._whole = whole
         self._spaces = spaces
         self._guarded = guarded
+        self._escapes: EscapesOf = escapes
         self._nodes: dict[str, Node] = {}
         self._outlines: dict[int | None, Outline] = {}
 
@@ -193,7 +195,9 @@ class SchemaRules(Mapping[str, Node]):
             machine = compiler.text(compiler.values(*self._called.made[number]))
         if machine.num_states == 0:
             return Outline(dfa_to_nfa(machine), ())
-        nfa = respelled(machine, meter, spaces=self._spaces, around=number is None)
+        nfa = respelled(
+            machine, meter, spaces=self._spaces, around=number is None, escapes=self._escapes
+        )
         return outlined(machine, nfa, self._call)
 
     def _call(self, number: int) -> Node:

@@ -30,7 +30,7 @@ from explorer.automata.schema.locating import spans_of, spot_of
 from explorer.automata.schema.machine import compile_schema, outline_schema, rules_of_schema
 from explorer.automata.schema.making import Order, Recursion
 from explorer.automata.schema.recursion import WHOLE, finite_form
-from explorer.automata.schema.spelling import Whitespace
+from explorer.automata.schema.spelling import EscapesOf, Whitespace
 from explorer.automata.schema.subschemas import Schema, root_of
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules, Source
 from explorer.budget import Budget, Meter
@@ -74,6 +74,7 @@ class JsonSchema(Source):
         free_depth: How deep arrays and objects nest in a value that nothing describes.
         recursion: ``"unroll"`` to ``max_depth``, or ``"stack"`` without end.
         remotes: Addresses and JSON texts of schemas that references may name.
+        escapes: Where a character may be written as an escape.
     """
 
     kind: ClassVar[str] = "json_schema"
@@ -87,6 +88,7 @@ class JsonSchema(Source):
     free_depth: int = 3
     recursion: Recursion = "unroll"
     remotes: tuple[tuple[str, str], ...] = ()
+    escapes: EscapesOf = "free"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "whitespace", plain(self.whitespace))
@@ -112,6 +114,12 @@ class JsonSchema(Source):
                 "Pretty JSON is indented by its depth, which a stack does not count.",
                 remedy='Give whitespace="compact" or "flexible", or recursion="unroll".',
             )
+        object.__setattr__(self, "escapes", plain(self.escapes))
+        if not _is_one_of(self.escapes, get_args(EscapesOf)):
+            raise wrong(
+                "escapes", self.escapes, "a choice of escapes", error=ConstraintError,
+                remedy='Give "free" for escapes in free strings only, or "any".',
+            )  # fmt: skip
         flag("strict", self.strict)
         flag("formats", self.formats)
         whole_number("max_depth", self.max_depth, 0, 50)
@@ -261,7 +269,8 @@ class JsonSchema(Source):
         return {
             "whitespace": self.whitespace, "property_order": self.property_order,
             "strict": self.strict, "formats": self.formats, "max_depth": self.max_depth,
-            "free_depth": self.free_depth, "remotes": self.remote_schemas,
+            "free_depth": self.free_depth, "escapes": self.escapes,
+            "remotes": self.remote_schemas,
         }  # fmt: skip
 
     def fields(self) -> dict[str, object]:
@@ -270,7 +279,8 @@ class JsonSchema(Source):
             "schema": self.schema, "whitespace": self.whitespace,
             "property_order": self.property_order, "strict": self.strict, "formats": self.formats,
             "max_depth": self.max_depth, "free_depth": self.free_depth,
-            "recursion": self.recursion, "remotes": [list(pair) for pair in self.remotes],
+            "recursion": self.recursion, "escapes": self.escapes,
+            "remotes": [list(pair) for pair in self.remotes],
         }  # fmt: skip
 
     @classmethod
@@ -278,6 +288,7 @@ class JsonSchema(Source):
         """The schema that was saved."""
         names = [each.name for each in dataclasses.fields(cls) if each.name != "remotes"]
         given: dict[str, Any] = {name: fields.get(name) for name in names}
+        given["escapes"] = fields.get("escapes", "free")  # Older files do not say.
         listed = cast("list[tuple[object, object]]", fields.get("remotes"))
         try:
             instance("schema", given["schema"], str, "a str")

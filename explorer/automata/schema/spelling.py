@@ -22,11 +22,15 @@ import numpy as np
 
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.operations import dfa_to_nfa, minimal_dfa
+from explorer.automata.schema.counting import SPELLED
+from explorer.automata.schema.escapes import CHARACTER, Escapes
 from explorer.automata.schema.sketch import Sketch
 from explorer.budget import Meter
 from explorer.jit import jit
 
 Whitespace = Literal["compact", "pretty", "flexible"]
+EscapesOf = Literal["free", "any"]
+"""Where a character may be written ``\\uXXXX``: in free strings, or in names and all strings."""
 
 _OUT: Final = 0
 _STRING: Final = 1
@@ -79,7 +83,7 @@ def places(machine: Dfa) -> Int32:
     return _walk(machine.table, kind, machine.start)
 
 
-def escaped(machine: Dfa, meter: Meter) -> Dfa:
+def escaped(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Dfa:
     """The texts of a machine with every spelling of the characters of free strings.
 
     A state inside a string is free if every character but the quote and the backslash stays in it.
@@ -90,21 +94,25 @@ def escaped(machine: Dfa, meter: Meter) -> Dfa:
     Args:
         machine: Reads JSON in the spelling of ``json.dumps(ensure_ascii=False)``.
         meter: Watches every limit.
+        escapes: Where escapes may stand.
     """
-    return _widened(machine, meter, spaces=False)
+    return _widened(machine, meter, spaces=False, escapes=escapes)
 
 
-def flexible(machine: Dfa, meter: Meter) -> Dfa:
+def flexible(machine: Dfa, meter: Meter, escapes: EscapesOf = "free") -> Dfa:
     """The texts of a machine with any white space between tokens, and `escaped`.
 
     Args:
         machine: Reads compact JSON.
         meter: Watches every limit.
+        escapes: Where escapes may stand.
     """
-    return _widened(machine, meter, spaces=True)
+    return _widened(machine, meter, spaces=True, escapes=escapes)
 
 
-def respelled(machine: Dfa, meter: Meter, *, spaces: bool, around: bool = True) -> Nfa:
+def respelled(
+    machine: Dfa, meter: Meter, *, spaces: bool, around: bool = True, escapes: EscapesOf = "free"
+) -> Nfa:
     """What `escaped` or, with ``spaces``, `flexible` accepts, not determinized.
 
     Its first states are those of the machine.
@@ -115,34 +123,52 @@ def respelled(machine: Dfa, meter: Meter, *, spaces: bool, around: bool = True) 
         spaces: Whether any white space is allowed between tokens.
         around: Whether it is also allowed before and after the whole text.
     """
-    drawn = _drawn(machine, meter, spaces=spaces, around=around)
+    drawn = _drawn(machine, meter, spaces=spaces, around=around, escapes=escapes)
     return dfa_to_nfa(machine) if drawn is None else drawn
 
 
-def _widened(machine: Dfa, meter: Meter, *, spaces: bool) -> Dfa:
-    drawn = _drawn(machine, meter, spaces=spaces)
+def character_in(escapes: EscapesOf) -> str:
+    """A pattern of the spellings of one character in a string with bounds."""
+    return CHARACTER if escapes == "any" else SPELLED
+
+
+def _widened(machine: Dfa, meter: Meter, *, spaces: bool, escapes: EscapesOf) -> Dfa:
+    drawn = _drawn(machine, meter, spaces=spaces, escapes=escapes)
     return machine if drawn is None else minimal_dfa(drawn, meter)
 
 
-def _drawn(machine: Dfa, meter: Meter, *, spaces: bool, around: bool = True) -> Nfa | None:
+def _drawn(
+    machine: Dfa, meter: Meter, *, spaces: bool, escapes: EscapesOf, around: bool = True
+) -> Nfa | None:
     """A machine with more spellings; ``None`` where there are no more."""
     if machine.num_states == 0:
         return None
     where = places(machine)
-    stays = machine.table[:, machine.symbol_class[0x61]] == np.arange(machine.num_states)
-    strings: list[int] = np.flatnonzero((where == _STRING) & stays).tolist()
-    free = [state for state in strings if _is_free(machine, state)]
-    if not spaces and not free:
+    strings: list[int] = np.flatnonzero(where == _STRING).tolist()
+    if escapes == "free":
+        strings = _free(machine, where)
+    if not spaces and not strings:
         return None
     sketch = Sketch(meter)
     inside = sketch.copy(machine)
     accepting: list[int] = [inside[state] for state in np.flatnonzero(machine.accepting).tolist()]
     if spaces:
         accepting += _draw_spaces(sketch, machine, inside, where.tolist(), around)
+    every = Escapes(sketch, machine, inside)
     arcs, states = _escapes()
-    for state in free:
-        sketch.block(arcs, states, inside[state])
+    for state in strings:
+        if escapes == "any":
+            every.draw(state)
+        else:
+            sketch.block(arcs, states, inside[state])
     return sketch.drawn(inside[machine.start], accepting)
+
+
+def _free(machine: Dfa, where: Int32) -> list[int]:
+    """The states inside free strings."""
+    stays = machine.table[:, machine.symbol_class[0x61]] == np.arange(machine.num_states)
+    strings: list[int] = np.flatnonzero((where == _STRING) & stays).tolist()
+    return [state for state in strings if _is_free(machine, state)]
 
 
 def _draw_spaces(

@@ -24,7 +24,7 @@ from explorer.automata.schema.counting import (
     without_values,
 )
 from explorer.automata.schema.making import Depth, Site
-from explorer.automata.schema.spelling import respelled
+from explorer.automata.schema.spelling import EscapesOf, character_in, respelled
 from explorer.automata.schema.strings import nothing
 from explorer.automata.schema.subschemas import Subschema
 from explorer.automata.schema.values import Values
@@ -49,13 +49,15 @@ class Waiting:
     Args:
         make: Makes the machine of one.
         spaces: Whether any white space is allowed between tokens.
+        escapes: Where escapes may stand.
     """
 
     finite = True
 
-    def __init__(self, make: Maker, *, spaces: bool) -> None:
+    def __init__(self, make: Maker, *, spaces: bool, escapes: EscapesOf = "free") -> None:
         self._make = make
         self._spaces = spaces
+        self._escapes: EscapesOf = escapes
         self._numbers: dict[object, int] = {}
         self._made: list[Made] = []
         self._marks: list[Values] = []
@@ -111,8 +113,8 @@ class Waiting:
 
     def outline(self, machine: Dfa, meter: Meter) -> Outline:
         """The tree of a machine that is settled: what waits is a late part of it."""
-        nfa = respelled(machine, meter, spaces=self._spaces)
-        return outlined(machine, nfa, self._part)
+        nfa = respelled(machine, meter, spaces=self._spaces, escapes=self._escapes)
+        return outlined(machine, nfa, self._part, character_in(self._escapes))
 
     def _part(self, number: int) -> Node:
         return Deferred(

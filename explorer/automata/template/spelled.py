@@ -17,7 +17,7 @@ _REPEATS: Final = {(0, True): "star", (1, True): "plus", (0, False): "optional"}
 
 _DEFAULTS: Final[dict[str, object]] = {
     "whitespace": "compact", "property_order": "schema", "strict": True, "formats": True,
-    "max_depth": 5, "free_depth": 3, "recursion": "unroll",
+    "max_depth": 5, "free_depth": 3, "recursion": "unroll", "escapes": "free",
 }  # fmt: skip
 
 

@@ -65,8 +65,8 @@ def test_texts_are_read_by_pydantic(name: str) -> None:
         try:
             assert value == adapter.validate_json(text)
         except pydantic.ValidationError as error:
-            # Of 2 ** 70 written with ".0", which JSON Schema counts among the integers.
-            assert {each["type"] for each in error.errors()} == {"int_parsing_size"}
+            # Of 2 ** 70 written "….0" or "…e9", which JSON Schema counts among the integers.
+            assert "int_parsing_size" in {each["type"] for each in error.errors()}
 
 
 @pytest.mark.long
