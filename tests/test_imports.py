@@ -28,6 +28,7 @@ LAYERS = (
     ("tokens",),
     ("decoding",),
     ("analysis",),
+    ("course",),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

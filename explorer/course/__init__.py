@@ -1,0 +1,13 @@
+"""The checks of the course: the notebooks ask, and `check` answers.
+
+    from explorer import course
+    course.check("spellings", 8)
+
+A wrong answer gets a hint that does not give the right one away. Reading order: `verdict` (what
+`check` says), `exercise` (kinds of answers), `pitfalls` (the exercises of the notebooks 09a to
+09g), `checking` (the two functions that a notebook calls).
+"""
+
+from explorer.course.checking import check, reveal
+
+__all__ = ["check", "reveal"]

@@ -1,0 +1,67 @@
+"""The two functions that a notebook of the course calls."""
+
+from __future__ import annotations
+
+from explorer.course.exercise import Exercise
+from explorer.course.pitfalls import PITFALLS
+from explorer.course.verdict import Graded
+from explorer.errors import ExplorerError
+
+EXERCISES: dict[str, Exercise] = {exercise.name: exercise for exercise in PITFALLS}
+"""Every exercise of the course, by its name."""
+
+
+def check(name: str, answer: object = None) -> Graded:
+    """Say whether an answer is right, or give a hint that does not give it away.
+
+    Args:
+        name: Of the exercise, as the notebook has it.
+        answer: The reader's; ``None`` stands for "not answered yet".
+
+    Returns:
+        The verdict; at the end of a cell it prints itself.
+
+    Raises:
+        ExplorerError: There is no such exercise.
+
+    Example:
+        >>> check("spaces-where")
+        No answer yet: put yours in place of None.
+        >>> check("spaces-where", "B").right
+        False
+    """
+    exercise = EXERCISES.get(name)
+    if exercise is None:
+        raise ExplorerError(
+            f"There is no exercise {name!r}.",
+            remedy=f"The names are {', '.join(sorted(EXERCISES))}.",
+            evidence={"name": str(name)},
+        )
+    if answer is None:
+        return Graded(None, "No answer yet: put yours in place of None.")
+    return exercise.grade(answer)
+
+
+def reveal(prediction: object, outcome: object) -> str:
+    """Put what a reader predicted beside what is the case.
+
+    Args:
+        prediction: The guess; ``None`` if there was none.
+        outcome: What is the case.
+
+    Returns:
+        One sentence.
+
+    Example:
+        >>> print(reveal(None, 4))
+        It is 4. (You made no prediction.)
+        >>> print(reveal(3, 4))
+        You predicted 3; it is 4.
+        >>> print(reveal(4, 4))
+        You predicted 4, and so it is.
+    """
+    if prediction is None:
+        return f"It is {outcome}. (You made no prediction.)"
+    if prediction == outcome:
+        return f"You predicted {prediction}, and so it is."
+    return f"You predicted {prediction}; it is {outcome}."

@@ -1,0 +1,178 @@
+"""An exercise: a question's name, what counts as an answer, and hints for wrong ones.
+
+A hint is chosen by what the wrong answer is like, never by what it lacks of the right one in
+numbers; so nobody can find an answer by asking often. An answer that is a language is compared with
+the right one as a language, and the hint is a text that tells the two apart.
+
+Answers are values. Nothing that a reader gives is run: a text stays a text, and a pattern is read
+as every pattern is, within a budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, cast
+
+from explorer.automata.constraint import Constraint, regex
+from explorer.budget import Budget
+from explorer.course.verdict import Graded
+from explorer.errors import ExplorerError
+
+LIMITS: Final = Budget(states=20_000, seconds=5.0)
+"""For a pattern that a reader gives."""
+
+Hint = tuple[Callable[[object], bool], str]
+"""Whether a wrong answer is of some kind, and what to say to it."""
+
+
+class Exercise(Protocol):
+    """What `explorer.course.check` asks."""
+
+    @property
+    def name(self) -> str:
+        """The name that the notebook gives."""
+        ...
+
+    def grade(self, answer: object) -> Graded:
+        """What there is to say about an answer.
+
+        Args:
+            answer: Any value but ``None``.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ValueExercise:
+    """An exercise whose answer is a number, a text, or several of them.
+
+    Args:
+        name: Of the exercise.
+        answer: The right answer. Of a set the order does not count, of a tuple it does.
+        right: What is said to it: why it is right.
+        hint: What is said to a wrong answer.
+        hints: More special hints; the first that fits is used.
+        within: How far a number may be off.
+    """
+
+    name: str
+    answer: object
+    right: str
+    hint: str
+    hints: tuple[Hint, ...] = ()
+    within: float = 0.0
+
+    def grade(self, answer: object) -> Graded:
+        """Compare an answer with the right one.
+
+        Args:
+            answer: The reader's.
+        """
+        given = plain_value(answer)
+        if _same(given, plain_value(self.answer), self.within):
+            return Graded(True, self.right)
+        if kind_in_words(given) != kind_in_words(plain_value(self.answer)):
+            wanted = kind_in_words(plain_value(self.answer))
+            return Graded(False, f"The answer is {wanted}, and this is {kind_in_words(given)}.")
+        for fits, words in self.hints:
+            if fits(given):
+                return Graded(False, words)
+        return Graded(False, self.hint)
+
+
+@dataclass(frozen=True)
+class LanguageExercise:
+    """An exercise whose answer is a language: a constraint, or a pattern.
+
+    Args:
+        name: Of the exercise.
+        answer: A pattern of the right language.
+        right: What is said to it.
+        hint: What is said to what is no language.
+    """
+
+    name: str
+    answer: str
+    right: str
+    hint: str
+
+    def grade(self, answer: object) -> Graded:
+        """Compare two languages; a text that tells them apart is the hint.
+
+        Args:
+            answer: A constraint, or a pattern.
+        """
+        if isinstance(answer, str):
+            try:
+                answer = regex(answer, budget=LIMITS)
+            except ExplorerError as error:
+                return Graded(False, f"This pattern cannot be read: {error.message}")
+        if not isinstance(answer, Constraint):
+            return Graded(False, f"The answer is a constraint or a pattern. {self.hint}")
+        wanted = regex(self.answer)
+        try:
+            for one, other, words in (
+                (answer, wanted, "It also accepts {}, which it should not."),
+                (wanted, answer, "It does not accept {}, which it should."),
+            ):
+                if apart := (one - other).examples(1):
+                    return Graded(False, words.format(repr(apart[0])))
+        except ExplorerError as error:
+            return Graded(False, f"This language cannot be compared: {error.message}")
+        return Graded(True, self.right)
+
+
+def plain_value(value: object) -> object:
+    """A value as a number, a text, a tuple or a set of those; anything else as it is.
+
+    Args:
+        value: An answer; what has ``item()``, such as a number of numpy, becomes Python's.
+    """
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, set | frozenset):
+        return frozenset(plain_value(one) for one in cast("Collection[object]", value))
+    if isinstance(value, Sequence):
+        return tuple(plain_value(one) for one in cast("Sequence[object]", value))
+    try:
+        return plain_value(value.item())  # type: ignore[attr-defined]
+    except (AttributeError, TypeError, ValueError):
+        return value
+
+
+def kind_in_words(value: object) -> str:
+    """The kind of an answer, in words.
+
+    Args:
+        value: From `plain`.
+    """
+    if isinstance(value, bool):
+        return "True or False"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a text"
+    if isinstance(value, bytes):
+        return "bytes"
+    if isinstance(value, frozenset):
+        return "a set"
+    if isinstance(value, tuple):
+        return "a list"
+    return f"a value of type {type(value).__name__}"
+
+
+def _same(one: object, other: object, within: float) -> bool:
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isfinite(one) and abs(one - other) <= within
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        pairs = zip(cast("Sequence[object]", one), cast("Sequence[object]", other), strict=False)
+        return len(one) == len(other) and all(_same(a, b, within) for a, b in pairs)  # pyright: ignore[reportUnknownArgumentType]
+    return one == other

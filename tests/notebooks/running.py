@@ -1,0 +1,81 @@
+"""Notebooks run in a real kernel, and the kernel is asked what came of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client.manager import KernelManager
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+PATIENCE = 300  # Seconds; for a busy machine, never part of a result.
+
+
+def course() -> list[Path]:
+    """The notebooks, in reading order."""
+    return sorted(FOLDER.glob("*.ipynb"))
+
+
+def notebook(stem: str) -> Path:
+    return next(path for path in course() if path.stem == stem)
+
+
+class Shown:
+    """A notebook after all of its cells have run.
+
+    Args:
+        client: What ran it; its kernel still has the notebook's variables.
+    """
+
+    def __init__(self, client: NotebookClient) -> None:
+        self._client = client
+        self.cells = {cell.id: cell for cell in client.nb.cells}
+
+    def value(self, expression: str) -> Any:
+        """What an expression of the notebook's variables is, by way of JSON."""
+        asked = nbformat.v4.new_code_cell(f"print(__import__('json').dumps({expression}))")
+        self._client.nb.cells.append(asked)
+        self._client.execute_cell(asked, len(self._client.nb.cells) - 1)
+        return json.loads(asked.outputs[0].text)
+
+    def close(self) -> None:
+        """Let go of the kernel, which lives on."""
+        if self._client.kc is not None:
+            self._client.kc.stop_channels()
+
+    def printed(self, cell: str) -> str:
+        """What a cell printed."""
+        outputs = self.cells[cell].outputs
+        return "".join(one.text for one in outputs if one.output_type == "stream")
+
+    def plain(self, cell: str) -> str:
+        """The last output of a cell as text."""
+        return next(
+            one.data["text/plain"]
+            for one in reversed(self.cells[cell].outputs)
+            if one.output_type != "stream"
+        )
+
+    def kinds(self, cell: str) -> set[str]:
+        """The media types of everything that a cell shows."""
+        outputs = self.cells[cell].outputs
+        return {kind for one in outputs if one.output_type != "stream" for kind in one.data}
+
+
+def executed(path: Path, folder: Path, manager: KernelManager) -> Shown:
+    """Run every cell of a notebook; the first error ends it and is raised."""
+    made = nbformat.read(path, as_version=4)
+    # The notebook before was another one: none of its variables is left.
+    made.cells.insert(0, nbformat.v4.new_code_cell("%reset -f", id="reset"))
+    client = NotebookClient(
+        made, km=manager, timeout=PATIENCE, resources={"metadata": {"path": str(folder)}}
+    )
+    try:
+        client.execute()
+    except BaseException:
+        Shown(client).close()
+        raise
+    return Shown(client)

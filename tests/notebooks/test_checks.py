@@ -1,0 +1,93 @@
+"""Answers of the course's readers: right ones, wrong ones, and odd ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer.course import check, reveal
+from explorer.course.checking import EXERCISES
+from explorer.course.exercise import LanguageExercise, ValueExercise
+from explorer.errors import ExplorerError
+
+
+@pytest.mark.parametrize("name", sorted(EXERCISES))
+def test_no_answer_is_no_fault(name: str) -> None:
+    assert check(name).right is None and "None" in repr(check(name))
+
+
+@pytest.mark.parametrize("name", sorted(EXERCISES))
+def test_the_answer_is_right_and_others_are_not(name: str) -> None:
+    answer: Any = EXERCISES[name].answer  # type: ignore[attr-defined]
+    assert check(name, answer).right and repr(check(name, answer)).startswith("Right. ")
+    for other in (
+        "no such answer",
+        123456.5,
+        ["x"],
+        {"x"},
+        object(),
+        b"x",
+        True,
+        explorer.choice(["x"]),
+    ):
+        said = check(name, other)
+        assert said.right is False and repr(said).startswith("Not yet. "), other
+        assert said.message.endswith((".", "?", ":", "^", "\n"))
+
+
+@pytest.mark.parametrize("name", sorted(EXERCISES))
+def test_a_hint_does_not_give_a_value_away(name: str) -> None:
+    exercise = EXERCISES[name]
+    if not isinstance(exercise, ValueExercise):
+        return
+    answer = exercise.answer
+    words = [exercise.hint, *(words for _, words in exercise.hints)]
+    if isinstance(answer, int | float) and abs(answer) > 1:
+        assert not any(str(answer) in hint for hint in words)
+    elif isinstance(answer, str) and len(answer) > 1:
+        assert not any(answer in hint for hint in words)
+
+
+def test_values_of_other_libraries_count() -> None:
+    assert check("spaces-where", np.int64(1)).right
+    assert check("spaces-digits", (" ", "1", "7")).right
+
+
+def test_numbers_texts_and_sets() -> None:
+    near = ValueExercise("n", 0.25, "yes", "no", within=0.01)
+    assert near.grade(0.255).right and not near.grade(0.3).right
+    assert not near.grade(float("nan")).right and not near.grade(True).right
+    some = ValueExercise("s", {"a", "b"}, "yes", "no")
+    assert some.grade({"b", "a"}).right and not some.grade({"a"}).right
+    assert "a set" in some.grade(["a", "b"]).message
+    word = ValueExercise("w", "a", "yes", "no", ((lambda one: one == "b", "b is not it."),))
+    assert word.grade(" a ").right and word.grade("b").message == "b is not it."
+
+
+def test_languages_are_compared_as_languages() -> None:
+    asked = LanguageExercise("l", "a+b", "yes", "Think of runs.")
+    for right in ("a+b", "aa*b", explorer.regex("a{1,}b")):
+        assert asked.grade(right).right
+    assert asked.grade("a*b").message == "It also accepts 'b', which it should not."
+    assert asked.grade("aa+b").message == "It does not accept 'ab', which it should."
+    assert asked.grade("(").message.startswith("This pattern cannot be read")
+    assert asked.grade(7).message == "The answer is a constraint or a pattern. Think of runs."
+    # A pattern that grows beyond every limit is refused, not run.
+    assert "cannot be" in asked.grade("(a|b)*a(a|b){40}").message
+
+
+def test_an_answer_is_not_run() -> None:
+    said = check("spaces-where", "__import__('os').getcwd()")
+    assert said.right is False and "a text" in said.message
+
+
+def test_an_exercise_that_is_not_there() -> None:
+    with pytest.raises(ExplorerError, match="no exercise 'sonnet'"):
+        check("sonnet", 1)
+
+
+def test_a_prediction_is_put_beside_the_outcome() -> None:
+    assert reveal(2, 3) == "You predicted 2; it is 3."

@@ -1,0 +1,63 @@
+"""What holds of every notebook of the course, by its file alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from explorer.course.checking import EXERCISES
+from tests.notebooks.running import FOLDER, course
+
+PITFALLS = [path for path in course() if path.stem.startswith("09")]
+CHECK = re.compile(r'course\.check\("([\w-]+)", None\)')
+
+
+def code(path: Path) -> list[str]:
+    cells = nbformat.read(path, as_version=4).cells
+    return [cell.source for cell in cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("path", course(), ids=lambda path: path.stem)
+def test_it_is_kept_without_outputs(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    kept = [c.id for c in cells if c.cell_type == "code" and (c.outputs or c.execution_count)]
+    assert kept == []
+
+
+@pytest.mark.parametrize("path", PITFALLS, ids=lambda path: path.stem)
+def test_predictions_exercises_and_pictures(path: Path) -> None:
+    cells = code(path)
+    # A prediction is asked for, and is revealed later, in another cell.
+    guesses = [k for k, source in enumerate(cells) if source.startswith("my_guess = None")]
+    reveals = [k for k, source in enumerate(cells) if "course.reveal(my_guess" in source]
+    assert len(guesses) >= 2
+    assert reveals == [guess + 1 for guess in guesses]
+    # Two or three exercises, each with a check, none with its answer.
+    asked = [name for source in cells for name in CHECK.findall(source)]
+    assert 2 <= len(asked) <= 3 and set(asked) <= set(EXERCISES)
+    assert sum("course.check(" in source for source in cells) == len(asked)
+    assert any("Explorer(" in source for source in cells)
+
+
+def test_every_exercise_is_asked_once() -> None:
+    asked = [name for path in course() for s in code(path) for name in CHECK.findall(s)]
+    assert sorted(asked) == sorted(EXERCISES)
+
+
+def test_the_reading_order_names_every_notebook() -> None:
+    order = (FOLDER / "README.md").read_text("utf-8")
+    assert re.findall(r"^\| `(\w+)\.ipynb`", order, re.MULTILINE) == [
+        "quickstart",
+        *(path.stem for path in PITFALLS),
+    ]
+
+
+@pytest.mark.parametrize("path", PITFALLS, ids=lambda path: path.stem)
+def test_the_code_can_be_read(path: Path) -> None:
+    for source in code(path):
+        ast.parse(source)
+        assert max(map(len, source.splitlines())) <= 100

@@ -1,0 +1,110 @@
+"""The pictures of the course say in words what they draw, and escape what they are given."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+import explorer
+from explorer.errors import ExplorerError
+from widgets.figures.snapshot import Snapshot
+from widgets.lessons import (
+    TokenRow,
+    bar_picture,
+    machine_picture,
+    spelling_picture,
+    spellings_of,
+    stage_picture,
+    table_picture,
+    token_names,
+    token_picture,
+)
+
+LM = explorer.load_model("tiny-sp")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def described(shown: Snapshot) -> str:
+    """The title of the picture, which must be well-formed and say what the text says."""
+    root = ElementTree.fromstring(shown.svg)
+    assert root.get("role") == "img"
+    title = root.findtext(f"{SVG}title")
+    assert title
+    return title
+
+
+def test_bars_say_their_numbers() -> None:
+    shown = bar_picture("<b>", {"a": (1, 2), "<i>": (0, 4)}, ("x", "y"), unit=" %", digits=0)
+    assert described(shown).startswith("<b>. a: x 1 %, y 2 %")
+    bars = [float(w) for w in re.findall(r'width="([\d.]+)" height="13"', shown.svg)]
+    # The two of the legend first; then as long as the numbers.
+    assert bars[2:] == pytest.approx([82.5, 165, 0, 330])
+    for rows in ({}, {"a": 1, "b": (1, 2)}, {"a": -1.0}):
+        with pytest.raises(ExplorerError):
+            bar_picture("t", rows)
+
+
+def test_tables_keep_spaces_and_escape() -> None:
+    shown = table_picture("<t>", ["a", "b"], [[" x", 1.234], ["<b>", "y"]])
+    page = shown.to_mimebundle()["text/html"]
+    assert (
+        "&lt;b&gt;" in page and "<b>" not in page and ">1.23<" in page and "white-space:pre" in page
+    )
+    with pytest.raises(ExplorerError):
+        table_picture("t", ["a"], [["x", "y"]])
+
+
+def test_rows_of_tokens() -> None:
+    row = TokenRow("r", ("␣a", "<x>"), ("-1", "-2"), frozenset([1]), "end")
+    shown = token_picture("T", [row], mark="forced")
+    assert described(shown) == "T; r: ␣a [-1] | <x> [-2] (forced) (end)"
+    many = token_picture("T", [TokenRow("r", tuple("token" for _ in range(60)))])
+    xs = [float(x) for x in re.findall(r'<rect x="([\d.]+)"', many.svg)]
+    assert max(xs) < 760
+
+
+@pytest.mark.parametrize("text", [" a", "Rom", " 17", "ü"])
+def test_all_spellings_are_counted(text: str) -> None:
+    vocabulary = LM.vocabulary
+
+    def ways(rest: bytes) -> int:
+        if not rest:
+            return 1
+        return sum(
+            ways(rest[len(data) :]) for data in vocabulary.tokens if data and rest.startswith(data)
+        )
+
+    found = spellings_of(vocabulary, text)
+    assert found.count == ways(text.encode())
+    # The tokenizer puts a space before every text.
+    if text.startswith(" "):
+        assert list(found.own) == LM.tokenizer.encode(text[1:], add_special_tokens=False)
+    shown = spelling_picture(LM, text)
+    assert f"{found.count} ways" in described(shown)
+    assert '<path d="M' in shown.svg and 'stroke="#0063a0" stroke-width="2.0"' in shown.svg
+
+
+def test_what_is_too_large_to_draw_is_said() -> None:
+    with pytest.raises(ExplorerError, match="25 bytes"):
+        spelling_picture(LM, "a" * 25)
+    with pytest.raises(ExplorerError, match="can take part"):
+        spelling_picture(LM, " seventeen", most=5)
+
+
+def test_machines_and_stages() -> None:
+    assert "0 -a-> 1" in described(machine_picture(explorer.regex("a+")))
+    stage = stage_picture(explorer.regex("[ab]+").restrict(chars="a"))
+    assert "0 -a-> 0" in described(stage)
+    preprocessed = stage_picture(explorer.regex("a b").preprocessed(LM.tokenizer))
+    assert "␣ : ▁" in described(preprocessed) or "▁" in described(preprocessed)
+    with pytest.raises(ExplorerError, match="relation between tokens"):
+        stage_picture(explorer.regex("a").canonical())
+    with pytest.raises(ExplorerError, match="no stage"):
+        stage_picture(explorer.regex("a"))
+
+
+def test_twins_have_names_of_their_own() -> None:
+    ids = LM.vocabulary.ids_of(b" ")
+    assert token_names(LM.vocabulary, ids) == ("<0x20>", "␣")
