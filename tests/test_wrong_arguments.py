@@ -291,7 +291,12 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("text is None", lambda g: g.explain_text(g.c, None)),
     # Batches.
     ("lm is 'tiny' (str), not a language model", lambda g: g.generate("tiny", ["a"], g.c)),
-    ("prompts is 'abc' (str)", lambda g: g.generate(g.lm, "abc", g.c)),
+    ("prompts is 3 (int)", lambda g: g.generate(g.lm, 3, g.c)),
+    ("prompts is b'abc' (bytes)", lambda g: g.generate(g.lm, b"abc", g.c)),
+    ("restrict is 3 (int)", lambda g: g.Session(g.lm, g.c, restrict=3)),
+    ("'klingon'", lambda g: g.Session(g.lm, g.c, restrict="klingon")),
+    ("restrict has 'script'", lambda g: g.Session(g.lm, g.c, restrict={"script": "Latin"})),
+    ("response_prefix is 3 (int)", lambda g: g.Session(g.lm, g.c, response_prefix=3)),
     ("prompt is 3.5 (float)", lambda g: g.generate(g.lm, [3.5], g.c)),
     ("constraint is 'abc'", lambda g: g.generate(g.lm, ["a"], "abc")),
     ("constraint is 3 (int)", lambda g: g.generate(g.lm, ["a"], [3])),

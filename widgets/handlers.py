@@ -266,8 +266,9 @@ def on_arc(place: Place, message: ask.ArcClasses) -> Packet:
 
 def on_stage_machine(place: Place, message: ask.StageMachine) -> Later:
     """Tell what a stage does, and draw its machine."""
-    page, number = place.page, message.stage
-    return Later.of(lambda: {"stage": page.stage(number)})
+    page, number, session = place.page, message.stage, at_end(place.session)
+    k, trace = place.session.index, place.cursor.full_trace()
+    return Later.of(lambda: {"stage": page.stage(number, session, trace, k)})
 
 
 def on_words(place: Place, message: ask.TokenTexts) -> Later:

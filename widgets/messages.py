@@ -204,7 +204,8 @@ class Draw(PageMessage, frozen=True, kw_only=True):
 
 
 class StageMachine(PageMessage, frozen=True, kw_only=True):
-    """What a stage of the constraint does, and its machine, by its number."""
+    """What a stage of the constraint does, and its machine, by its number; of a stage of the
+    tokens also what it refuses at the cursor."""
 
     stage: int
 

@@ -48,6 +48,7 @@ from widgets.figures.packets import (
     vocabulary_packet,
     written_pattern,
 )
+from widgets.figures.panels.neighbours import neighbours_packet
 from widgets.figures.panels.over_time import over_time
 from widgets.figures.panels.pipeline import pipeline_packet, stage_packet
 from widgets.figures.panels.reasons import Grouped, grouped
@@ -155,11 +156,21 @@ class PageData:
         """How many stages the constraint has."""
         return 0 if self._source is None else len(stages_of(self._source))
 
-    def stage(self, number: int) -> Packet:
-        """One stage of the constraint: what it does, and its machine.
+    def stage(
+        self,
+        number: int,
+        session: Session | None = None,
+        trace: Trace | None = None,
+        k: int = 0,
+    ) -> Packet:
+        """One stage of the constraint: what it does, and its machine; of a stage of the tokens also
+        what it refuses at a position.
 
         Args:
             number: Which of them.
+            session: For the model's logits; one that stays on this line.
+            trace: The record of the whole line; without it the relation is left out.
+            k: A position.
 
         Raises:
             ExplorerError: There is no such stage.
@@ -167,7 +178,13 @@ class PageData:
         source = self._source
         if source is None or not 0 <= number < self.num_stages:
             raise ExplorerError(f"There is no stage {number}.")
-        return stage_packet(source, number)
+        packet = stage_packet(source, number)
+        stage, on = stages_of(source)[number]
+        if trace is not None and session is not None and self.machine is not None and on:
+            shares = model_probabilities(session, trace, k)
+            found = neighbours_packet(self.machine, stage, trace, k, shares)
+            packet["neighbours"] = found
+        return packet
 
     @property
     def _source(self) -> Source | None:

@@ -132,9 +132,7 @@ def plain_value(value: object) -> object:
     """
     if isinstance(value, bool | int | float):
         return value
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, bytes):
+    if isinstance(value, str | bytes):
         return value
     if isinstance(value, set | frozenset):
         return frozenset(plain_value(one) for one in cast("Collection[object]", value))

@@ -10,11 +10,108 @@ from typing import Final
 
 from explorer.course.exercise import Exercise, LanguageExercise, ValueExercise
 
+PREPROCESSING: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "preprocessing-spelled",
+        b" a b",
+        "The symbol in front of the text is a space once the tokens are bytes again.",
+        "Follow the arcs of the transducer with a pencil, one character after the other; each "
+        "symbol that it writes is a space in the end. Give bytes, such as b'...'.",
+        ((lambda answer: answer == b"a b", "Something stands in front of the text."),),
+    ),
+    LanguageExercise(
+        "preprocessing-pattern",
+        " (yes|no)!?",
+        "Only the beginning changes, because there is no space inside.",
+        "What do the tokens of every text begin with?",
+    ),
+    ValueExercise(
+        "preprocessing-lowered",
+        1,
+        "All four texts become one.",
+        "List the texts of the pattern, and lower each of them. How many different ones are left?",
+        ((lambda answer: answer == 4, "That is how many there are before they are lowered."),),
+    ),
+)
 
-def above_zero(answer: object) -> bool:
-    """Whether a number is positive, which no log-probability is."""
-    return isinstance(answer, int | float) and answer > 0
+CANONICAL: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "canonical-merges",
+        ("a", "bc"),
+        "The first merge in the list goes first, wherever it stands in the text.",
+        "Begin with single letters, and apply the merge that stands first in the list. Can the "
+        "second one still be applied?",
+        (
+            (
+                lambda answer: answer == ("a", "b", "c"),
+                "A merge that can be applied is applied.",
+            ),
+            (lambda answer: answer == ("abc",), "There is no merge that makes this token."),
+        ),
+    ),
+    ValueExercise(
+        "canonical-count",
+        3,
+        "One for each text.",
+        "How many texts are there, and how many ways does the filter leave for each?",
+    ),
+    ValueExercise(
+        "canonical-forced",
+        False,
+        "It is skipped only where the mask leaves nothing else, so nothing is chosen for the "
+        "model.",
+        "When is a token skipped? Read the meaning of *forced* at the top.",
+    ),
+)
 
+UNICODE: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "unicode-nfc",
+        1,
+        "Only the composed one: the other one would be recomposed into it.",
+        "NFC composes wherever a composed character exists. Is there one for both texts?",
+    ),
+    LanguageExercise(
+        "unicode-ascii",
+        "[a-z]{2}",
+        "The letters with accents are gone, and the rest of the pattern is as it was.",
+        "Which of the letters have a code below 128?",
+    ),
+    ValueExercise(
+        "unicode-ring",
+        "U+00C5",
+        "The angstrom sign U+212B looks the same, and it too becomes this one.",
+        "Ask unicodedata, and print f'U+{ord(...):04X}'.",
+        ((lambda answer: answer == "U+212B", "That is a sign, not the letter; NFC changes it."),),
+    ),
+)
+
+BYTES: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "bytes-count",
+        3,
+        "Its three bytes in UTF-8: each is a token of its own.",
+        "How many bytes has the character in UTF-8? Ask len('…'.encode()).",
+    ),
+    ValueExercise(
+        "bytes-spellings",
+        16,
+        "Two ways for each of the four letters; a byte token may stand for any of them.",
+        "For each letter there is a token, and there is a token for its byte. How many ways are "
+        "there for one letter, for two, for three?",
+        (
+            (lambda answer: answer == 8, "Count the ways of each letter, and multiply."),
+            (lambda answer: answer == 5, "A text may mix both kinds of tokens."),
+        ),
+    ),
+    ValueExercise(
+        "bytes-after",
+        b"\xbc",
+        "Together they are the two bytes of ü in UTF-8.",
+        "Which bytes has 'ü'.encode()? One of them stands there already. Give bytes, such as "
+        "b'\\x80'.",
+    ),
+)
 
 SPACES: Final[tuple[Exercise, ...]] = (
     ValueExercise(
@@ -41,5 +138,63 @@ SPACES: Final[tuple[Exercise, ...]] = (
     ),
 )
 
-PITFALLS: Final[tuple[Exercise, ...]] = (*SPACES,)
-"""All of them."""
+HEALING: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "healing-tokens",
+        2,
+        "Both of them: one token, ` JSON`, takes their place. One token back is not enough there.",
+        "Compare the tokens of the prompt with those of the prompt and the answer together. How "
+        "many at the end of the prompt are written otherwise?",
+        ((lambda answer: answer == 1, "One is what the first way takes back. Look at its row."),),
+    ),
+    ValueExercise(
+        "healing-bad",
+        "The date is ",
+        "It ends in a space, and the tokenizer would have put that space into the next token.",
+        "Which of the three ends where no token of a longer text would end?",
+    ),
+    ValueExercise(
+        "healing-forced",
+        True,
+        "Up to the boundary the text is known, so there is only one canonical way to write it.",
+        "How many texts are there for the part that is the prompt, and how many canonical ways to "
+        "write one text?",
+    ),
+)
+
+MARGINALS: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "marginal-variation",
+        0.25,
+        "Half of the sum of the differences: (0.25 + 0.25) / 2.",
+        "Add up |p - q| over both texts. Then remember the half in front.",
+        ((lambda answer: answer == 0.5, "The half in front is missing."),),
+        within=0.001,
+    ),
+    ValueExercise(
+        "marginal-conditional",
+        0.6,
+        "0.3 of the 0.5 that the constraint has.",
+        "Divide the probability of the text by that of all allowed texts together.",
+        ((lambda answer: answer == 0.3, "That is its probability before the constraint."),),
+        within=0.001,
+    ),
+    ValueExercise(
+        "marginal-rejection",
+        5,
+        "The share that is kept is the probability of the constraint, so one over it is needed.",
+        "If one draw in N is kept, how many draws does one text need?",
+        within=0.001,
+    ),
+)
+
+PITFALLS: Final[tuple[Exercise, ...]] = (
+    *PREPROCESSING,
+    *CANONICAL,
+    *UNICODE,
+    *BYTES,
+    *SPACES,
+    *HEALING,
+    *MARGINALS,
+)
+"""All of them, in the order of the notebooks."""

@@ -33,6 +33,8 @@ def test_the_answer_is_right_and_others_are_not(name: str) -> None:
         True,
         explorer.choice(["x"]),
     ):
+        if other == answer:
+            continue
         said = check(name, other)
         assert said.right is False and repr(said).startswith("Not yet. "), other
         assert said.message.endswith((".", "?", ":", "^", "\n"))
@@ -64,7 +66,7 @@ def test_numbers_texts_and_sets() -> None:
     assert some.grade({"b", "a"}).right and not some.grade({"a"}).right
     assert "a set" in some.grade(["a", "b"]).message
     word = ValueExercise("w", "a", "yes", "no", ((lambda one: one == "b", "b is not it."),))
-    assert word.grade(" a ").right and word.grade("b").message == "b is not it."
+    assert word.grade("a").right and word.grade("b").message == "b is not it."
 
 
 def test_languages_are_compared_as_languages() -> None:

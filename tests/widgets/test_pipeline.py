@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,56 @@ def test_a_stage_says_what_it_does(page: Page) -> None:
     assert stage["call"] == "canonical()" and "tokenizer itself" in stage["about"]
     assert stage["figure"] is None and "relation" in stage["drawn"]
     assert not page.ask("stage_machine", stage=7)["ok"]
+
+
+def test_the_pairs_that_a_stage_refuses_follow_the_steps(page: Page) -> None:
+    def shown() -> dict[str, Any]:
+        return page.ask("stage_machine", stage=0)["stage"]["neighbours"]
+
+    vocabulary = page.made.session.vocabulary
+    assert page.answer(page.edit("[A-Z][a-z]+", kind="regex"))["ok"]
+    begin = shown()
+    assert begin["last"] == "" and begin["allowed"] == page.position["allowed"]
+    page.made.cursor.step(vocabulary.ids_of(b"R")[0])
+    after = shown()
+    assert after["last"] == "R"
+    plain = explorer.compile(explorer.regex("[A-Z][a-z]+"), vocabulary)
+    filtered = explorer.compile(explorer.regex("[A-Z][a-z]+").canonical(), vocabulary)
+    state, behind = (m.step(m.start, vocabulary.ids_of(b"R")[0]) for m in (plain, filtered))
+    assert state is not None and behind is not None
+    text = [data is not None for data in vocabulary.tokens]
+    both = plain.allowed(state) & text, filtered.allowed(behind) & text
+    assert after["allowed"] == int(both[1].sum())
+    assert after["refused"] == int((both[0] & ~both[1]).sum()) > 0
+    shares = [pair["share"] for pair in after["pairs"] if pair["refused"]]
+    assert shares == sorted(shares, reverse=True)
+    tokenizer = explorer.load_model("tiny").tokenizer
+    for pair in after["pairs"]:
+        own = tokenizer.encode("R" + pair["token"], add_special_tokens=False)
+        written = [tokenizer.decode([one]) for one in own]
+        if not pair["refused"]:
+            assert written == ["R", pair["token"]], pair
+        elif pair["instead"]:
+            assert "".join(pair["instead"]).startswith("R" + pair["token"][0]), pair
+    # Switched off it refuses nothing.
+    assert page.ask("switch_stage", stage=0, on=False)["ok"]
+    assert "neighbours" not in page.ask("stage_machine", stage=0)["stage"]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "refused"),
+    [
+        (explorer.choice([" a", " b"]).without_isolated_spaces(), "␣"),
+        (explorer.literal("ü").without_redundant_bytes(), "<C3>"),
+    ],
+    ids=["isolated spaces", "redundant bytes"],
+)
+def test_the_other_stages_of_the_tokens_have_pairs_too(constraint: Any, refused: str) -> None:
+    made = Explorer("tiny-sp", constraint)
+    stage = Page(made).ask("stage_machine", stage=0)["stage"]
+    pairs = {pair["token"]: pair for pair in stage["neighbours"]["pairs"]}
+    assert pairs[refused]["refused"] and stage["drawn"]
+    made.close()
 
 
 def test_an_exported_page_and_a_trace_have_the_stages(page: Page) -> None:

@@ -6,9 +6,10 @@ boxes), `shown` (a machine in words), `drawn_stages` (the machine of a constrain
 stages), `spelled` (all ways to write a text in tokens).
 """
 
+from widgets.figures.drawing.labels import token_names
 from widgets.lessons.comparing import bar_picture
 from widgets.lessons.drawn_stages import machine_picture, stage_picture
-from widgets.lessons.rows import TokenRow, token_names, token_picture
+from widgets.lessons.rows import TokenRow, token_picture
 from widgets.lessons.spelled import spelling_picture, spellings_of
 from widgets.lessons.tabled import table_picture
 

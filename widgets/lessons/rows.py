@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.vocabulary import Vocabulary
-from widgets.figures.drawing.labels import shorten, token_text
+from widgets.figures.drawing.labels import shorten
 from widgets.figures.drawing.palette import LINE, NO, NO_PAPER, OK, OK_PAPER, PAPER, SOFT
 from widgets.figures.drawing.svg import MONO_WIDTH, chip, document, text
 from widgets.figures.snapshot import Snapshot
@@ -23,7 +22,7 @@ class TokenRow:
 
     Args:
         name: What the row is.
-        tokens: The tokens as text, such as `token_names` gives them.
+        tokens: The tokens as text, such as `widgets.figures.drawing.labels.token_names` gives them.
         notes: Words below the tokens, such as log-probabilities: none, or one for each token.
         marked: The tokens that are marked, counted from 0.
         end: Words after the last token.
@@ -37,29 +36,6 @@ class TokenRow:
     marked: frozenset[int] = frozenset()
     end: str = ""
     masked: bool = False
-
-
-def token_names(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[str, ...]:
-    """Tokens as text; a byte token that has a twin is named by its byte, such as ``<0x20>``.
-
-    Args:
-        vocabulary: The tokens.
-        ids: Token ids.
-
-    Example:
-        >>> import explorer
-        >>> vocab = explorer.Vocabulary.from_bytes([b" ", b" ", b"a"], eos_ids=[3])
-        >>> [token_names(vocab, [k])[0] for k in vocab.ids_of(b" ")]
-        ['<0x20>', '␣']
-    """
-    found: list[str] = []
-    for token in ids:
-        data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
-        twin = data is not None and len(data) == 1 and len(vocabulary.ids_of(data)) > 1
-        first = twin and data is not None and vocabulary.ids_of(data)[0] == token
-        named = f"<0x{data[0]:02X}>" if first and data else token_text(vocabulary, token)
-        found.append(named)
-    return tuple(found)
 
 
 def token_picture(title: str, rows: Sequence[TokenRow], *, mark: str = "marked") -> Snapshot:

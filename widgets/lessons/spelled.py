@@ -17,11 +17,11 @@ from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
+from widgets.figures.drawing.labels import token_names
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.svg import document, machine, text
 from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure
 from widgets.figures.snapshot import Snapshot
-from widgets.lessons.rows import token_names
 
 LONGEST: Final = 24
 """The longest text that is drawn, in bytes."""

@@ -1,6 +1,7 @@
 // The pipeline of the constraint: pattern → stages of the text → tokens → stages of the tokens.
 //
-// A click on a stage shows what it does, and its machine where it has one. The box beside its name switches it
+// A click on a stage shows what it does, and its machine where it has one; of a stage of the tokens, the pairs of
+// neighbours at the present place: which of them it refuses, and what the tokenizer would write instead. The box beside its name switches it
 // on and off: the constraint is compiled again, and mask and probabilities follow.
 
 export function renderPipeline({ model, el, ui = pageState(model) }) {
@@ -14,6 +15,8 @@ export function renderPipeline({ model, el, ui = pageState(model) }) {
   let open = -1;
   let drawn = "";
   let waiting = false;
+  let seen = ""; // the place whose pairs are shown
+  const path = () => (ui.position ? pathKey(ui, ui.position.k) : "");
   const given = () => (model.get("editor") || {}).pipeline || { stages: [], offered: [] };
 
   const told = (answer) => {
@@ -35,13 +38,32 @@ export function renderPipeline({ model, el, ui = pageState(model) }) {
     drawn = "";
     update();
     if (open < 0) return;
+    await draw();
+  };
+  const draw = async () => {
+    const [number, key] = [open, path()];
+    seen = key;
     const answer = await ui.ask("stage_machine", { stage: number });
-    if (open !== number) return;
+    if (open !== number || seen !== key) return;
     told(answer);
     if (!answer.ok) return;
-    const { title, about, call, figure, layout, drawn: why } = answer.stage;
+    const { title, about, call, on, figure, layout, drawn: why, neighbours } = answer.stage;
+    const relation = neighbours ? pairsOf(title, neighbours) : !on && !figure ? h("p.dim", {}, "It is switched off, so it refuses nothing here.") : h("p.dim", {}, why);
     put(panel, h("h4", {}, title), h("code", {}, call), h("p", {}, about),
-      figure ? h("div.lmx-graph", { tabindex: 0, "aria-label": "the machine of the stage " + title }, machineOf(figure, layout)) : h("p.dim", {}, why));
+      figure ? h("div.lmx-graph", { tabindex: 0, "aria-label": "the machine of the stage " + title }, machineOf(figure, layout)) : relation);
+  };
+  /** The pairs of the last token and each next one, as rows of boxes. */
+  const pairsOf = (title, { last, pairs, refused, allowed }) => {
+    const boxed = (words) => h("span.tok", {}, words);
+    const row = ({ token, share, refused: no, instead }) => h("tr" + (no ? ".no" : ".ok"), {},
+      h("td", {}, last ? boxed(last) : h("span.dim", {}, "start")),
+      h("td", {}, h("span.dim", { "aria-hidden": "true" }, no ? "✗" : "→")),
+      h("td", {}, h("span.tok" + (no ? ".struck" : ""), {}, token)),
+      h("td.num", {}, share === null ? "" : share.toFixed(share < 10 ? 2 : 0) + " %"),
+      h("td", {}, no ? (instead.length ? ["refused: the tokenizer writes ", instead.map(boxed)] : "refused: no text goes on so") : "as the tokenizer writes it"));
+    const words = count(refused) + " of " + count(refused + allowed) + " tokens that fit the text are refused here" + (pairs.length < refused + allowed ? "; the likeliest:" : ":");
+    return h("div.lmx-pairs", { tabindex: 0, role: "group", "aria-label": "pairs at the present place of the stage " + title }, h("p", {}, words),
+      h("table", {}, h("thead", {}, h("tr", {}, ["last", "", "next", "model", "the stage"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, pairs.map(row))));
   };
   const machineOf = (figure, layout) => {
     const { svg } = drawMachine(figure, layout, "characters");
@@ -75,8 +97,13 @@ export function renderPipeline({ model, el, ui = pageState(model) }) {
     add.disabled = waiting || ui.gone;
     put(add, h("option", { value: "" }, waiting ? "compiling…" : "+ stage"), offered.map((stage) => h("option", { value: stage.kind, title: stage.about }, stage.title)));
   };
+  /** A step changes what a stage of the tokens refuses. */
+  const follow = () => {
+    const stage = open < 0 ? null : given().stages[open];
+    if (stage && stage.level === "tokens" && !waiting && !ui.gone && path() !== seen) draw();
+  };
   model.on("change:editor", update);
-  const off = ui.on("change", update);
+  const off = [ui.on("change", update), ui.on("after", follow)];
   update();
-  return off;
+  return () => off.forEach((end) => end());
 }

@@ -18,7 +18,7 @@ Cost of a step, besides the model's: one launch where Triton is, else about 150 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import cast
@@ -26,7 +26,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from explorer.arguments import flag, listed, whole_number, wrong
+from explorer.arguments import flag, listed, plain, whole_number, wrong
 from explorer.budget import Budget
 from explorer.decoding.batches.constrained_batch import (
     AnyConstraint,
@@ -40,11 +40,12 @@ from explorer.decoding.models.arguments import (
     MOST_TOKENS,
     call_model,
     checked_model,
+    checked_prompt,
     checked_sampler,
     prompt_ids,
 )
 from explorer.decoding.models.model import LanguageModel, Prompt, RunBatch
-from explorer.decoding.models.prefix import prefix_ids
+from explorer.decoding.models.prefix import ResponsePrefix, prefix_ids
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.drafting import Draft, checked_draft
@@ -144,7 +145,7 @@ class Generation:
 
 def generate(
     model: LanguageModel,
-    prompts: Sequence[Prompt],
+    prompts: Prompt | Sequence[Prompt],
     constraints: AnyConstraint | Sequence[AnyConstraint],
     sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
     max_tokens: int = 64,
@@ -155,14 +156,15 @@ def generate(
     budget: Budget | None = None,
     forced: Forced = "step",
     log_probs: bool = True,
-    response_prefix: str | Sequence[str] | Sequence[int] = "",
+    response_prefix: ResponsePrefix = "",
     draft: Draft = None,
 ) -> list[Generation]:
     """Write a text for each prompt.
 
     Args:
         model: The language model; see `load_model`.
-        prompts: Texts to go on with, or conversations.
+        prompts: Texts to go on with, or conversations; one text or one conversation stands for a
+            list of one.
         constraints: One for all rows, or one for each; ``None`` leaves a row free.
         sampler: How tokens are chosen; default greedy.
         max_tokens: The most tokens of each text, EOS included.
@@ -320,8 +322,13 @@ class _Ended:
 
 
 def _prompts(prompts: object) -> list[Prompt]:
-    if isinstance(prompts, str) or not isinstance(prompts, Sequence):
-        remedy = "Give a list, also for one prompt."
-        raise wrong("prompts", prompts, "a list of prompts", remedy=remedy)
+    """The prompts as a list; one text, or one conversation, is a list of one."""
+    prompts = plain(prompts)
+    if isinstance(prompts, str):
+        return [prompts]
+    if not isinstance(prompts, Sequence) or isinstance(prompts, bytes):
+        raise wrong("prompts", prompts, "a text, a conversation or a list of those")
     entries = listed("prompts", cast("object", prompts), "a list of prompts")
+    if entries and all(isinstance(entry, Mapping) for entry in entries):
+        return [checked_prompt(entries)]  # Messages: a prompt is a text or a list of them.
     return cast("list[Prompt]", entries)

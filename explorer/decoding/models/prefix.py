@@ -10,6 +10,9 @@ from explorer.decoding.models.arguments import LAST_ID, prompt_ids
 from explorer.decoding.models.model import LanguageModel
 from explorer.errors import ExplorerError
 
+ResponsePrefix = str | Sequence[str] | Sequence[int]
+"""The beginning of an answer: a text, or its tokens as texts or as ids."""
+
 _WANTED = "a text, or a list of token texts or ids"
 
 
@@ -48,8 +51,25 @@ def _of_text(lm: LanguageModel, text: str) -> tuple[int, ...]:
     """The ids of a text, without what a tokenizer puts before every text."""
     if not text:
         return ()
-    ids, before = prompt_ids(lm, text), prompt_ids(lm, "")
-    return ids[len(before) :] if ids[: len(before)] == before else ids
+    before = prompt_ids(lm, "")
+
+    def alone(words: str) -> tuple[int, ...]:
+        ids = prompt_ids(lm, words)
+        return ids[len(before) :] if ids[: len(before)] == before else ids
+
+    ids = alone(text)
+    if text.startswith(" ") and _data(lm, ids) != text.encode():
+        # A tokenizer that puts a space before every text brings the one that is there already.
+        shorter = alone(text[1:])
+        if _data(lm, shorter) == text.encode():
+            return shorter
+    return ids
+
+
+def _data(lm: LanguageModel, ids: Sequence[int]) -> bytes:
+    """The bytes that some ids write."""
+    known = lm.vocabulary.tokens
+    return b"".join((known[token] or b"") if token < len(known) else b"" for token in ids)
 
 
 def _one_token(lm: LanguageModel, name: str, text: str) -> int:

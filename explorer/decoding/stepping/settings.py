@@ -21,10 +21,12 @@ from explorer.decoding.models.arguments import (
     prompt_ids,
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.models.prefix import ResponsePrefix, prefix_ids
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.drafting import Draft, checked_draft
 from explorer.decoding.stepping.forced import Forced, checked_forced
 from explorer.decoding.stepping.healing import Heal, checked_heal, healed, healed_of, reopened
+from explorer.decoding.stepping.kept_to import Restrict, checked_restrict, kept_to
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.tree import Setting
 from explorer.tokens.machine import TokenMachine
@@ -57,13 +59,15 @@ def asked(
     heal: Heal,
     forced: Forced,
     draft: Draft,
+    restrict: Restrict,
+    response_prefix: ResponsePrefix,
 ) -> Setting:
     """The setting of a run with a model; the arguments are those of `Walk`.
 
     Args:
         lm: The model, checked.
         constraint, prompt, sampler, budget, max_tokens, masking_budget, top_k, heal, forced,
-            draft: As the caller gave them.
+            draft, restrict, response_prefix: As the caller gave them.
 
     Raises:
         ExplorerError: As `Walk` has it.
@@ -71,9 +75,11 @@ def asked(
     heal = checked_heal(heal)
     forced = checked_forced(forced)
     drafting = checked_draft(draft, lm)
-    ids = prompt_ids(lm, prompt)
+    kept = checked_restrict(restrict)
+    begun = prefix_ids(lm, response_prefix)
+    ids = (*prompt_ids(lm, prompt), *begun)
     ids, end = reopened(heal, lm.vocabulary, ids)
-    rule = healed(constraint, end, lm.vocabulary, budget, heal == "prompt")
+    rule = healed(kept_to(constraint, kept), end, lm.vocabulary, budget, heal == "prompt")
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
     top_k = whole_number("top_k", top_k, 1)
@@ -93,6 +99,8 @@ def asked(
         healed=end,
         forced=forced,
         drafting=drafting,
+        restrict=kept,
+        begun=begun,
     )
 
 
@@ -145,10 +153,11 @@ def edited(
     """
     rule, vocabulary, end = old.rule, old.rule.vocabulary, old.healed
     if not isinstance(prompt, Unchanged):
-        ids = () if old.model is None else prompt_ids(old.model, prompt)
+        ids = () if old.model is None else (*prompt_ids(old.model, prompt), *old.begun)
         ids, end = reopened(old.heal, vocabulary, ids)
         old = replace(old, prompt=kept_prompt(checked_prompt(prompt)), prompt_ids=ids, healed=end)
     if not isinstance(constraint, Unchanged):
+        constraint = kept_to(constraint, old.restrict)
         rule = healed(constraint, end, vocabulary, budget, old.heal == "prompt")
     elif end != healed_of(rule):
         rule = healed(rule.machine, end, vocabulary, budget, old.heal == "prompt")

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool
+from explorer.automata.pipeline.restricted import Restricted
 from explorer.budget import Budget
 from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.sampler import Sampler
@@ -80,6 +81,11 @@ class Standing:
     def healed(self) -> str:
         """The end of the prompt that the text writes again; see ``heal``."""
         return self._tree.setting.healed
+
+    @property
+    def restrict(self) -> Restricted | None:
+        """What every constraint of the session is kept to; ``None`` for nothing."""
+        return self._tree.setting.restrict
 
     @property
     def sampler(self) -> Sampler:

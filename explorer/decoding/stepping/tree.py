@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from explorer.automata.pipeline.restricted import Restricted
 from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.measure import Measured, measure
 from explorer.decoding.sampling.randomness import uniform
@@ -62,6 +63,8 @@ class Setting:
         healed: Its text, with which the output begins; empty if all of it stays.
         forced: How tokens that are the only ones allowed are read.
         drafting: A second model that proposes tokens; ``None`` for none.
+        restrict: The characters or words that every constraint of the run is kept to.
+        begun: The ids after the prompt with which the answer begins, read but not written.
     """
 
     model: LanguageModel | None
@@ -76,6 +79,8 @@ class Setting:
     healed: str = ""
     forced: Forced = "step"
     drafting: Drafting | None = None
+    restrict: Restricted | None = None
+    begun: tuple[int, ...] = ()
 
     def remaining(self, index: int) -> int | None:
         """The tokens that the mask may still plan with, after ``index`` tokens."""

@@ -35,10 +35,12 @@ from explorer.decoding.models.arguments import (
     checked_model,
 )
 from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.models.prefix import ResponsePrefix
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.drafting import Draft
 from explorer.decoding.stepping.forced import Forced
 from explorer.decoding.stepping.healing import Heal
+from explorer.decoding.stepping.kept_to import Restrict
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.refusals import (
     check_open,
@@ -92,6 +94,12 @@ class Walk(Standing):
         draft: A smaller model with the same vocabulary that proposes tokens, which ``lm`` checks in
             one pass (speculative decoding), or a `Drafting` that says how. Texts are those without
             it; each step says what was proposed.
+        restrict: What every constraint of the session is kept to, as `Constraint.restrict` has it:
+            a name such as ``"ascii"``, or arguments such as ``{"scripts": ["Latin"]}``. It stays
+            when the constraint is edited.
+        response_prefix: What the answer begins with, after the prompt and before the constrained
+            text: a text, or its tokens as texts or as ids. The model reads it; the text and the
+            trace's steps begin after it.
 
     Raises:
         ConstraintError: The constraint is something else, such as a string.
@@ -139,6 +147,8 @@ class Walk(Standing):
         heal: Heal = False,
         forced: Forced = "step",
         draft: Draft = None,
+        restrict: Restrict = None,
+        response_prefix: ResponsePrefix = "",
     ) -> None:
         lm = checked_model(lm)
         seed = whole_number("seed", seed, 0, LAST_SEED)
@@ -156,6 +166,8 @@ class Walk(Standing):
             heal=heal,
             forced=forced,
             draft=draft,
+            restrict=restrict,
+            response_prefix=response_prefix,
         )
         self._begin(StepTree(setting, LogitsStore(lm, logits_bytes)), seed, stream, budget)
 

@@ -86,6 +86,29 @@ def token_text(vocabulary: Vocabulary, token: int) -> str:
     return readable(name.encode(errors="replace")) if name else f"id {token}"
 
 
+def token_names(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[str, ...]:
+    """Tokens as text; a byte token that has a twin is named by its byte, such as ``<0x20>``.
+
+    Args:
+        vocabulary: The tokens.
+        ids: Token ids.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b" ", b" ", b"a"], eos_ids=[3])
+        >>> [token_names(vocab, [k])[0] for k in vocab.ids_of(b" ")]
+        ['<0x20>', '␣']
+    """
+    found: list[str] = []
+    for token in ids:
+        data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
+        twin = data is not None and len(data) == 1 and len(vocabulary.ids_of(data)) > 1
+        first = twin and data is not None and vocabulary.ids_of(data)[0] == token
+        named = f"<0x{data[0]:02X}>" if first and data else token_text(vocabulary, token)
+        found.append(named)
+    return tuple(found)
+
+
 def character_text(code: int) -> str:
     """One code point, printable.
 
