@@ -14,16 +14,18 @@ from weakref import WeakKeyDictionary
 
 from explorer.analysis.session import Session
 from explorer.automata.constraint import Constraint
-from explorer.automata.pipeline.stage import stages_alone
+from explorer.automata.pipeline.declared import steps_of
+from explorer.automata.pipeline.preprocessed import Preprocessed
+from explorer.automata.pipeline.stage import PipelineStage, stages_alone
 from explorer.automata.pipeline.staged import Placed, stages_of, unstaged
 from explorer.automata.registry import name_of
 from explorer.budget import Budget
-from explorer.decoding.models.compression import CompressionModel
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
-from explorer.decoding.stepping.healing import without_healing
+from explorer.decoding.stepping.healing import Heal, without_healing
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
+from explorer.vocabulary import Vocabulary
 from widgets import examples, kinds
 from widgets.compiling.worker import CallOff, CompileWorker, shared_worker
 from widgets.cursor import Aside, Cursor
@@ -36,6 +38,10 @@ COMPILE: Final = Budget(seconds=10.0)
 
 GRACE: Final = 0.5
 """Seconds that a compilation may still take when a newer one waits: a new process takes as long."""
+
+
+EMBEDDED_OFFERED: Final = ("tiny", "tiny-sp")
+"""The embedded models that a page offers: one byte-level, one in the style of SentencePiece."""
 
 
 class Editing:
@@ -58,6 +64,7 @@ class Editing:
         self._newest = CallOff()
         self._aside: Aside | None = None  # The lines that a preset's own model stands in for.
         self._guest: LanguageModel | None = None  # That model, if it is not the toy.
+        self._own = cursor.session.lm
         self._prompt = ""  # The prompt that the page held when the toy came.
         self._written: WeakKeyDictionary[TokenMachine, tuple[str, str]] = WeakKeyDictionary()
 
@@ -100,13 +107,14 @@ class Editing:
             self._begin(ToyModel(), toy_constraint(), "")
             return None
         chosen = None if preset is None else examples.preset_of(preset)
-        brings = chosen is not None and chosen.model == examples.COMPRESSION
+        brings = chosen is not None and bool(chosen.model)
         # A preset of another language needs a vocabulary that can write it.
         elsewhere = preset is not None and self._has_guest() and not brings
         typed = prompt
         if preset is not None:
             prompt = self._prompt_for(preset, prompt)
-        if question == self.text() and not elsewhere and not brings:
+        staged = chosen is not None and bool(chosen.stages)
+        if question == self.text() and not elsewhere and not brings and not staged:
             self._change(None, prompt)
             return None
         worker = self._worker()
@@ -115,15 +123,17 @@ class Editing:
 
         def work() -> Callable[[], None]:
             lm, vocabulary, aside = session.lm, session.vocabulary, self._aside
-            if brings:
-                lm = CompressionModel(load_model("tiny").vocabulary)
+            if brings and chosen is not None:
+                if lm is None or lm.name != chosen.model:
+                    lm = examples.preset_model(chosen)
                 vocabulary = lm.vocabulary
             elif elsewhere and aside is not None:
                 vocabulary = aside.session.vocabulary
             elif elsewhere:
                 lm = load_model("tiny")
                 vocabulary = lm.vocabulary
-            dfa = worker.compile(question, vocabulary, self.budget, mine, stages)
+            around = examples.preset_stages(chosen, vocabulary) if chosen and staged else stages
+            dfa = worker.compile(question, vocabulary, self.budget, mine, around)
             character_view(dfa)  # The page needs it at once, and here no step waits for it.
 
             def put() -> None:
@@ -134,13 +144,57 @@ class Editing:
                 if brings and lm is not None:
                     self._set_aside(typed)
                     self._guest = lm
-                    self._begin(lm, dfa, prompt)
+                    heal = "prompt" if chosen and chosen.heal else False
+                    self._begin(lm, dfa, prompt, heal)
                 elif elsewhere and aside is not None:
                     self._back(aside, dfa, prompt)
                 elif elsewhere and lm is not None:
                     self._begin(lm, dfa, prompt)
                 else:
                     self._change(dfa, prompt)
+
+            return put
+
+        return Later(work)
+
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that a page may choose: the user's own, and the embedded ones."""
+        if self._own is None:
+            return ()  # A run from elsewhere is of one vocabulary.
+        return tuple(dict.fromkeys([self._own.name, *EMBEDDED_OFFERED]))
+
+    def choose_model(self, name: str) -> Later:
+        """Ask another model the same, with its own tokenizer.
+
+        Args:
+            name: One of `models`.
+
+        Returns:
+            The rest of it: the constraint is compiled for the other vocabulary.
+
+        Raises:
+            ExplorerError: There is no such model.
+        """
+        own = self._own
+        if own is None or name not in self.models():
+            raise ExplorerError(f"There is no model {name!r} to choose here.")
+        self._newest.call(GRACE)
+        mine = self._newest = CallOff()
+        session, worker, question = self._cursor.session, self._worker(), self.text()
+        stages = self._stages(session)
+
+        def work() -> Callable[[], None]:
+            lm = own if name == own.name else load_model(name)
+            around = tuple((_for_vocabulary(stage, lm.vocabulary), on) for stage, on in stages)
+            machine = worker.compile(question, lm.vocabulary, self.budget, mine, around)
+            character_view(machine)
+
+            def put() -> None:
+                mine.check()
+                self._aside = self._guest = None  # This one was chosen, and stays.
+                self._written[machine] = question
+                typed = session.prompt if isinstance(session.prompt, str) else ""
+                self._begin(lm, machine, "" if isinstance(lm, ToyModel) else typed)
 
             return put
 
@@ -257,7 +311,13 @@ class Editing:
         )
         self._aside = self._guest = None
 
-    def _begin(self, lm: LanguageModel, constraint: Constraint | TokenMachine, prompt: str) -> None:
+    def _begin(
+        self,
+        lm: LanguageModel,
+        constraint: Constraint | TokenMachine,
+        prompt: str,
+        heal: Heal = False,
+    ) -> None:
         session = self._cursor.session
         self._cursor.replace(
             Session(
@@ -268,8 +328,16 @@ class Editing:
                 seed=session.seed,
                 top_k=self._top_k,
                 budget=self.budget,
+                heal=heal,
             )
         )
+
+
+def _for_vocabulary(stage: PipelineStage, vocabulary: Vocabulary) -> PipelineStage:
+    """A stage for the tokenizer of another vocabulary."""
+    if isinstance(stage, Preprocessed):
+        return Preprocessed(steps_of(vocabulary))
+    return stage.to_send()
 
 
 def written_constraint(constraint: Constraint | None) -> tuple[str, str]:

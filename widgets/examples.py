@@ -8,8 +8,21 @@ editor offers has at least one; the prompts are such that the embedded model goe
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
+from explorer.automata.pipeline.canonical import Canonical
+from explorer.automata.pipeline.declared import steps_of
+from explorer.automata.pipeline.preprocessed import Preprocessed
+from explorer.automata.pipeline.restricted import Restricted
+from explorer.automata.pipeline.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
+from explorer.automata.pipeline.stage import PipelineStage
+from explorer.automata.pipeline.staged import Placed
+from explorer.decoding.models.compression import CompressionModel
+from explorer.decoding.models.load import load_model
+from explorer.decoding.models.model import LanguageModel
+from explorer.vocabulary import Vocabulary
 from widgets.kinds import PRESETS, Preset
 
 COMPRESSION: Final = "zlib"
@@ -215,7 +228,71 @@ EXAMPLES: Final = (
 )  # fmt: skip
 """Each has a prompt; a larger model than the embedded one goes on as it says."""
 
-OFFERED: Final = (*PRESETS, *EXAMPLES)
+PITFALLS: Final = (
+    Preset(
+        "pitfall: preprocessing", "choices", "Paris\nRome", "", "tiny-sp", ("preprocessed",),
+    ),
+    Preset(
+        "pitfall: canonical tokens", "regex", "[A-Z][a-z]+", "The capital of France is ", "tiny",
+        ("canonical",),
+    ),
+    Preset(
+        "pitfall: scripts of Unicode", "regex", r" [A-ZÄÖÜА-Я]\w{2,6}",
+        "The capital of Germany is", "tiny-sp", ("latin",),
+    ),
+    Preset(
+        "pitfall: bytes or characters", "choices", " Grüße\n Grüne\n Größe", "In German:",
+        "tiny-sp", ("characters",),
+    ),
+    Preset(
+        "pitfall: isolated spaces", "regex", " (five|ten|seventeen)",
+        "In Roman numerals XVII means", "tiny-sp", ("spaces",),
+    ),
+    Preset(
+        "pitfall: token healing", "regex", "[a-zA-Z ,.0-9-]{0,30}", "What is the col", "tiny-sp",
+        ("canonical",), heal=True,
+    ),
+    Preset(
+        "pitfall: masks and probability", "choices", " New York.\n Boston.\n Lima.",
+        "The night train stops at", "tiny",
+    ),
+)  # fmt: skip
+"""One for each notebook on the pitfalls of tokens, in their order, with its model and stages."""
+
+STAGES: Final[Mapping[str, Callable[[Vocabulary], PipelineStage]]] = MappingProxyType(
+    {
+        "preprocessed": lambda vocabulary: Preprocessed(steps_of(vocabulary)),
+        "canonical": lambda _: Canonical(),
+        "latin": lambda _: Restricted(scripts=("Latin",)),
+        "characters": lambda _: WithoutRedundantBytes(),
+        "spaces": lambda _: WithoutIsolatedSpaces(),
+    }
+)
+"""The stages that a preset may name, for the vocabulary that it is compiled for."""
+
+
+def preset_stages(preset: Preset, vocabulary: Vocabulary) -> tuple[Placed, ...]:
+    """The stages that a preset brings.
+
+    Args:
+        preset: One of the list.
+        vocabulary: The tokens that it is compiled for.
+    """
+    return tuple((STAGES[name](vocabulary), True) for name in preset.stages)
+
+
+def preset_model(preset: Preset) -> LanguageModel:
+    """The model that a preset brings; the first embedded one where it brings none.
+
+    Args:
+        preset: One of the list.
+    """
+    if preset.model == COMPRESSION:
+        return CompressionModel(load_model("tiny").vocabulary)
+    return load_model(preset.model or "tiny")
+
+
+OFFERED: Final = (*PRESETS, *EXAMPLES, *PITFALLS)
 """All that the editor's list holds."""
 
 

@@ -299,6 +299,11 @@ def on_edit(place: Place, message: ask.Edit) -> Reply:
     return place.editing.edit(message.kind, message.text, message.prompt, message.preset)
 
 
+def on_choose_model(place: Place, message: ask.ChooseModel) -> Reply:
+    """Ask another model, and compile for its vocabulary."""
+    return place.editing.choose_model(message.model)
+
+
 def on_switch_stage(place: Place, message: ask.SwitchStage) -> Reply:
     """Switch a stage on or off, and compile again."""
     return place.editing.switch_stage(message.stage, message.on)

@@ -80,6 +80,8 @@ class Preset:
         text: The constraint.
         prompt: A prompt after which the embedded model writes such a text by itself.
         model: The model that it is asked of; empty for the one at hand.
+        stages: The names of stages around it; see `widgets.examples.STAGES`.
+        heal: Whether the prompt is a part of the constraint; see `explorer.Session`.
     """
 
     name: str
@@ -87,6 +89,8 @@ class Preset:
     text: str
     prompt: str = ""
     model: str = ""
+    stages: tuple[str, ...] = ()
+    heal: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """As plain values."""

@@ -260,6 +260,12 @@ class Edit(PageMessage, frozen=True, kw_only=True):
     preset: str | None = None
 
 
+class ChooseModel(PageMessage, frozen=True, kw_only=True):
+    """Ask another model the same; by its name, one of those that the editor offers."""
+
+    model: str
+
+
 class SwitchStage(PageMessage, frozen=True, kw_only=True):
     """Switch a stage of the constraint, by its number, on or off."""
 

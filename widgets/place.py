@@ -144,6 +144,8 @@ class Place:
             "text": text,
             "kinds": list(kinds.kinds(kind)),
             "presets": [preset.to_dict() for preset in examples.OFFERED],
+            "models": list(self.editing.models()),
+            "model": "" if self.session.lm is None else self.session.lm.name,
             "report": page.report(),
             "pattern": page.pattern(),
             "pipeline": page.pipeline(),

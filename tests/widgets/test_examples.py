@@ -17,8 +17,7 @@ from widgets.views.explorer import Explorer
 
 
 def model_of(preset: kinds.Preset) -> LanguageModel:
-    lm = explorer.load_model("tiny")
-    return CompressionModel(lm.vocabulary) if preset.model else lm
+    return examples.preset_model(preset)
 
 
 WRITTEN = [preset for preset in examples.OFFERED if preset.name != kinds.TOY]
@@ -28,7 +27,7 @@ WRITTEN = [preset for preset in examples.OFFERED if preset.name != kinds.TOY]
 def test_a_preset_compiles_and_takes_steps(preset: kinds.Preset) -> None:
     constraint = kinds.constraint_of_kind(preset.kind, preset.text)
     assert written_constraint(constraint) == (preset.kind, preset.text)
-    assert preset.prompt
+    assert preset.prompt or preset.stages
     session = explorer.Session(model_of(preset), constraint, preset.prompt)
     for _ in range(4):
         if not session.trace.finished:
@@ -94,6 +93,85 @@ def test_a_preset_brings_a_model_that_is_no_transformer_and_takes_it_away() -> N
     choose("Moby Dick")
     assert page.made.session.lm is lm
     page.made.close()
+
+
+@pytest.mark.parametrize("preset", examples.PITFALLS, ids=lambda one: one.name)
+def test_a_pitfall_brings_its_model_and_its_stages_and_takes_them_away(
+    preset: kinds.Preset,
+) -> None:
+    lm = explorer.load_model("tiny")
+    page = Page(Explorer(lm, explorer.regex("[a-z]+"), "my own prompt"))
+
+    def choose(name: str) -> None:
+        one = examples.preset_of(name)
+        assert one is not None
+        answer = page.answer(page.edit(one.text, kind=one.kind, prompt=one.prompt, preset=one.name))
+        assert answer["ok"], answer
+
+    choose(preset.name)
+    session = page.made.session
+    assert session.lm is explorer.load_model(preset.model) and session.prompt == preset.prompt
+    stages = page.made.editor["pipeline"]["stages"]
+    assert len(stages) == len(preset.stages) and all(stage["on"] for stage in stages)
+    assert bool(session.healed) == preset.heal
+    # Each stage masks something here, which the same constraint without it allows.
+    if preset.stages and not preset.heal:
+        free = explorer.compile(
+            kinds.constraint_of_kind(preset.kind, preset.text), session.vocabulary
+        )
+        before, behind = free.allowed(free.start), session.machine.allowed(session.machine.start)
+        stage = page.ask("stage_machine", stage=0)["stage"]
+        later = preset.stages in (("characters",), ("canonical",))  # Here after a token or two.
+        assert later or (before != behind).any() or stage["figure"]
+    choose("pitfall: token healing")
+    choose(preset.name)
+    assert len(page.made.editor["pipeline"]["stages"]) == len(preset.stages)
+    # The user's own model and lines come back, without a stage.
+    choose("IPv4")
+    assert page.made.session.lm is lm and page.made.editor["pipeline"]["stages"] == []
+    page.made.close()
+
+
+def test_another_model_is_asked_the_same() -> None:
+    lm = explorer.load_model("tiny")
+    constraint = explorer.choice(["Berlin", "Paris"]).preprocessed(lm.vocabulary).canonical()
+    page = Page(Explorer(lm, constraint, "The capital of Germany is "))
+    assert (page.made.editor["models"], page.made.editor["model"]) == (["tiny", "tiny-sp"], "tiny")
+    before = page.position["allowed"]
+    assert page.ask("choose_model", model="tiny-sp")["ok"]
+    session = page.made.session
+    assert session.lm is explorer.load_model("tiny-sp") and page.made.editor["model"] == "tiny-sp"
+    assert session.prompt == "The capital of Germany is "
+    # The stages ask the other tokenizer: its texts begin with a space.
+    assert session.constraint is not None and session.constraint.examples(1) == [" Paris"]
+    assert session.run().text in (" Berlin", " Paris")
+    assert page.ask("choose_model", model="tiny")["ok"]
+    assert page.made.session.lm is lm and page.position["allowed"] == before
+    assert not page.ask("choose_model", model="tiny-draft")["ok"]
+    # A preset without a model is asked of the one that was chosen.
+    assert page.ask("choose_model", model="tiny-sp")["ok"]
+    one = examples.preset_of("IPv4")
+    assert one is not None
+    assert page.answer(page.edit(one.text, kind=one.kind, preset=one.name))["ok"]
+    assert page.made.editor["model"] == "tiny-sp"
+    page.made.close()
+
+
+def test_a_toy_and_a_run_from_elsewhere() -> None:
+    page = Page(Explorer())
+    name, before = page.made.editor["model"], page.position["allowed"]
+    assert page.made.editor["models"] == [name, "tiny", "tiny-sp"]
+    assert page.ask("choose_model", model="tiny-sp")["ok"]
+    assert page.made.editor["text"] == "(foo)+d"
+    assert page.ask("choose_model", model=name)["ok"]
+    assert page.position["allowed"] == before
+    page.made.close()
+    lm = explorer.load_model("tiny")
+    session = explorer.Session.from_ids(lm.vocabulary, explorer.regex("a"), [])
+    elsewhere = Page(Explorer(cursor=Cursor(session)))
+    assert elsewhere.made.editor["models"] == []
+    assert not elsewhere.ask("choose_model", model="tiny")["ok"]
+    elsewhere.made.close()
 
 
 def test_from_the_toy_to_zlib_and_on() -> None:

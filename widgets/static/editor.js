@@ -17,6 +17,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   const prompt = h("textarea", { rows: 1, spellcheck: "false", "aria-label": "prompt" });
   const kind = h("select", { "aria-label": "kind of constraint" });
   const presets = h("select", { "aria-label": "presets" });
+  const models = h("select", { "aria-label": "model", title: "the model, with its own tokenizer, that is asked" });
   const report = h("span.report");
   const pattern = h("textarea.pattern", { rows: 1, spellcheck: "false", autocomplete: "off", "aria-label": "constraint" });
   const behind = h("div.behind", { "aria-hidden": "true" });
@@ -41,7 +42,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     stop("");
     pattern.focus();
   } }, "back to it"));
-  const left = h("div", {}, h("label", {}, "Prompt"), prompt);
+  const left = h("div", {}, h("label", {}, "Prompt", h("span", { hidden: constraintOnly }, " to ", models)), prompt);
   const right = h("div", {}, h("label", {}, "Constraint: ", kind, " · ", presets, " ", report, " ", cancel), h("div.lmx-field", {}, behind, pattern), error, kept);
   // Where two lines continue one prompt with one model, each side has only a constraint of its own.
   presets.hidden = constraintOnly;
@@ -112,6 +113,17 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   const place = () => (ui.caret = pattern.matches(":focus") ? [...pattern.value.slice(0, pattern.selectionStart)].length : null);
   for (const event of ["keyup", "click", "focus", "blur"]) pattern.addEventListener(event, place);
   pattern.addEventListener("scroll", () => (behind.scrollTop = pattern.scrollTop));
+  models.addEventListener("change", async () => {
+    const mine = ++asked;
+    ended = "compiling…";
+    refresh();
+    const answer = await ui.ask("choose_model", { model: models.value }, { shown: true });
+    if (mine !== asked) return;
+    state = answer.ok || answer.cancelled ? null : answer.error || null;
+    stop("");
+    if (answer.ok) loaded = {};
+    load();
+  });
   presets.addEventListener("change", () => {
     const preset = (given().presets || [])[Number(presets.value)];
     presets.selectedIndex = 0;
@@ -162,13 +174,16 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
     const chosen = kind.value;
     put(kind, (e.kinds || []).map((name) => h("option", { value: name, selected: name === e.kind }, name)));
     kind.value = open || !other ? chosen : e.kind || "regex";
+    put(models, (e.models || []).map((name) => h("option", { value: name, selected: name === e.model }, name)));
+    if (e.model && !(e.models || []).includes(e.model)) models.append(h("option", { value: "", selected: true }, e.model));
+    models.parentElement.hidden = constraintOnly || (e.models || []).length < 2;
     put(presets, h("option", { value: "" }, "presets"), (e.presets || []).map((p, i) => h("option", { value: i }, p.name)));
     if (other) [state, ended] = [null, ""];
     loaded = e;
     refresh();
   };
   const update = () => {
-    for (const field of [prompt, pattern, kind, presets]) field.disabled = ui.gone || !!model.get("replay") || (field === prompt && !!given().prompt_fixed);
+    for (const field of [prompt, pattern, kind, presets, models]) field.disabled = ui.gone || !!model.get("replay") || (field === prompt && !!given().prompt_fixed);
     refresh();
   };
   model.on("change:editor", load);
