@@ -59,7 +59,7 @@ export function renderPipeline({ model, el, ui = pageState(model) }) {
       h("td", {}, last ? boxed(last) : h("span.dim", {}, "start")),
       h("td", {}, h("span.dim", { "aria-hidden": "true" }, no ? "✗" : "→")),
       h("td", {}, h("span.tok" + (no ? ".struck" : ""), {}, token)),
-      h("td.num", {}, share === null ? "" : share.toFixed(share < 10 ? 2 : 0) + " %"),
+      h("td.num", {}, share === null ? "" : share < 0.005 ? "<0.01 %" : share.toFixed(share < 10 ? 2 : 0) + " %"),
       h("td", {}, no ? (instead.length ? ["refused: the tokenizer writes ", instead.map(boxed)] : "refused: no text goes on so") : "as the tokenizer writes it"));
     const words = count(refused) + " of " + count(refused + allowed) + " tokens that fit the text are refused here" + (pairs.length < refused + allowed ? "; the likeliest:" : ":");
     return h("div.lmx-pairs", { tabindex: 0, role: "group", "aria-label": "pairs at the present place of the stage " + title }, h("p", {}, words),
