@@ -233,7 +233,7 @@ PITFALLS: Final = (
         "pitfall: preprocessing", "choices", "Paris\nRome", "", "tiny-sp", ("preprocessed",),
     ),
     Preset(
-        "pitfall: canonical tokens", "regex", "[A-Z][a-z]+", "The capital of France is ", "tiny",
+        "pitfall: canonical tokens", "choices", " Berlin\n London\n Paris", "The city is", "tiny",
         ("canonical",),
     ),
     Preset(
