@@ -128,6 +128,9 @@ term ::= number | "(" sum ")"
 number ::= [1-9] [0-9]?
 """
 
+_NESTED: Final = r"""root ::= "a" root "b" | "ab"
+"""
+
 _LISTS: Final = r"""start: list
 list: "[" item ("," item)* "]"
 item: list | NUMBER
@@ -177,6 +180,7 @@ EXAMPLES: Final = (
         "function call (JSON Schema)", "JSON Schema", _CALL, "What time is it in Rome?\n",
     ),
     Preset("sums in parentheses (grammar)", "grammar", _SUMS, "What is 3 + 4?\n"),
+    Preset("aⁿbⁿ (grammar)", "grammar", _NESTED, "As many a as b: "),
     Preset("nested lists (Lark)", "grammar (Lark)", _LISTS, "As a list: "),
     Preset("nested phrases (EBNF)", "grammar (EBNF)", _PHRASES, "In brackets: "),
     Preset(

@@ -26,6 +26,7 @@ from explorer.analysis.explaining.step import (
 )
 from explorer.analysis.session import Session
 from explorer.arguments import counted
+from explorer.automata.grammar.single import SingleStack
 from explorer.automata.pipeline.staged import stages_of
 from explorer.automata.tree.nodes import Source
 from explorer.decoding.stepping.healing import without_healing
@@ -39,6 +40,11 @@ from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_at, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
+from widgets.figures.machines.pushdown_figure import (
+    drawn_pushdown,
+    near_states,
+    pushdown_figure,
+)
 from widgets.figures.machines.shown_tokens import composed_tokens, masked_tokens, shown_tokens
 from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.walk import walk_packet
@@ -52,7 +58,7 @@ from widgets.figures.panels.neighbours import neighbours_packet
 from widgets.figures.panels.over_time import over_time
 from widgets.figures.panels.pipeline import pipeline_packet, stage_packet
 from widgets.figures.panels.reasons import Grouped, grouped
-from widgets.figures.panels.stack import stack_steps
+from widgets.figures.panels.stack import stack_steps, with_stack
 from widgets.figures.panels.strip import rejected_token, strip_packet, strip_token
 from widgets.figures.panels.traps import trap_packet
 from widgets.figures.panels.why import more_packet, verdict_packet
@@ -218,8 +224,13 @@ class PageData:
             near = draw_at(self.machine, trace, k)
             figures |= near.figures
             layouts |= near.layouts
+        key = f"{k if len(figures) > 1 else ''}:{sorted(tokens)}{sorted(masked)}"
+        stack = self._pushdown(trace.positions[k].state)
+        if stack is not None:
+            figures["pushdown"], layouts["pushdown"] = stack
+            key += ",".join(node.id for node in stack[0].nodes)
         return {
-            "key": f"{k if len(figures) > 1 else ''}:{sorted(tokens)}{sorted(masked)}",
+            "key": key,
             "machines": {name: _lean(found.to_dict()) for name, found in figures.items()},
             "layouts": {name: found.to_dict() for name, found in layouts.items()},
         }
@@ -236,6 +247,23 @@ class PageData:
                 figure = detokenizing_figure(self.vocabulary, tokens, masked)
                 known = (figure, lay_out_figures({"inner": figure})["inner"])
                 self._inner[tokens, masked] = known
+            return known
+
+    def _pushdown(self, state: int) -> tuple[MachineFigure, Layout] | None:
+        """The push-down automaton of a grammar, or its part around a state; kept as T_V is."""
+        machine = None if self.machine is None else self.machine.byte_machine
+        if self.machine is None or not isinstance(machine, SingleStack) or state < 0:
+            return None
+        whole = drawn_pushdown(machine)
+        if whole is None:
+            return None
+        near = near_states(machine, whole, self.machine.byte_state(state))
+        key = (tuple(sorted(near)), (-1,))  # No tokens are drawn, and no id is negative.
+        with self._lock:
+            known = self._inner.get(key)
+            if known is None:
+                figure = pushdown_figure(whole, near)
+                known = self._inner[key] = (figure, lay_out_figures({"stage": figure})["stage"])
             return known
 
     def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:
@@ -386,7 +414,7 @@ class PageData:
         if self.machine is None:
             return _unconstrained()
         explanation = explain_step(session, token, k, trace=trace)
-        packet = verdict_packet(explanation)
+        packet = with_stack(verdict_packet(explanation), self.machine, explanation.verdict)
         return {**packet, "more": more_packet(explanation)} if hints else packet
 
     def stored_explanation(
@@ -414,7 +442,7 @@ class PageData:
         )
         tell = hints or (allowed is not None and filters)
         found = explain_trace(self.machine, trace, token, k, logits=logits if tell else None)
-        packet = verdict_packet(found)
+        packet = with_stack(verdict_packet(found), self.machine, found.verdict)
         return {**packet, "more": more_packet(found)} if hints else packet
 
     def groups(self, session: Session, trace: Trace, k: int) -> Grouped:

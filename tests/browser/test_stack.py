@@ -82,7 +82,7 @@ def test_a_step_pushes_and_pops(root: Locator) -> None:
         "pushed, waits: e, t (\"+\" t)*; has read 1; goes on with '+', or ends; "
         "no symbol of its own on the stack"
     )
-    caption = part.locator("header > span")
+    caption = part.locator("header + p")
     assert caption.inner_text() == "3 symbols, 6 rules, pushed 4"
     for k in (3, 4, 5):
         press(root, STEP)
@@ -157,3 +157,29 @@ def test_the_tree_and_a_narrow_page(root: Locator) -> None:
     assert root.evaluate("(el) => el.scrollWidth <= el.clientWidth + 1")
     shot(root, "narrow")
     page.set_viewport_size({"width": 1100, "height": 900})
+
+
+def test_the_automaton_and_the_reason_are_lit_with_the_stack(root: Locator) -> None:
+    go_to(root, 4)
+    press(root, "Stack: the push-down automaton")
+    graph = root.locator(".lmx-pushdown")
+    graph.locator(".n.now").wait_for()
+    # The node that is lit is the state, and each symbol of the stack is a node of that number.
+    symbols = {*root.locator(".lmx-stack .symbol").all_inner_texts()}
+    assert symbols and {*graph.locator(".n.past text").all_text_contents()} == symbols
+    label = graph.locator("svg").get_attribute("aria-label") or ""
+    assert label.startswith("push-down automaton, in state ") and "on the stack: " in label
+    shot(root, "automaton")
+    press(root, "Stack: the push-down automaton")
+    # ``((1`` is masked after ``(((1+12``: three rules could have gone on, and are lit.
+    root.locator(".lmx-cell", has_text="((1").first.click()
+    said = root.locator(".lmx-why .onstack")
+    said.wait_for()
+    assert said.inner_text().startswith(
+        "After '(((1+12' the rule e → \"(\" e \")\" on the stack expects ')', '+' or 0-9: "
+    )
+    lit = root.locator(".lmx-stack li.lit b")
+    assert lit.all_inner_texts() == ["t", "e", "e"]
+    assert root.locator(".behind .expect").all_inner_texts() == [")", "+", "[0-9]"]
+    shot(root, "reason")
+    root.page.keyboard.press("Escape")

@@ -134,3 +134,21 @@ def test_an_exported_page_has_the_stack_of_every_position() -> None:
     assert told == [1, 2, 1, None]
     assert data["walks"][0]["3"]["stack"]["steps"][1]["open"] == 2
     shown.close()
+
+
+def test_the_reason_for_a_token_names_the_rule_on_the_stack() -> None:
+    vocabulary = Vocabulary.from_bytes([b"(", b")", b"12", b"+", b"x", b")x"], eos_ids=[6])
+    shown = run(SUMS, [0, 2], vocabulary)
+    shown.cursor.jump(2)
+    ask = Page(shown).ask
+    told = {token: ask("why", token=token)["explanation"]["stack"] for token in range(6)}
+    expects = (
+        """After '(12' the rule e → "(" e ")" on the stack expects ')', '+' or 0-9: ')' itself, """
+        """'+' in e → t ("+" t)*, a digit 0-9 in t → [0-9]+."""
+    )
+    assert told[4] == {"sentence": expects, "rows": [0, 1, 2]}  # x: none of the three.
+    assert [told[token]["rows"] for token in (1, 2, 3)] == [[2], [0], [1]]
+    # After its bracket `)x` is behind the outermost rule.
+    assert told[5]["rows"] == []
+    assert told[5]["sentence"] == "After '(12)' the rule root → e expects the end."
+    shown.close()

@@ -97,7 +97,7 @@ export function renderCompare({ model, el }) {
   sides.forEach((side, i) => {
     const { ui } = side;
     side.said = h("p.said");
-    const parts = ["editor", "strip", "distribution", "mask", "machines"].map((part) => h("div.lmx-part-" + part));
+    const parts = ["editor", "strip", "distribution", "mask", "machines", "stack"].map((part) => h("div.lmx-part-" + part));
     const [editor, , , , machines] = parts;
     editor.hidden = machines.hidden = true;
     /** A button that shows a part, which is made when it is first wanted. */
@@ -115,6 +115,7 @@ export function renderCompare({ model, el }) {
       opens(editor, "edit", "another constraint on this side", renderEditor), opens(machines, "machines", "the machines of this side", renderMachines)),
     side.said, ...parts);
     [renderStrip, renderDistribution, renderMask].forEach((render, j) => undo.push(render({ model: side.model, el: parts[j + 1], ui })));
+    undo.push(renderStack({ model: side.model, el: parts[5], ui }));
     const update = () => {
       const e = side.model.get("editor") || {};
       put(side.said, e.pattern ? underlinedPattern(e.pattern, (ui.position && ui.position.spans) || []) : h("span.dim", {}, "no constraint"));

@@ -10,16 +10,22 @@ const RULE_BEFORE = 18; // Of them before the first mark, where the rule is long
 
 export function renderStack({ model, el, ui = pageState(model) }) {
   island(el, "Stack of the grammar");
-  const caption = h("span");
+  const caption = h("p.dim");
   const asTree = h("button.quiet", { "aria-pressed": "false", title: "the rules so far as a tree, with the text under each", "aria-label": "Stack: as a tree", onclick: () => {
     asTree.setAttribute("aria-pressed", asTree.getAttribute("aria-pressed") !== "true");
     drawn = "";
     update();
   } }, "tree");
+  const asGraph = h("button.quiet", { "aria-pressed": "false", title: "the push-down automaton: a +7 pushes the symbol 7, b −7 pops it, ⊥ is the empty stack", "aria-label": "Stack: the push-down automaton", onclick: () => {
+    asGraph.setAttribute("aria-pressed", asGraph.getAttribute("aria-pressed") !== "true");
+    drawGraph();
+  } }, "automaton");
+  const graph = h("div.lmx-graph.lmx-pushdown", { tabindex: 0, hidden: true, "aria-label": "push-down automaton" });
+  const said = h("p.dim");
   const rows = h("ol.lmx-stack", { "aria-label": "open rules, the innermost first" });
   const tree = h("ol.lmx-tree", { "aria-label": "the rules so far, each below the one that it stands in", hidden: true });
   const note = h("p.dim");
-  el.append(h("header", {}, h("h4", {}, "Stack"), caption, h("div.tools", {}, asTree)), rows, tree, note);
+  el.append(h("header", {}, h("h4", {}, "Stack"), h("div.tools", {}, asTree, asGraph)), caption, rows, tree, note, said, graph);
   let drawn = "";
   let before = null; // The key of what was shown last: only what follows it moves.
 
@@ -53,6 +59,7 @@ export function renderStack({ model, el, ui = pageState(model) }) {
     const steps = ui.inside && ui.inside.walk.stack;
     const inside = steps && steps.steps[ui.inside.byte - 1];
     const shown = inside ? { ...inside, rows: inside.rows.map((i) => steps.rows[i]), popped: [] } : here;
+    shownStack = shown;
     const key = [pathKey(ui, p.k), inside ? ui.inside.walk.token + "/" + ui.inside.byte : "", asTree.getAttribute("aria-pressed"), ui.gone].join("|");
     if (key !== drawn) {
       drawn = key;
@@ -83,18 +90,49 @@ export function renderStack({ model, el, ui = pageState(model) }) {
         if (all.length) all[Math.min(focus, all.length - 1)].focus({ preventScroll: true });
       }
     }
+    // The rows that the reason in view is about.
+    const reason = ui.selected !== null && !inside && !p.finished ? ui.reasons.get(pathKey(ui, p.k) + "|" + ui.selected) : null;
+    const meant = (reason && reason.stack && reason.stack.rows) || [];
     const caret = ui.caret;
     for (const [i, li] of [...rows.querySelectorAll("li:not(.popped, .gap)")].entries()) {
       const row = shown.rows[i];
-      const told = ui.rule && ui.rule.rows ? ui.rule.rows.includes(i) : false;
-      li.classList.toggle("lit", told || (caret !== null && !!row && row.spans.some(([start, end]) => start <= caret && caret <= end)));
+      const place = shown.hidden && i >= shown.gap ? i + shown.hidden : i;
+      li.classList.toggle("lit", meant.includes(place) || (caret !== null && !!row && row.spans.some(([start, end]) => start <= caret && caret <= end)));
     }
   };
-  const off = ui.on("change", update);
+  let shownStack = null;
+  let made = null; // The drawing, and the figure that it is of.
+  const drawGraph = () => {
+    const near = ui.around && ui.around.machines && ui.around.machines.pushdown;
+    const open = asGraph.getAttribute("aria-pressed") === "true";
+    asGraph.hidden = !near;
+    graph.hidden = said.hidden = !open || !near;
+    if (graph.hidden || !shownStack) return;
+    if (!made || made.figure !== near) {
+      made = drawMachine(near, ui.around.layouts.pushdown, "characters");
+      made.svg.setAttribute("width", ui.around.layouts.pushdown.width);
+      put(graph, made.svg);
+    }
+    say(said, `${near.caption}; +n pushes the symbol n, −n pops it, ⊥ needs an empty stack`);
+    const symbols = new Set(shownStack.rows.map((row) => row.symbol));
+    const now = shownStack.state;
+    for (const [id, node] of made.nodes) {
+      node.g.classList.toggle("now", id === "p" + now);
+      node.g.classList.toggle("past", id !== "p" + now && symbols.has(Number(id.slice(1))));
+    }
+    const at = made.nodes.get("p" + now);
+    if (at) {
+      const [box, view] = [at.g.getBoundingClientRect(), graph.getBoundingClientRect()];
+      if (box.left < view.left || box.right > view.right) graph.scrollLeft += (box.left + box.right - view.left - view.right) / 2 / zoomOf(graph);
+    }
+    const on = [...symbols].filter((symbol) => symbol !== null && symbol !== undefined);
+    mark(made.svg, "aria-label", `push-down automaton, in state ${now}${on.length ? "; on the stack: " + on.join(", ") : ""}`);
+  };
+  const off = [ui.on("change", update), ui.on("after", drawGraph)];
   update();
   return () => {
     ui.rule = null;
-    off();
+    for (const one of off) one();
   };
 }
 

@@ -164,7 +164,7 @@ function whyPanel(ui, closed) {
       ui.announce("kept; choose another token");
     } }, "compare");
     put(el, beside(token), h("h4", {}, "Why is ", ui.token(token), told.allowed ? " allowed?" : " masked?", h("div.sp"), keep, take, cross),
-      h("p.said", {}, told.sentence || told.message || ""), boxes(told), expected(told),
+      h("p.said", {}, told.sentence || told.message || ""), boxes(told), told.stack ? h("p.said.onstack", {}, told.stack.sentence) : null, expected(told),
       (told.notes || []).map((note) => h("p.dim", {}, note)), known ? found(token, told, known) : null);
     if (focused) el.querySelector(".close").focus({ preventScroll: true });
     return el;

@@ -70,7 +70,7 @@ VIEWS: Final = {
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
     "editor": ViewPart("renderEditor"),
     "pipeline": ViewPart("renderPipeline", needs=("drawing",)),
-    "stack": ViewPart("renderStack"),
+    "stack": ViewPart("renderStack", ("around",), needs=("drawing",)),
     "sampler": ViewPart("renderSampler"),
     "over_time": ViewPart("renderOverTime"),
 }
@@ -80,7 +80,7 @@ WHOLES: Final = {
     "explorer": ("renderExplorer", tuple(VIEWS)),
     "compare": (
         "renderCompare",
-        ("stepper", "strip", "distribution", "mask", "editor", "machines"),
+        ("stepper", "strip", "distribution", "mask", "editor", "machines", "stack"),
     ),
 }
 """What is made of parts: the renderer, and the parts."""

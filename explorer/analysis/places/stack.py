@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from explorer.analysis.characters.display import show_characters
+from explorer.analysis.characters.display import show_characters, show_text
 from explorer.automata.grammar.derivation import ClosedRule, Derivation, Derivations
 from explorer.automata.grammar.single import SingleStack
 from explorer.automata.machine import ByteMachine
@@ -77,12 +77,18 @@ class GrammarStack:
         reader: The grammar.
         derivation: The open rules.
         symbols: The machine's symbol of each open rule; ``None`` if it has several stacks.
+        state: The state of the machine's network, above the stack.
     """
 
     def __init__(
-        self, reader: StackReader, derivation: Derivation, symbols: Sequence[int | None] | None
+        self,
+        reader: StackReader,
+        derivation: Derivation,
+        symbols: Sequence[int | None] | None,
+        state: int | None = None,
     ) -> None:
         self._reader = reader
+        self.state = state
         self._symbols = symbols
         self.derivation = derivation
 
@@ -114,6 +120,35 @@ class GrammarStack:
             count += 1
         return count
 
+    def sentence(self, text: bytes) -> str:
+        """What the text can go on with, and which open rule that is for.
+
+        Args:
+            text: The text that the stack is of.
+
+        Example:
+            >>> from explorer.automata.grammar.functions import grammar
+            >>> source = grammar('root ::= "(" root ")" | [0-9]+').source
+            >>> reader = stack_reader(source)
+            >>> print(reader.at(b"(1", None, -1).sentence(b"(1"))
+            After '(1' the rule root → "(" root ")" on the stack expects ')' or 0-9: ')' itself, \
+a digit 0-9 in root → [0-9]+.
+        """
+        rows = [self[place] for place in range(self.live)]
+        opened = self.derivation.open
+        following = {b for row in opened[: len(rows)] for b in self._reader.following(row.state)}
+        *inner, outer = rows
+        whole = outer.ends and len(rows) == len(self)
+        expects = _in_words(bytes(sorted(following)))
+        words = " or ".join([expects] * bool(expects) + ["the end"] * whole) or "nothing"
+        begun = f"After {show_text(text)}" if text else "At the start"
+        said = f"{begun} the rule {_ruled(outer)}{' on the stack' * bool(inner)} expects {words}"
+        if not inner:
+            return f"{said}."
+        parts = [f"{outer.expects} itself"] if outer.expects else []
+        parts += [f"{row.expects} in {_ruled(row)}" for row in reversed(inner) if row.expects]
+        return f"{said}: {', '.join(parts)}."
+
     @property
     def rows(self) -> list[StackRow]:
         """All rows, the innermost first."""
@@ -135,7 +170,10 @@ class StackReader:
         self.source = source
         self.derivations = Derivations(source.tree, LIMITS)
         self._bodies: dict[str, Node] = {}
+        self._following: dict[int, bytes] = {}
         for rules in grammars:
+            if rules.locate is not None:
+                continue  # Its rules are not text that somebody wrote.
             for name, body in rules.rules.items():
                 self._bodies.setdefault(name, body)
 
@@ -153,7 +191,11 @@ class StackReader:
         derivation = self.derivations.at(text)
         if derivation is None:
             return None
-        return GrammarStack(self, derivation, self._symbols(derivation, machine, state))
+        symbols = self._symbols(derivation, machine, state)
+        here = None
+        if isinstance(machine, SingleStack) and state >= 0:
+            here = machine.configuration(state)[0]
+        return GrammarStack(self, derivation, symbols, here)
 
     def _symbols(
         self, derivation: Derivation, machine: ByteMachine | None, state: int
@@ -181,6 +223,12 @@ class StackReader:
             found[place] = symbol
         return found
 
+    def following(self, state: int) -> bytes:
+        """The bytes that an open rule can go on with, ascending; kept for each state."""
+        if state not in self._following:
+            self._following[state] = self.derivations.following(state)
+        return self._following[state]
+
     def row(self, derivation: Derivation, place: int, symbol: int | None) -> StackRow:
         """One open rule, as it is shown.
 
@@ -204,7 +252,7 @@ class StackReader:
         following = [*dict.fromkeys(following)][:MOST_PLACES]
         return StackRow(
             here.rule, here.start, text, begin, call, tuple(following),
-            _in_words(self.derivations.following(here.state)),
+            _in_words(self.following(here.state)),
             self.derivations.may_end(here.state), symbol, here.closed,
         )  # fmt: skip
 
@@ -241,6 +289,12 @@ class StackReader:
         if text[end : end + 1] in QUOTES:
             end += 1
         return text[begin:end], begin
+
+
+def _ruled(row: StackRow) -> str:
+    """A rule with its alternative."""
+    text = " ".join(row.text.split())
+    return f"{row.rule or 'around the grammar'} → {text}" if text else row.rule or "around it"
 
 
 def _in_words(following: bytes) -> str:

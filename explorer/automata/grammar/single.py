@@ -77,6 +77,11 @@ class SingleStack(DiscoveredMachine):
         return self._network
 
     @property
+    def actions(self) -> Actions:
+        """The moves of the grammar."""
+        return self._actions
+
+    @property
     def start(self) -> int:
         """The start state, 0."""
         return 0

@@ -13,6 +13,7 @@ from typing import Final
 from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import split_tail
 from explorer.analysis.places.stack import GrammarStack, StackReader, StackRow, stack_reader
+from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.grammar.derivation import ClosedRule, Derivation, OpenRule
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import BudgetExceeded
@@ -164,6 +165,40 @@ def _rows(found: GrammarStack, data: bytes) -> list[Packet]:
     return [_row(found[place], data) for place in _places(found)]
 
 
+def with_stack(packet: Packet, machine: TokenMachine, verdict: Verdict) -> Packet:
+    """A verdict with what the stack expects at its place, and the row that it is about.
+
+    Args:
+        packet: The verdict on a token, as `widgets.figures.panels.why` makes it.
+        machine: The token machine.
+        verdict: The verdict.
+
+    Returns:
+        The packet; for a constraint with a grammar with ``stack``: a ``sentence``, and the ``rows``
+        of the stack before the token that the next byte is for, empty where the token has read
+        something before it fails.
+    """
+    reader = stacks_of(machine)
+    if reader is None or verdict.state < 0:
+        return packet
+    data = verdict.data or b""
+    fails = verdict.byte_offset
+    begun = data[:fails] if fails is not None else b""
+    try:
+        found = reader.at(verdict.prefix + begun, None, -1)
+    except BudgetExceeded:
+        return packet
+    if found is None:
+        return packet
+    rows = [] if begun else [*range(found.live)]
+    if rows and data and fails is None:
+        # Allowed: the row that reads the token's first byte.
+        begins = reader.derivations.begins
+        opened = found.derivation.open
+        rows = [row for row in rows if begins(opened[row].state, data[0])][:1]
+    return {**packet, "stack": {"sentence": found.sentence(verdict.prefix + begun), "rows": rows}}
+
+
 def _about(found: GrammarStack) -> Packet:
     """What holds of all of a stack."""
     hidden = len(found) - len(_places(found))
@@ -172,6 +207,7 @@ def _about(found: GrammarStack) -> Packet:
         "hidden": hidden,
         "open": len(found),
         "symbols": found.depth,
+        "state": found.state,
         "live": found.live,
         "several": found.several,
     }

@@ -1,0 +1,162 @@
+"""A push-down automaton as a drawing: what an arc reads, pops and pushes.
+
+A label says what is read, then what is popped and pushed: ``a  +7`` pushes the symbol 7, ``b  −7``
+pops it, ``b  −7 −7`` pops it twice, and ``b  ⊥`` needs an empty stack. A symbol has the number of
+the state to return to, so it can be found in the drawing.
+
+`FIGURE_6` and `FIGURE_7` are those of Koo et al. (2024): aⁿbⁿ with a push for each a and a pop for
+each b, and its composition with the tokens {a, b, bb, aaab}, in which a token pops and pushes
+several symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.grammar.pushdown import (
+    EMPTY,
+    Pushdown,
+    PushdownArc,
+    composed,
+    pushdown_of,
+)
+from explorer.automata.grammar.single import SingleStack
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded
+from explorer.memo import memo
+from widgets.figures.drawing.labels import byte_text, ranges_label
+from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure
+
+MOST_DRAWN: Final = 24
+"""Up to so many states an automaton is drawn whole; else the rules around the configuration."""
+
+LIMITS: Final = Budget(states=3_000, arcs=400_000, seconds=2.0)
+"""Of an automaton that is drawn."""
+
+FIGURE_TOKENS: Final = (b"a", b"b", b"bb", b"aaab")
+"""The vocabulary of the paper's Figure 7."""
+
+FIGURE_6: Final = Pushdown(
+    0,
+    frozenset({0, 1}),
+    (
+        PushdownArc(0, ord("a"), (), (0,), 0),
+        PushdownArc(0, ord("b"), (0,), (), 1),
+        PushdownArc(1, ord("b"), (0,), (), 1),
+    ),
+)
+"""aⁿbⁿ over characters."""
+
+FIGURE_7: Final = composed(FIGURE_6, FIGURE_TOKENS, Meter())
+"""aⁿbⁿ over `FIGURE_TOKENS`."""
+
+
+@memo
+def drawn_pushdown(machine: SingleStack) -> Pushdown | None:
+    """The automaton of a grammar, kept with its machine; ``None`` where it is too large.
+
+    Args:
+        machine: The machine of one stack.
+    """
+    try:
+        return pushdown_of(machine.network, machine.actions, Meter(LIMITS))
+    except BudgetExceeded:
+        return None
+
+
+def near_states(machine: SingleStack, whole: Pushdown, state: int, deep: int = 3) -> set[int]:
+    """The states that are drawn: all of a small automaton, else those of the rules that are open.
+
+    Args:
+        machine: The machine.
+        whole: Its automaton.
+        state: A configuration of the machine.
+        deep: How many symbols of the stack are followed down.
+    """
+    states = {*whole.states}
+    if len(states) <= MOST_DRAWN:
+        return states
+    here, stack = machine.configuration(state)
+    near = {here, *stack[:deep]}
+    for arc in whole.arcs:
+        if arc.source == here and len(near) < MOST_DRAWN:
+            near.add(arc.target)
+    for arc in whole.arcs:
+        if arc.source in stack[:deep] and len(near) < MOST_DRAWN:
+            near.add(arc.target)
+    return near
+
+
+def pushdown_figure(
+    whole: Pushdown, only: Iterable[int] | None = None, words: Sequence[str] | None = None
+) -> MachineFigure:
+    """The drawing of an automaton, over bytes or over tokens.
+
+    Args:
+        whole: The automaton.
+        only: Draw these states alone.
+        words: The text of each token; without it the labels are bytes.
+
+    Example:
+        >>> [edge.label for edge in pushdown_figure(FIGURE_6).edges]
+        ['a +0', 'b −0', 'b −0']
+        >>> texts = [word.decode() for word in FIGURE_TOKENS]
+        >>> [edge.label for edge in pushdown_figure(FIGURE_7, words=texts).edges]
+        ['a +0', 'b −0 · bb −0 −0 · aaab +0 +0', 'b −0 · bb −0 −0']
+    """
+    states = {*whole.states} if only is None else {*only}
+    nodes = tuple(
+        FigureNode(
+            f"p{state}", str(state), accepting=state in whole.finals, start=state == whole.start
+        )
+        for state in sorted(states)
+    )
+    found: dict[tuple[int, int], dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]]] = {}
+    for arc in whole.arcs:
+        if arc.source in states and arc.target in states:
+            moves = found.setdefault((arc.source, arc.target), {})
+            moves.setdefault((arc.pops, arc.pushes), []).append(arc.label)
+    read = _bytes if words is None else _named(words)
+    edges: list[Edge] = []
+    for (source, target), moves in sorted(found.items()):
+        pieces = [
+            f"{read(labels)}{_moved(pops, pushes)}" for (pops, pushes), labels in moves.items()
+        ]
+        label = " · ".join(pieces[:3]) + (f" · +{len(pieces) - 3}" if len(pieces) > 3 else "")
+        count = sum(map(len, moves.values()))
+        edges.append(Edge(f"p{source}", f"p{target}", label, " · ".join(pieces), count))
+    complete = len(states) == len(whole.states)
+    about = f"{len(whole.states):,} states" if complete else (
+        f"{len(states)} of {len(whole.states):,} states: the rules that are open"
+    )  # fmt: skip
+    return MachineFigure("stage", about, complete, nodes, tuple(edges))
+
+
+def _moved(pops: tuple[int, ...], pushes: tuple[int, ...]) -> str:
+    """What an arc does to the stack, behind what it reads."""
+    taken = [" ⊥" if symbol == EMPTY else f" −{symbol}" for symbol in pops]
+    return "".join([*taken, *(f" +{symbol}" for symbol in reversed(pushes))])
+
+
+def _bytes(labels: Sequence[int]) -> str:
+    """Bytes in few words."""
+    if all(label < 0x80 for label in labels) or len(labels) == NUM_BYTES:
+        ranges: list[tuple[int, int]] = []
+        for label in sorted(labels):
+            if ranges and ranges[-1][1] == label - 1:
+                ranges[-1] = (ranges[-1][0], label)
+            else:
+                ranges.append((label, label))
+        return ranges_label(ranges)
+    shown = " ".join(byte_text(label) for label in labels[:2])
+    return shown if len(labels) <= 2 else f"{shown} +{len(labels) - 2}"
+
+
+def _named(words: Sequence[str]) -> Callable[[Sequence[int]], str]:
+    def read(labels: Sequence[int]) -> str:
+        shown = ", ".join(words[label] for label in labels[:3])
+        return shown if len(labels) <= 3 else f"{shown} +{len(labels) - 3}"
+
+    return read
