@@ -62,6 +62,15 @@ def test_a_row_is_the_rule_as_it_was_written() -> None:
     shown.close()
 
 
+def test_a_rule_that_is_called_again_from_the_same_place_is_popped_and_pushed() -> None:
+    vocabulary = Vocabulary.from_bytes([b"1", b"+1"], eos_ids=[2])
+    shown = run(SUMS, [0, 1, 1], vocabulary)
+    found = stack(shown, 3)
+    assert (found["pushed"], found["gone"]) == (1, 1)
+    assert [row["read"] for row in found["popped"]] == ["1+1"]
+    shown.close()
+
+
 def test_slow_motion_shows_the_stack_after_every_byte() -> None:
     shown = run(NESTED, [3, 1, 4])
     shown.cursor.jump(0)

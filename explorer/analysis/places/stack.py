@@ -210,9 +210,7 @@ class StackReader:
         waiting: list[int] = []
         for place in range(last, 0, -1):
             here = opened[place]
-            tail = self.derivations.must_end(here.state) and (
-                here.rule in kept or place == last or tail
-            )
+            tail = self.derivations.must_end(here.state) and (here.rule in kept or tail)
             if opened[place - 1].rule in kept and not tail:
                 waiting.append(place)
         symbols = machine.configuration(state)[1]

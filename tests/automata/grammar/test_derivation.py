@@ -171,6 +171,12 @@ def test_a_text_with_several_derivations_says_so() -> None:
     derive = Derivations(GbnfGrammar.of(ambiguous, ambiguous=True).lower(), Budget())
     several = derive.at(b"a")
     assert several is not None and several.several
+    # One rule reads, for two that called it; it has ended, or could go on.
+    for more in ("", ' "b"?'):
+        called = f'root ::= x "c" | x "d"\nx ::= "a"{more}'
+        derive = Derivations(GbnfGrammar.of(called, ambiguous=True).lower(), Budget())
+        twice = derive.at(b"a")
+        assert twice is not None and twice.several
     single = Derivations(GbnfGrammar.of(NESTED).lower(), Budget()).at(b"aa")
     assert single is not None and not single.several
 

@@ -40,7 +40,7 @@ CASES: dict[str, tuple[str, dict[str, list[str]], list[str]]] = {
     "brackets": (
         'root ::= "(" root ")" root | "[" root "]" root | ""',
         {"root": ["(R)R", "[R]R", ""]},
-        ["(", ")", "[", "]", ")[", "(]", "([", "])"],
+        ["(", ")", "[", "]", "))", "(]", "([", "])"],
     ),
     "sums": (
         'root ::= e\ne ::= "(" e ")" m | "1" m\nm ::= "+" e | ""',
@@ -191,7 +191,7 @@ def test_figure_7_steps_as_the_machine_does() -> None:
             assert machine.is_final(state) == ends
 
 
-@pytest.mark.parametrize("name", ["json", "arithmetic", "gbnf", "brackets", "sums"])
+@pytest.mark.parametrize("name", ["json", "arithmetic", "gbnf", *CASES])
 def test_the_arcs_move_as_the_machine_does(name: str) -> None:
     """State and stack agree at every byte of random walks, and so does what may come next."""
     text = CASES[name][0] if name in CASES else shipped_text(name)
@@ -223,6 +223,13 @@ def test_the_arcs_move_as_the_machine_does(name: str) -> None:
             ]
             assert found == [machine.configuration(state)]
             config = found[0]
+
+
+def test_a_token_pops_nothing_below_an_empty_stack() -> None:
+    arcs = (PushdownArc(0, 97, (EMPTY,), (), 1), PushdownArc(1, 98, (0,), (), 2))
+    by_hand = Pushdown(0, frozenset({2}), arcs)
+    assert composed(by_hand, [b"ab"], Meter()).arcs == ()
+    assert [arc.label for arc in composed(by_hand, [b"a", b"ab"], Meter()).arcs] == [0]
 
 
 def test_a_large_grammar_reaches_its_limit() -> None:

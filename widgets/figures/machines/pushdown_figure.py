@@ -17,6 +17,7 @@ from typing import Final
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.grammar.pushdown import (
     EMPTY,
+    Config,
     Pushdown,
     PushdownArc,
     composed,
@@ -27,13 +28,20 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.memo import memo
 from widgets.figures.drawing.labels import byte_text, ranges_label
+from widgets.figures.drawing.layout import lay_out_figures
+from widgets.figures.drawing.palette import SOFT
+from widgets.figures.drawing.svg import Mark, box, document, machine, text
 from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure
+from widgets.figures.snapshot import Snapshot
 
 MOST_DRAWN: Final = 24
 """Up to so many states an automaton is drawn whole; else the rules around the configuration."""
 
 LIMITS: Final = Budget(states=3_000, arcs=400_000, seconds=2.0)
 """Of an automaton that is drawn."""
+
+MOST_BOXES: Final = 12
+"""How many symbols of a stack a picture shows."""
 
 FIGURE_TOKENS: Final = (b"a", b"b", b"bb", b"aaab")
 """The vocabulary of the paper's Figure 7."""
@@ -160,3 +168,57 @@ def _named(words: Sequence[str]) -> Callable[[Sequence[int]], str]:
         return shown if len(labels) <= 3 else f"{shown} +{len(labels) - 3}"
 
     return read
+
+
+def pushdown_still(
+    whole: Pushdown, config: Config | None = None, words: Sequence[str] | None = None
+) -> Snapshot:
+    """An automaton as a picture and as text, with a state and a stack.
+
+    Args:
+        whole: The automaton.
+        config: The state and the stack; by default none is lit.
+        words: The text of each token; without it the labels are bytes.
+
+    Example:
+        >>> print(pushdown_still(FIGURE_6, (0, (0, 0))).text)
+        state 0, on the stack: 0 0
+        a: pushes 0, leads to state 0
+        b: pops 0, leads to state 1
+    """
+    figure = pushdown_figure(whole, words=words)
+    layout = lay_out_figures({"stage": figure})["stage"]
+    state, stack = (None, ()) if config is None else config
+    lit: dict[str, Mark] = {} if state is None else {f"p{state}": "now"}
+    parts = [machine(figure, layout, lit)]
+    width = layout.width
+    if stack:
+        parts.append(text(width + 8, 18, "stack", size=12))
+        for row, symbol in enumerate(stack[:MOST_BOXES]):
+            parts.append(box(width + 8, 26 + 24 * row, 40, 21, stroke=SOFT, radius=3))
+            parts.append(text(width + 28, 41 + 24 * row, str(symbol), anchor="middle", mono=True))
+        width += 60
+    height = max(layout.height, 30 + 24 * min(len(stack), MOST_BOXES))
+    told = _told(whole, config, words)
+    title = "Push-down automaton" + (f", {told.splitlines()[0]}" if config else "")
+    return Snapshot(document(width, height, title, parts), told, title)
+
+
+def _told(whole: Pushdown, config: Config | None, words: Sequence[str] | None) -> str:
+    """Where the automaton is and what it can do, in lines; without a place, all of its arcs."""
+    lines: list[str] = []
+    arcs = whole.arcs
+    if config is not None:
+        state, stack = config
+        where = f"on the stack: {' '.join(map(str, stack))}" if stack else "the stack is empty"
+        ends = "; the text may end" if state in whole.finals and not stack else ""
+        lines.append(f"state {state}, {where}{ends}")
+        arcs = tuple(a for a in arcs if a.source == state and a.after(stack) is not None)
+    for arc in arcs:
+        read = byte_text(arc.label) if words is None else words[arc.label]
+        pops = [str(symbol) for symbol in arc.pops if symbol != EMPTY]
+        does = [f"pops {' '.join(pops)}"] if pops else []
+        does += [f"pushes {' '.join(map(str, arc.pushes))}"] if arc.pushes else []
+        before = "" if config is not None else f"state {arc.source}, "
+        lines.append(f"{before}{read}: {', '.join([*does, f'leads to state {arc.target}'])}")
+    return "\n".join(lines)
