@@ -15,6 +15,9 @@ from tests.widgets.page import Page
 from widgets.cursor import Cursor
 from widgets.export.export import recorded, taken
 from widgets.later import Progress
+from widgets.toy import ToyModel
+from widgets.views import bundle
+from widgets.views.compare import Compare
 from widgets.views.explorer import Explorer
 
 TOY = Vocabulary.from_bytes([b"a", b"b", b"bb", b"aaab"], eos_ids=[4])
@@ -119,8 +122,8 @@ def test_a_constraint_without_a_grammar_has_no_stack(constraint: Constraint) -> 
 
 
 def test_every_stack_at_once_has_no_symbols() -> None:
-    both = grammar('root ::= "a" root "b" | "a" root "bb" | ""', ambiguous=True)
-    shown = run(both, [0, 0, 1])
+    rules = 'root ::= x | y | ""\nx ::= "a" root "b"\ny ::= "a" root "bb"'
+    shown = run(grammar(rules, ambiguous=True), [0, 0, 1])
     found = stack(shown, 3)
     assert found["symbols"] is None and found["several"]
     assert all(row["symbol"] is None for row in found["rows"])
@@ -134,6 +137,17 @@ def test_a_part_of_a_larger_constraint_has_its_stack() -> None:
     assert [row["rule"] for row in found["rows"]] == ["root", ""]
     assert [row["expects"] for row in found["rows"]] == ["b", "b"]
     shown.close()
+
+
+def test_compare_shows_the_stack_of_each_side() -> None:
+    lm = ToyModel({"a": 0.5, "b": 0.3, "ab": 0.2}, end=0.1)
+    both = Compare(lm, NESTED, regex("a+b+"))
+    for _ in range(2):
+        assert Page(both).ask("step")["ok"]
+    left, right = both.left_position, both.right_position
+    assert left["stack"]["rows"][0]["rule"] == "root" and "stack" not in right
+    assert "renderStack" in bundle.script("compare")
+    both.close()
 
 
 def test_an_exported_page_has_the_stack_of_every_position() -> None:

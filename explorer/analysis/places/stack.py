@@ -116,7 +116,7 @@ class GrammarStack:
         """How many rows the next byte can be for: a row that may end leaves it to the next one."""
         ends = self._reader.derivations.may_end
         count = 1
-        while count < len(self) and ends(self.derivation.open[count - 1].state):
+        while count < len(self) and ends(self.derivation.open[count - 1].states):
             count += 1
         return count
 
@@ -136,7 +136,7 @@ a digit 0-9 in root → [0-9]+.
         """
         rows = [self[place] for place in range(self.live)]
         opened = self.derivation.open
-        following = {b for row in opened[: len(rows)] for b in self._reader.following(row.state)}
+        following = {b for row in opened[: len(rows)] for b in self._reader.following(row.states)}
         *inner, outer = rows
         whole = outer.ends and len(rows) == len(self)
         expects = _in_words(bytes(sorted(following)))
@@ -170,7 +170,7 @@ class StackReader:
         self.source = source
         self.derivations = Derivations(source.tree, LIMITS)
         self._bodies: dict[str, Node] = {}
-        self._following: dict[int, bytes] = {}
+        self._following: dict[tuple[int, ...], bytes] = {}
         for rules in grammars:
             if rules.locate is not None:
                 continue  # Its rules are not text that somebody wrote.
@@ -210,22 +210,26 @@ class StackReader:
         waiting: list[int] = []
         for place in range(last, 0, -1):
             here = opened[place]
-            tail = self.derivations.must_end(here.state) and (here.rule in kept or tail)
+            tail = self.derivations.must_end(here.states) and (here.rule in kept or tail)
             if opened[place - 1].rule in kept and not tail:
                 waiting.append(place)
         symbols = machine.configuration(state)[1]
         if len(waiting) != len(symbols):
             return None
         found: list[int | None] = [None] * len(opened)
+        network, known = machine.network, {*self._bodies}
         for place, symbol in zip(reversed(waiting), symbols, strict=True):
+            holder = network.names[network.rule[symbol]]
+            if holder in known and all(each.rule != holder for each in opened[place:]):
+                return None  # A rule was merged in some places and kept in others.
             found[place] = symbol
         return found
 
-    def following(self, state: int) -> bytes:
-        """The bytes that an open rule can go on with, ascending; kept for each state."""
-        if state not in self._following:
-            self._following[state] = self.derivations.following(state)
-        return self._following[state]
+    def following(self, states: tuple[int, ...]) -> bytes:
+        """The bytes that an open rule can go on with, ascending; kept for what was asked."""
+        if states not in self._following:
+            self._following[states] = self.derivations.following(states)
+        return self._following[states]
 
     def row(self, derivation: Derivation, place: int, symbol: int | None) -> StackRow:
         """One open rule, as it is shown.
@@ -238,10 +242,11 @@ class StackReader:
         here = derivation.open[place]
         places = self.derivations.places
         network = places.network
-        written = [origin for _, _, origin in places.reads(here.state)]
+        written = [origin for state in here.states for _, _, origin in places.reads(state)]
         written += [
             origin
-            for rule, after in network.calls[here.state]
+            for state in here.states
+            for rule, after in network.calls[state]
             if (origin := places.call(rule, after)) is not None
         ]
         following = [span for origin in written if (span := self._span(origin)) is not None]
@@ -250,8 +255,8 @@ class StackReader:
         following = [*dict.fromkeys(following)][:MOST_PLACES]
         return StackRow(
             here.rule, here.start, text, begin, call, tuple(following),
-            _in_words(self.following(here.state)),
-            self.derivations.may_end(here.state), symbol, here.closed,
+            _in_words(self.following(here.states)),
+            self.derivations.may_end(here.states), symbol, here.closed,
         )  # fmt: skip
 
     def _span(self, origin: Origin) -> Span | None:

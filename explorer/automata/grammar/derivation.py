@@ -18,6 +18,7 @@ ends all items before it, costs the square of its length.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import RLock
 from typing import Final
@@ -95,14 +96,15 @@ class OpenRule:
     Args:
         rule: Its name; empty for what stands around a grammar.
         start: The byte of the text where it began.
-        state: Where it is: the state of the written rules to go on in.
+        states: Where it is: the states of the written rules to go on in; several where the rule
+            goes on in several ways that began alike.
         call: Where in the grammar it called the rule inside of it; ``None`` for the innermost.
         closed: The rules that have ended in it, in their order.
     """
 
     rule: str
     start: int
-    state: int
+    states: tuple[int, ...]
     call: Origin | None
     closed: tuple[ClosedRule, ...]
 
@@ -156,26 +158,20 @@ class Derivations:
         """The rules as they were written."""
         return self._places
 
-    def begins(self, state: int, byte: int) -> bool:
-        """Whether a byte can be read in a state, before its rule ends.
+    def following(self, states: Sequence[int]) -> bytes:
+        """The bytes that can be read in some states before their rule ends, ascending."""
+        bits = 0
+        for state in states:
+            bits |= self._first[state]
+        return bytes(byte for byte in range(NUM_BYTES) if bits >> self._classes[byte] & 1)
 
-        Args:
-            state: A state of the written rules.
-            byte: The byte.
-        """
-        return bool(self._first[state] >> self._classes[byte] & 1)
+    def may_end(self, states: Sequence[int]) -> bool:
+        """Whether a rule can end in one of its states without another byte."""
+        return any(self._ends[state] for state in states)
 
-    def following(self, state: int) -> bytes:
-        """The bytes that can be read in a state before its rule ends, ascending."""
-        return bytes(byte for byte in range(NUM_BYTES) if self.begins(state, byte))
-
-    def may_end(self, state: int) -> bool:
-        """Whether a rule can end in a state without another byte."""
-        return self._ends[state]
-
-    def must_end(self, state: int) -> bool:
-        """Whether a rule can only end in a state."""
-        return self._ends[state] and not self._first[state]
+    def must_end(self, states: Sequence[int]) -> bool:
+        """Whether a rule can only end in its states."""
+        return all(self._ends[state] and not self._first[state] for state in states)
 
     def at(self, text: bytes) -> Derivation | None:
         """One derivation of the beginning of a text.
@@ -194,41 +190,50 @@ class Derivations:
                 return None
             last = self._sets[len(text)]
             item = last.kernel[0]
-            several = len({(self._network.rule[i.state], i.start) for i in last.kernel}) > 1
-            several |= self._others(item)
+            states = self._alike(item, [(each, each.state) for each in last.kernel])
+            several = len(states) < len({(i.state, i.start) for i in last.kernel})
             # A rule that can only end has ended: nothing waits for it, in the machine either.
-            while self._calls_back(item) and self.must_end(item.state):
-                caller, after = self._caller(item)
+            while not several and self._calls_back(item) and self.must_end(states):
+                callers = self._callers(item)
+                caller, after = callers[0]
+                states = self._alike(caller, callers)
+                several = len(states) < len({(i.start, s) for i, s in callers})
                 item = _Item(after, caller.start, len(text), caller, item)
-                several |= self._others(item)
             found: list[OpenRule] = []
-            call, pending = None, item.state
+            call: Origin | None = None
             while True:
                 rule = self._network.rule[item.state]
                 name = self._network.names[rule]
-                found.append(OpenRule(name, item.start, pending, call, self._closed_in(item)))
+                found.append(OpenRule(name, item.start, states, call, self._closed_in(item)))
                 if not self._calls_back(item):
                     return Derivation(tuple(found), several)
-                several |= self._others(item)
-                item, pending = self._caller(item)
-                call = self._places.call(rule, pending)
+                callers = self._callers(item)
+                item, after = callers[0]
+                states = self._alike(item, callers)
+                several |= len(states) < len({(i.start, s) for i, s in callers})
+                call = self._places.call(rule, after)
 
-    def _caller(self, item: _Item) -> tuple[_Item, int]:
-        """The first item that called the rule of an item, and the state after the call."""
-        return self._sets[item.start].calls[self._network.rule[item.state]][0]
+    def _callers(self, item: _Item) -> list[tuple[_Item, int]]:
+        """The items that called the rule of an item, and the states after the call."""
+        return self._sets[item.start].calls[self._network.rule[item.state]]
 
-    def _others(self, item: _Item) -> bool:
-        """Whether the rule of an item was called in several ways."""
-        callers = self._sets[item.start].calls.get(self._network.rule[item.state], ())
-        return len({(each.state, each.start, after) for each, after in callers}) > 1
+    def _alike(self, item: _Item, others: Sequence[tuple[_Item, int]]) -> tuple[int, ...]:
+        """The states to go on in of those that are in the same rule, begun at the same byte."""
+        rule = self._network.rule[item.state]
+        found = {
+            state
+            for each, state in others
+            if each.start == item.start and self._network.rule[each.state] == rule
+        }
+        return tuple(sorted(found))
 
     def _calls_back(self, item: _Item) -> bool:
         """Whether an item has a caller that is shown: not what stands around a grammar alone."""
         if self._network.rule[item.state] == ROOT:
             return False
-        caller, after = self._caller(item)
+        caller, after = self._callers(item)[0]
         around = self._network.rule[caller.state] == ROOT
-        return not (around and not self._network.names[ROOT] and self.must_end(after))
+        return not (around and not self._network.names[ROOT] and self.must_end((after,)))
 
     def _closed_in(self, item: _Item) -> tuple[ClosedRule, ...]:
         """The rules that have ended in a rule so far. Without recursion: a text may nest deeply."""

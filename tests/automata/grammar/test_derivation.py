@@ -14,7 +14,7 @@ from explorer.automata.grammar import derivation
 from explorer.automata.grammar.derivation import ClosedRule, Derivations, OpenRule
 from explorer.automata.grammar.functions import grammar
 from explorer.automata.grammar.machine import of_grammar
-from explorer.automata.grammar.shipped import shipped_text
+from explorer.automata.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
 from explorer.automata.grammar.single import SingleStack
 from explorer.automata.grammar.source import GbnfGrammar
 from explorer.automata.machine import NO_ARC
@@ -81,15 +81,42 @@ def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str
             # What the machine can read after it returns is what the row goes on with.
             going_on = [network.symbol_class == k for k in network.arcs[row.symbol]]
             reads = {byte for each in going_on for byte in each.nonzero()[0].tolist()}
-            here = found.derivation.open[place].state
+            here = found.derivation.open[place].states
             assert reads <= {*reader.derivations.following(here)} or row.ends
         if end < len(text):
             state = machine.step(state, text.encode()[end])
             assert state != NO_ARC
 
 
-def tree_of(rule: ClosedRule | OpenRule) -> object:
-    return rule.rule, rule.start, tuple(map(tree_of, rule.closed))
+@pytest.mark.parametrize("name", SHIPPED)
+def test_symbols_are_laid_beside_the_rules_in_nearly_every_text(name: str) -> None:
+    """A large grammar keeps a rule in some places and merges it in others; then there are none."""
+    constraint = shipped_grammar(name)
+    machine = of_grammar(constraint.source.tree, Budget(), Meter())
+    reader = stack_reader(constraint.source)
+    assert isinstance(machine, SingleStack) and reader is not None
+    rng = random.Random(1)
+    fits = total = alone = 0
+    for _ in range(10):
+        state, text = machine.start, b""
+        for _ in range(60):
+            expected = [byte for byte in machine.expected(state) if byte < 0x80]
+            if not expected:
+                break
+            text += bytes([rng.choice(expected)])
+            state = machine.step(state, text[-1])
+            found = reader.at(text, machine, state)
+            assert found is not None, text
+            total += 1
+            if found.depth is not None:
+                fits += 1
+                assert found.depth == len(machine.configuration(state)[1])
+            # What the next byte can be follows from the rows as well.
+            opened = found.derivation.open[: found.live]
+            may = {byte for each in opened for byte in reader.following(each.states)}
+            assert may == {*machine.expected(state)} or found.several, text
+            alone += not found.several
+    assert fits >= 0.98 * total and alone >= 0.7 * total
 
 
 def test_closed_rules_are_the_values_of_json() -> None:
@@ -173,12 +200,21 @@ def test_a_text_with_several_derivations_says_so() -> None:
     assert several is not None and several.several
     # One rule reads, for two that called it; it has ended, or could go on.
     for more in ("", ' "b"?'):
-        called = f'root ::= x "c" | x "d"\nx ::= "a"{more}'
+        called = f'root ::= y | z\ny ::= x "c"\nz ::= x "d"\nx ::= "a"{more}'
         derive = Derivations(GbnfGrammar.of(called, ambiguous=True).lower(), Budget())
         twice = derive.at(b"a")
         assert twice is not None and twice.several
     single = Derivations(GbnfGrammar.of(NESTED).lower(), Budget()).at(b"aa")
     assert single is not None and not single.several
+
+
+def test_ways_that_begin_alike_in_one_rule_are_one_row() -> None:
+    reader = stack_reader(grammar('root ::= ("six" | "shell" | "seven" "x"?) "!"').source)
+    assert reader is not None
+    for text, following in ((b"s", b"ehi"), (b"se", b"v"), (b"seven", b"!x")):
+        found = reader.derivations.at(text)
+        assert found is not None and not found.several and len(found.open) == 1
+        assert reader.following(found.open[0].states) == following
 
 
 def test_deep_nesting_needs_no_deep_recursion() -> None:

@@ -193,9 +193,8 @@ def with_stack(packet: Packet, machine: TokenMachine, verdict: Verdict) -> Packe
     rows = [] if begun else [*range(found.live)]
     if rows and data and fails is None:
         # Allowed: the row that reads the token's first byte.
-        begins = reader.derivations.begins
         opened = found.derivation.open
-        rows = [row for row in rows if begins(opened[row].state, data[0])][:1]
+        rows = [row for row in rows if data[0] in reader.following(opened[row].states)][:1]
     return {**packet, "stack": {"sentence": found.sentence(verdict.prefix + begun), "rows": rows}}
 
 
