@@ -132,10 +132,12 @@ class Refusal:
         filter: The filter's name.
         pieces: The bytes of the tokens that would be written in place of it; empty where no
             continuation of the text gets through the filter.
+        reason: The reason as a clause; empty for a filter whose pieces say it.
     """
 
     filter: str
     pieces: tuple[bytes, ...]
+    reason: str = ""
 
 
 @runtime_checkable

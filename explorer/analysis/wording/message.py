@@ -102,6 +102,8 @@ def refused_by_filter(verdict: Verdict, names: Names | None) -> str:
     found = verdict.refusal
     if found is None:
         return "by a filter"
+    if found.reason:
+        return f"by the {found.filter} filter: {found.reason}"
     pieces = found.pieces
     said = "no tokens that the tokenizer would write complete the text after it"
     if names is not None and verdict.token in names.eos_ids:

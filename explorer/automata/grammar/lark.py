@@ -184,9 +184,11 @@ class LarkReader(GrammarReader):
         self.depth -= 1
 
     def alternatives(self) -> Node:
-        """Alternatives between bars, which may begin a line, with their aliases."""
+        """Alternatives between bars, which may begin a line, with their aliases.
+
+        Before a bar at the beginning stands an empty alternative, as in Lark.
+        """
         begin = self.at
-        self.takes("|")  # A body may begin with one.
         self.skip()
         options = [self._aliased()]
         while True:

@@ -31,6 +31,10 @@ LARK = {
         "%ignore /#[a-b]*\\n/ | Q\nQ: \"q\"\n",
         "abc#\nq",
     ),
+    "empty first": (
+        'start: "[" items "]"\nitems: | "a" | items "," "a" (| "b")\n', "[a,b]",
+    ),
+    "empty first lines": ('start: items\nitems:\n  | "a"\n  | items ("," | "b")\n', "a,ab,"),
 }  # fmt: skip
 
 

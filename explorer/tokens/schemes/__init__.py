@@ -1,0 +1,7 @@
+"""Ways of constraining that see less than the text: machines to compare with.
+
+After Beurer-Kellner, Fischer, Vechev, "Guiding LLMs The Right Way" (2024). Read in this order:
+`terminals` (a grammar over terminals, each a regex, and its parser), `subterminals` (how tokens are
+cut at the borders of terminals, as a tree), `scheme` (what all of them share), `lookahead` (tokens
+that cross at most k borders), `fixed` (templates whose text is tokenized outside of the model).
+"""

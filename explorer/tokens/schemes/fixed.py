@@ -1,0 +1,153 @@
+"""Templates whose fixed text is tokenized outside of the model, as guidance and LMQL do.
+
+The text between the holes is given as token ids, whatever the model would have written. A token
+never crosses the border between a hole and what is fixed, nor between two tokens of the fixed text.
+The ids may be those of a tokenizer, or those that the model itself would write for that text
+(`explorer.analysis.invasiveness.retokenize`, a *naturalised* template).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.automata.constraint import Constraint, literal
+from explorer.budget import Budget
+from explorer.errors import ConstraintError
+from explorer.tokens.compile import compile
+from explorer.tokens.machine import Refusal, TokenMachine
+from explorer.tokens.schemes.scheme import SchemeMachine
+from explorer.tokens.words import UInt32, set_bits
+from explorer.vocabulary import Vocabulary
+
+Spot = tuple[int, int]
+"""A part of the template; and in a fixed one how many ids were written, in a hole its state."""
+
+Spots = frozenset[Spot]
+
+
+class FixedTokensMachine(SchemeMachine[Spots]):
+    """A template of fixed tokens and holes.
+
+    Args:
+        parts: In order: the ids of a fixed text, or a constraint for a hole.
+        vocabulary: The tokens.
+        budget: Limits for compiling the holes and the language.
+
+    Raises:
+        ConstraintError: There is no part, or an id is not text.
+
+    Example:
+        >>> from explorer import regex
+        >>> vocab = Vocabulary.from_bytes([b"a=", b"a", b"=", b"=1", b"1"], eos_ids=[5])
+        >>> machine = FixedTokensMachine([(0,), regex("1+")], vocab)
+        >>> machine.allowed(machine.start).nonzero()[0].tolist()  # Not "a", which begins it too.
+        [0]
+        >>> from explorer import explain
+        >>> "'a=' comes next" in explain(machine, machine.start, 1).message
+        True
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Sequence[int] | Constraint],
+        vocabulary: Vocabulary,
+        budget: Budget | None = None,
+    ) -> None:
+        if not parts:
+            raise ConstraintError("A template needs a part.", remedy="Give ids or a constraint.")
+        self._ids: list[tuple[int, ...]] = []
+        self._holes: list[TokenMachine | None] = []
+        language: Constraint | None = None
+        for part in parts:
+            if isinstance(part, Constraint):
+                own = part
+                self._ids.append(())
+                self._holes.append(compile(part, vocabulary, budget, lazy=True))
+            else:
+                ids = tuple(part)
+                own = literal(_text_of(ids, vocabulary))
+                self._ids.append(ids)
+                self._holes.append(None)
+            language = own if language is None else language + own
+        if language is None:
+            raise ConstraintError("A template needs a part.", remedy="Give ids or a constraint.")
+        start = self._opened({(0, self._begin(0))})
+        super().__init__(language, vocabulary, start, "template", budget)
+
+    def _begin(self, part: int) -> int:
+        hole = self._holes[part]
+        return 0 if hole is None else hole.start
+
+    def _opened(self, spots: set[Spot]) -> Spots:
+        """These spots, and the beginnings of the parts after those that may be over."""
+        found, waiting = set(spots), list(spots)
+        while waiting:
+            part, at = waiting.pop()
+            hole = self._holes[part]
+            over = at == len(self._ids[part]) if hole is None else hole.is_final(at)
+            if over and part + 1 < len(self._holes):
+                following = (part + 1, self._begin(part + 1))
+                if following not in found:
+                    found.add(following)
+                    waiting.append(following)
+        return frozenset(found)
+
+    def _after(self, known: Spots, token: int) -> Spots | None:
+        following: set[Spot] = set()
+        for part, at in known:
+            hole = self._holes[part]
+            if hole is not None:
+                after = hole.step(at, token)
+                if after is not None and after >= 0:
+                    following.add((part, after))
+            elif at < len(self._ids[part]) and self._ids[part][at] == token:
+                following.add((part, at + 1))
+        return self._opened(following) if following else None
+
+    def _set_tokens(self, known: Spots, words: UInt32) -> None:
+        for part, at in known:
+            hole = self._holes[part]
+            if hole is not None:
+                words |= hole.mask(at)
+            elif at < len(self._ids[part]):
+                set_bits(words, np.array([self._ids[part][at]], np.int32))
+
+    def _reason(self, known: Spots, token: int) -> Refusal:
+        fixed = sorted(
+            self._ids[part][at]
+            for part, at in known
+            if self._holes[part] is None and at < len(self._ids[part])
+        )
+        pieces = tuple(self.vocabulary.tokens[one] or b"" for one in fixed)
+        said = "it crosses the border of a hole"
+        if pieces:
+            shown = " or ".join(repr(piece.decode(errors="backslashreplace")) for piece in pieces)
+            said = f"the template's text was tokenized beforehand, and {shown} comes next"
+        return Refusal("template", pieces, said)
+
+    def __repr__(self) -> str:
+        holes = sum(hole is not None for hole in self._holes)
+        return f"FixedTokensMachine({holes} holes, {self.num_states} states met)"
+
+
+def _text_of(ids: tuple[int, ...], vocabulary: Vocabulary) -> str:
+    data = bytearray()
+    for token in ids:
+        piece = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
+        if piece is None:
+            raise ConstraintError(
+                f"The id {token} of a template's text is not text.",
+                remedy="Give ids of tokens that write bytes.",
+                evidence={"token": token},
+            )
+        data += piece
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ConstraintError(
+            "The ids of a template's text end in the middle of a character.",
+            remedy="Put the whole character into one part.",
+            evidence={"offset": error.start},
+        ) from error

@@ -1,0 +1,193 @@
+"""A token may cross at most k borders of terminals: the token machine of a scheme.
+
+``k = 0`` is what systems do that align tokens with a lexer: a token stays within one terminal. With
+``k = None`` (no limit) it is the language itself, token by token; each smaller k allows less. The
+mask of a state goes down the subterminal trees of the places where the text may stand, as far as
+the parser and k let it (`explorer.tokens.schemes.subterminals`).
+
+What is known of the text so far are *threads*: for each way to cut it, the parser's chart and the
+place in a terminal. Where every byte is a token, some token of one byte always goes on, whatever k.
+
+Cost: a mask is made in Python, some milliseconds at 4,000 tokens; a tree once for each place, up to
+some hundred.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.arguments import counted, instance, whole_number
+from explorer.automata.machine import NO_ARC
+from explorer.budget import Budget
+from explorer.tokens.machine import Refusal
+from explorer.tokens.schemes.scheme import SchemeMachine
+from explorer.tokens.schemes.subterminals import (
+    BORDER,
+    ScannerPlace,
+    SubterminalNode,
+    cut_token,
+    subterminal_tree,
+)
+from explorer.tokens.schemes.terminals import TerminalGrammar
+from explorer.tokens.words import UInt32, set_bits
+from explorer.vocabulary import Vocabulary
+
+Thread = tuple[int, ScannerPlace]
+"""A chart of the parser, and the place in a terminal that it expects."""
+
+Threads = frozenset[Thread]
+
+
+class LookaheadMachine(SchemeMachine[Threads]):
+    """The tokens that cross at most k borders of terminals; thread-safe.
+
+    Args:
+        grammar: Terminals and rules.
+        vocabulary: The tokens.
+        lookahead: k, how many borders a token may cross; ``None`` for any number.
+        budget: Limits for compiling the language.
+
+    Raises:
+        ExplorerError: An argument is something else.
+        IncompatibleVocabulary: The vocabulary cannot write any text of the language.
+
+    Example:
+        >>> sums = TerminalGrammar(
+        ...     {"plus": r"\\+", "int": "[1-9][0-9]*|0+"},
+        ...     {"E": (("E", "plus", "E"), ("int",))})
+        >>> vocab = Vocabulary.from_bytes([b"1", b"2", b"+", b"+1", b"0"], eos_ids=[5])
+        >>> for k in (0, 1):
+        ...     machine = LookaheadMachine(sums, vocab, k)
+        ...     after = machine.step(machine.start, 0)
+        ...     print([vocab.tokens[i] for i in machine.allowed(after).nonzero()[0]])
+        [b'1', b'2', b'+', b'0', None]
+        [b'1', b'2', b'+', b'+1', b'0', None]
+    """
+
+    def __init__(
+        self,
+        grammar: TerminalGrammar,
+        vocabulary: Vocabulary,
+        lookahead: int | None,
+        budget: Budget | None = None,
+    ) -> None:
+        instance("grammar", grammar, TerminalGrammar, "a TerminalGrammar")
+        self._grammar = grammar
+        self._most = None if lookahead is None else whole_number("lookahead", lookahead) + 1
+        self._lookahead = lookahead
+        self._trees: dict[ScannerPlace, SubterminalNode] = {}
+        begun: Threads = frozenset({(grammar.first_chart, BORDER)})
+        super().__init__(grammar.constraint, vocabulary, begun, "lookahead", budget)
+
+    @property
+    def grammar(self) -> TerminalGrammar:
+        """Terminals and rules."""
+        return self._grammar
+
+    @property
+    def lookahead(self) -> int | None:
+        """How many borders a token may cross; ``None`` for any number."""
+        return self._lookahead
+
+    def tree(self, place: ScannerPlace) -> SubterminalNode:
+        """The subterminal tree of a place of the scanner, made when it is first asked for.
+
+        Args:
+            place: A terminal and a state of its machine, or `BORDER`.
+        """
+        with self._lock:
+            if place not in self._trees:
+                self._trees[place] = subterminal_tree(self._grammar, self.vocabulary, place)
+            return self._trees[place]
+
+    def _after(self, known: Threads, token: int) -> Threads | None:
+        data = self.vocabulary.tokens[token] or b""
+        return _read(self._grammar, known, data, self._most) or None
+
+    def _set_tokens(self, known: Threads, words: UInt32) -> None:
+        for chart, place in known:
+            self._set_below(self.tree(place), chart, words)
+
+    def _set_below(self, node: SubterminalNode, chart: int, words: UInt32) -> None:
+        expected = self._grammar.expected(chart)
+        for (terminal, parts), ids in node.tokens.items():
+            if terminal in expected and (self._most is None or parts <= self._most):
+                set_bits(words, np.array(ids, np.int32))
+        for terminal, child in node.children.items():
+            after = self._grammar.after(chart, terminal)  # The parser prunes.
+            if after is not None:
+                self._set_below(child, after, words)
+
+    def _reason(self, known: Threads, token: int) -> Refusal:
+        data = self.vocabulary.tokens[token] or b""
+        cuts = [cut for _, place in known for cut in cut_token(self._grammar, data, place)]
+        best = min(cuts, key=lambda cut: len(cut.parts)).parts
+        shown = " | ".join(f"{name} {part}" for name, part, _ in best)
+        borders = counted(len(best) - 1, "border")
+        return Refusal(
+            "lookahead",
+            tuple(piece for _, _, piece in best),
+            f"it crosses {borders} of terminals ({shown}), and k is {self._lookahead}",
+        )
+
+    def __repr__(self) -> str:
+        k = "any number of" if self._lookahead is None else f"at most {self._lookahead}"
+        return f"LookaheadMachine({k} borders, {self.num_states} states met)"
+
+
+def _read(
+    grammar: TerminalGrammar, threads: frozenset[Thread], data: bytes, most: int | None
+) -> frozenset[Thread]:
+    """The threads after a token that has few enough subterminals."""
+    now = dict.fromkeys(threads, 0)
+    for byte in data:
+        then: dict[Thread, int] = {}
+        for (chart, (name, state)), parts in now.items():
+            machine = grammar.machines.get(name)
+            begins: int | None = chart
+            if machine is not None:
+                after = machine.step(state, byte)
+                if after != NO_ARC:
+                    _keep(then, (chart, (name, after)), max(1, parts))
+                begins = grammar.after(chart, name) if machine.is_accepting(state) else None
+            if begins is None:
+                continue
+            for terminal in grammar.expected(begins):
+                begun = grammar.machines[terminal]
+                after = begun.step(begun.start, byte)
+                if after != NO_ARC:
+                    _keep(then, (begins, (terminal, after)), parts + 1)
+        now = then
+    return frozenset(thread for thread, parts in now.items() if most is None or parts <= most)
+
+
+def _keep(threads: dict[Thread, int], thread: Thread, parts: int) -> None:
+    """The way with the fewest subterminals counts."""
+    threads[thread] = min(parts, threads.get(thread, parts))
+
+
+def bridges_of(grammar: TerminalGrammar, vocabulary: Vocabulary, ids: tuple[int, ...]) -> int:
+    """How many tokens of a text cross a border of terminals, in the way with the fewest of them.
+
+    Args:
+        grammar: Terminals and rules.
+        vocabulary: The tokens.
+        ids: The tokens of the text.
+
+    Returns:
+        The number; tokens from the first that the grammar does not read on do not count.
+    """
+    now: dict[Thread, int] = {(grammar.first_chart, BORDER): 0}
+    for token in ids:
+        data = vocabulary.tokens[token] if token < len(vocabulary) else None
+        if not data:
+            continue
+        then: dict[Thread, int] = {}
+        for thread, count in now.items():
+            for most in (1, None):
+                for after in _read(grammar, frozenset({thread}), data, most):
+                    _keep(then, after, count + (most is None))
+        if not then:
+            break
+        now = then
+    return min(now.values())

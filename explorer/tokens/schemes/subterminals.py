@@ -1,0 +1,219 @@
+"""How tokens are cut at the borders of terminals: subterminal trees, Algorithm 2 of the paper.
+
+In the middle of a terminal, or at a border, a token is read as a sequence of *subterminals*: the
+**end** of the terminal that was begun before, **full** terminals, and the **start** of one that
+goes on in the next token; or a **continuation**, if it crosses no border. All sequences of all
+tokens of the vocabulary, from one place of the scanner, are kept as a prefix tree over the
+terminals that are completed, with tokens at its nodes. The tree does not know the parser, so it is
+made once for each place; a parser goes down only where it expects the terminal (it *prunes* the
+other children), and no deeper than a lookahead of k borders.
+
+There is no rule of the longest match: where a text can be cut in several ways, all are followed, as
+the parser decides. Two terminals that never stand beside each other are not joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from explorer.automata.machine import NO_ARC
+from explorer.tokens.schemes.terminals import TerminalGrammar
+from explorer.vocabulary import Vocabulary
+
+ScannerPlace = tuple[str, int]
+"""A terminal and a state of its machine; `BORDER` between terminals."""
+
+BORDER: ScannerPlace = ("", 0)
+
+Part = Literal["full", "start", "end", "continuation"]
+
+
+@dataclass(eq=False)
+class SubterminalNode:
+    """A node: some terminals were completed within a token.
+
+    Args:
+        children: By the terminal that is completed next.
+        tokens: The ids that end here, by the terminal that they stand in at their end and the
+            number of subterminals they have.
+    """
+
+    children: dict[str, SubterminalNode] = field(
+        default_factory=lambda: dict[str, SubterminalNode]()
+    )
+    tokens: dict[tuple[str, int], list[int]] = field(
+        default_factory=lambda: dict[tuple[str, int], list[int]]()
+    )
+
+    def walk(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], SubterminalNode]]:
+        """All nodes below and this one, with the terminals that lead there."""
+        yield path, self
+        for terminal, child in self.children.items():
+            yield from child.walk((*path, terminal))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """One way in which a beginning of a token was cut."""
+
+    path: tuple[str, ...]
+    terminal: str
+    state: int
+    parts: int
+
+
+def subterminal_tree(
+    grammar: TerminalGrammar, vocabulary: Vocabulary, place: ScannerPlace
+) -> SubterminalNode:
+    """The tree of a place of the scanner.
+
+    Args:
+        grammar: Terminals, and which may stand beside each other.
+        vocabulary: The tokens.
+        place: Where the tokens begin.
+
+    Example:
+        >>> sums = TerminalGrammar(
+        ...     {"plus": r"\\+", "int": "[1-9][0-9]*|0+"},
+        ...     {"E": (("E", "plus", "E"), ("int",))})
+        >>> vocab = Vocabulary.from_bytes([b"12", b"+", b"+1"], eos_ids=[3])
+        >>> inside = sums.machines["int"].step(sums.machines["int"].start, ord("1"))
+        >>> tree = subterminal_tree(sums, vocab, ("int", inside))
+        >>> for path, node in tree.walk():
+        ...     print(path, node.tokens)
+        () {('int', 1): [0]}
+        ('int',) {('plus', 1): [1]}
+        ('int', 'plus') {('int', 2): [2]}
+    """
+    root = SubterminalNode()
+    begun = [_Cut((), *place, 0)]
+    cuts_of: dict[bytes, list[_Cut]] = {b"": begun}
+    data_of = {token: data for token, data in enumerate(vocabulary.tokens) if data}
+    # Sorted, so that what two tokens begin with alike is cut once.
+    for token, data in sorted(data_of.items(), key=lambda item: item[1]):
+        known = len(data)
+        while data[:known] not in cuts_of:
+            known -= 1
+        for at in range(known, len(data)):
+            cuts_of[data[: at + 1]] = _further(grammar, cuts_of[data[:at]], data[at])
+        for cut in cuts_of[data]:
+            node = root
+            for terminal in cut.path:
+                node = node.children.setdefault(terminal, SubterminalNode())
+            ids = node.tokens.setdefault((cut.terminal, cut.parts), [])
+            if not ids or ids[-1] != token:
+                ids.append(token)
+    return root
+
+
+def _further(grammar: TerminalGrammar, cuts: list[_Cut], byte: int) -> list[_Cut]:
+    """The cuts after one more byte."""
+    found: dict[_Cut, None] = {}
+    for cut in cuts:
+        machine = grammar.machines.get(cut.terminal)
+        ends = machine is None
+        if machine is not None:
+            state = machine.step(cut.state, byte)
+            if state != NO_ARC:
+                found[_Cut(cut.path, cut.terminal, state, max(1, cut.parts))] = None
+            ends = machine.is_accepting(cut.state)
+        if not ends:
+            continue
+        path = cut.path if machine is None else (*cut.path, cut.terminal)
+        options = grammar.terminals if machine is None else grammar.adjacent[cut.terminal]
+        for terminal in options:
+            begun = grammar.machines[terminal]
+            state = begun.step(begun.start, byte)
+            if state != NO_ARC:
+                found[_Cut(path, terminal, state, cut.parts + 1)] = None
+    return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class CutToken:
+    """A token as a sequence of subterminals.
+
+    Args:
+        token: Its id.
+        parts: The name of each terminal, which part of it the token has, and the bytes.
+    """
+
+    token: int
+    parts: tuple[tuple[str, Part, bytes], ...]
+
+
+def cut_token(
+    grammar: TerminalGrammar, data: bytes, place: ScannerPlace, token: int = -1
+) -> tuple[CutToken, ...]:
+    """All ways to cut a token, as a figure shows them.
+
+    Args:
+        grammar: The terminals.
+        data: The bytes of the token, at least one.
+        place: Where it begins.
+        token: Its id.
+
+    Example:
+        >>> sums = TerminalGrammar(
+        ...     {"plus": r"\\+", "int": "[1-9][0-9]*|0+"},
+        ...     {"E": (("E", "plus", "E"), ("int",))})
+        >>> cut_token(sums, b"+1", BORDER)[0].parts
+        (('plus', 'full', b'+'), ('int', 'start', b'1'))
+    """
+    found: list[CutToken] = []
+    # The terminal, its state, whether it began before the token, and the finished parts.
+    waiting: list[tuple[int, int, str, int, bool, tuple[tuple[str, Part, bytes], ...]]] = [
+        (0, 0, *place, place != BORDER, ())
+    ]
+    while waiting:
+        at, since, terminal, state, before, parts = waiting.pop()
+        machine = grammar.machines.get(terminal)
+        if at == len(data):
+            # A terminal that can read no more is finished.
+            over = machine is not None and not machine.expected(state)
+            part: Part = ("end" if over else "continuation") if before else "start"
+            part = "full" if over and not before else part
+            found.append(CutToken(token, (*parts, (terminal, part, data[since:]))))
+            continue
+        ends = machine is None
+        if machine is not None:
+            following = machine.step(state, data[at])
+            if following != NO_ARC:
+                waiting.append((at + 1, since, terminal, following, before, parts))
+            ends = machine.is_accepting(state)
+        if not ends:
+            continue
+        whole: Part = "end" if before else "full"
+        finished: tuple[str, Part, bytes] = (terminal, whole, data[since:at])
+        done = (*parts, finished) if at > since else parts
+        options = grammar.terminals if machine is None else grammar.adjacent[terminal]
+        for name in options:
+            begun = grammar.machines[name]
+            following = begun.step(begun.start, data[at])
+            if following != NO_ARC:
+                waiting.append((at + 1, at, name, following, False, done))
+    return tuple(sorted(found, key=lambda cut: cut.parts))
+
+
+def scanner_arcs(grammar: TerminalGrammar) -> Mapping[str, tuple[tuple[int, bytes, int], ...]]:
+    """The character scanner as data: for each terminal its arcs, bytes joined per pair of states.
+
+    From every accepting state of a terminal the scanner goes, without reading, to the start of
+    those that may stand beside it (`TerminalGrammar.adjacent`).
+
+    Args:
+        grammar: The terminals.
+
+    Returns:
+        For each terminal, triples of a state, the bytes read, and the state after them.
+    """
+    found: dict[str, tuple[tuple[int, bytes, int], ...]] = {}
+    for name, machine in grammar.machines.items():
+        arcs: dict[tuple[int, int], bytearray] = {}
+        for state in range(machine.num_states):
+            for byte in machine.expected(state):
+                arcs.setdefault((state, machine.step(state, byte)), bytearray()).append(byte)
+        found[name] = tuple((source, bytes(read), to) for (source, to), read in arcs.items())
+    return found

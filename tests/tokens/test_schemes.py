@@ -1,0 +1,429 @@
+"""Schemes that see less than the text, held against brute force over cuts, and their figures."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer import Sampler, Session, choice, explain, regex
+from explorer.analysis.invasiveness import invasiveness_table, retokenize
+from explorer.errors import ConstraintError, ExplorerError
+from explorer.tokens.machine import Filtered, TokenMachine
+from explorer.tokens.schemes import lookahead
+from explorer.tokens.schemes.fixed import FixedTokensMachine
+from explorer.tokens.schemes.lookahead import LookaheadMachine, bridges_of
+from explorer.tokens.schemes.subterminals import (
+    BORDER,
+    SubterminalNode,
+    cut_token,
+    scanner_arcs,
+    subterminal_tree,
+)
+from explorer.tokens.schemes.terminals import TerminalGrammar
+from explorer.vocabulary import Vocabulary
+from tests.automata.grammar.earley import Earley
+from tests.decoding.models import HashModel
+
+# --- the running example of the paper ------------------------------------------------------------
+
+SUMS = TerminalGrammar(
+    {"plus": r"\+", "open": r"\(", "close": r"\)", "int": "([1-9][0-9]*)|(0+)"},
+    {"E": (("E", "plus", "E"), ("open", "E", "close"), ("int",))},
+)
+PAPER_TOKENS = [b"+1", b"1 ", b"12", b"(", b")", b"0", b"+"]
+PAPER = Vocabulary.from_bytes(PAPER_TOKENS, eos_ids=[7])
+INT = SUMS.machines["int"]
+INSIDE = ("int", INT.step(INT.step(INT.start, ord("1")), ord("2")))
+
+
+def named(
+    tree: SubterminalNode, tokens: list[bytes]
+) -> dict[tuple[str, ...], dict[tuple[str, int], list[str]]]:
+    return {
+        path: {key: sorted(tokens[i].decode() for i in ids) for key, ids in node.tokens.items()}
+        for path, node in tree.walk()
+    }  # fmt: skip
+
+
+def test_the_machine_of_int_arc_by_arc() -> None:
+    """`([1-9][0-9]*)|(0+)`: a digit that is not 0 and then any, or zeros and nothing else."""
+    arcs = scanner_arcs(SUMS)["int"]
+    start = INT.start
+    (more,) = [to for source, read, to in arcs if source == start and read == b"123456789"]
+    (zeros,) = [to for source, read, to in arcs if source == start and read == b"0"]
+    assert sorted(arcs) == sorted(
+        [
+            (start, b"123456789", more),
+            (start, b"0", zeros),
+            (more, b"0123456789", more),
+            (zeros, b"0", zeros),
+        ]
+    )
+    assert [INT.is_accepting(q) for q in (start, more, zeros)] == [False, True, True]
+    assert SUMS.adjacent == {
+        "plus": {"open", "int"}, "open": {"open", "int"}, "close": {"plus", "close"},
+        "int": {"plus", "close"},
+    }  # fmt: skip
+
+
+def test_the_tree_inside_int_node_by_node() -> None:
+    tree = subterminal_tree(SUMS, PAPER, INSIDE)
+    assert named(tree, PAPER_TOKENS) == {
+        (): {("int", 1): ["0", "12"]},
+        ("int",): {("plus", 1): ["+"], ("close", 1): [")"]},
+        ("int", "plus"): {("int", 2): ["+1"]},
+    }
+    at_border = named(subterminal_tree(SUMS, PAPER, BORDER), PAPER_TOKENS)
+    assert at_border == {
+        (): {
+            ("int", 1): ["0", "12"], ("plus", 1): ["+"], ("open", 1): ["("], ("close", 1): [")"],
+        },
+        ("plus",): {("int", 2): ["+1"]},
+    }  # fmt: skip
+    # "1 " is nowhere: no terminal reads a space.
+    assert not any("1 " in ids for node in at_border.values() for ids in node.values())
+
+
+def test_how_the_tokens_are_cut() -> None:
+    inside = {t: cut_token(SUMS, t, INSIDE) for t in PAPER_TOKENS}
+    assert [cut.parts for cut in inside[b"+1"]] == [
+        (("plus", "full", b"+"), ("int", "start", b"1"))
+    ]
+    assert [cut.parts for cut in inside[b"12"]] == [(("int", "continuation", b"12"),)]
+    assert inside[b"1 "] == () and inside[b"("] == ()
+    assert cut_token(SUMS, b"2+", INSIDE)[0].parts == (
+        ("int", "end", b"2"),
+        ("plus", "full", b"+"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "pruned", "by_k"),
+    [
+        # After `(12` the parser takes every child; k = 0 leaves out what crosses a border.
+        ([b"(", b"12"], [], {0: ["+", ")", "0", "12"], 1: ["+", "+1", ")", "0", "12"]}),
+        # After `12` no bracket is open: the child `close` is pruned.
+        ([b"12"], ["close"], {0: ["+", "0", "12"], 1: ["+", "+1", "0", "12"]}),
+    ],
+    ids=["inside brackets", "outside"],
+)
+def test_what_the_parser_prunes(
+    text: list[bytes], pruned: list[str], by_k: dict[int, list[str]]
+) -> None:
+    for k, expected in by_k.items():
+        machine = LookaheadMachine(SUMS, PAPER, k)
+        state: int | None = machine.start
+        for piece in text:
+            assert state is not None
+            state = machine.step(state, PAPER_TOKENS.index(piece))
+        assert state is not None
+        ids = [int(i) for i in machine.allowed(state).nonzero()[0] if i != 7]
+        assert sorted(PAPER_TOKENS[i].decode() for i in ids) == sorted(expected)
+        ((chart, place),) = machine.known(state)
+        assert place == INSIDE
+        after = machine.grammar.after(chart, "int")
+        children = {key[0] for key in machine.tree(place).children["int"].tokens}
+        assert after is not None
+        assert sorted(children - machine.grammar.expected(after)) == pruned
+
+
+# --- brute force --------------------------------------------------------------------------------
+
+LISTS = TerminalGrammar(
+    {"open": r"\[", "close": r"\]", "comma": ",", "word": "[ab]+|-[ab]", "str": '"[a,]*"'},
+    {
+        "value": (("open", "items", "close"), ("word",), ("str",)),
+        "items": ((), ("value",), ("items", "comma", "value")),
+    },
+)
+GRAMMARS = {"sums": (SUMS, "0123+()"), "lists": (LISTS, '[],ab-"')}
+
+
+@cache
+def tokens_of(name: str, seed: int) -> Vocabulary:
+    """Every byte, and some longer tokens over the same bytes."""
+    chance = random.Random(seed)
+    letters = GRAMMARS[name][1]
+    longer = {"".join(chance.choices(letters, k=chance.randrange(2, 5))) for _ in range(60)}
+    pieces = [*letters, *sorted(longer)]
+    return Vocabulary.from_bytes([*(p.encode() for p in pieces), None], eos_ids=[len(pieces)])
+
+
+class Cuts:
+    """All ways to cut texts into terminals, by `re` and a parser that shares no code."""
+
+    def __init__(self, name: str) -> None:
+        self.grammar, self.letters = GRAMMARS[name]
+        self.code = {t: chr(0xE000 + k) for k, t in enumerate(self.grammar.terminals)}
+        rules = {
+            f"<{rule}>": [
+                tuple(self.code.get(symbol, f"<{symbol}>") for symbol in option)
+                for option in options
+            ]
+            for rule, options in self.grammar.rules.items()
+        }
+        self.parser = Earley(rules, f"<{next(iter(self.grammar.rules))}>")
+        self._begins: dict[tuple[str, str], bool] = {}
+        self._viable: dict[str, bool] = {}
+
+    def begins(self, terminal: str, text: str) -> bool:
+        """Whether a text begins some text of a terminal: one of two more letters at most."""
+        key = (terminal, text)
+        if key not in self._begins:
+            pattern = re.compile(self.grammar.terminals[terminal])
+            ends = (
+                "".join(more)
+                for n in range(3)
+                for more in itertools.product(self.letters, repeat=n)
+            )
+            self._begins[key] = any(pattern.fullmatch(text + end) for end in ends)
+        return self._begins[key]
+
+    def viable(self, terminals: str) -> bool:
+        if terminals not in self._viable:
+            self._viable[terminals] = self.parser.viable(terminals)
+        return self._viable[terminals]
+
+    def follow(
+        self, cuts: set[tuple[str, str, str]], token: str, k: int | None
+    ) -> set[tuple[str, str, str]]:
+        """The cuts (terminals done, the one that is read, its text so far) after a token."""
+        now = {(cut, 0) for cut in cuts}
+        for letter in token:
+            then: set[tuple[tuple[str, str, str], int]] = set()
+            for (done, terminal, text), parts in now:
+                if terminal and self.begins(terminal, text + letter):
+                    then.add(((done, terminal, text + letter), max(1, parts)))
+                over = not terminal or re.fullmatch(self.grammar.terminals[terminal], text)
+                if not over:
+                    continue
+                finished = done + self.code.get(terminal, "")
+                for other in self.grammar.terminals:
+                    if self.viable(finished + self.code[other]) and self.begins(other, letter):
+                        then.add(((finished, other, letter), parts + 1))
+            now = then
+        return {cut for cut, parts in now if k is None or parts <= k + 1}
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+@pytest.mark.parametrize("k", [0, 1, 2, None])
+def test_masks_are_those_of_all_cuts(name: str, k: int | None) -> None:
+    wrong = differences(name, k, seed=3)
+    assert not wrong, wrong[:5]
+
+
+def differences(name: str, k: int | None, seed: int, walks: int = 6) -> list[str]:
+    vocabulary, cuts = tokens_of(name, seed), Cuts(name)
+    machine = LookaheadMachine(cuts.grammar, vocabulary, k)
+    whole = LookaheadMachine(cuts.grammar, vocabulary, None)
+    language = explorer.compile(cuts.grammar.constraint, vocabulary)
+    chance = random.Random(seed)
+    eos = vocabulary.eos_ids[0]
+    found: list[str] = []
+    for _ in range(walks):
+        state: int | None = machine.start
+        other: int | None = language.start
+        free: int | None = whole.start
+        written, text = {("", "", "")}, ""
+        for _ in range(5):
+            assert state is not None and other is not None and free is not None
+            mask = machine.allowed(state)
+            expected = [
+                bool(cuts.follow(written, data.decode(), k)) if data else False
+                for data in vocabulary.tokens[:eos]
+            ]
+            if mask[:eos].tolist() != expected:
+                found.append(f"mask after {text!r}")
+            if mask[eos] != language.allowed(other)[eos]:
+                found.append(f"end after {text!r}")
+            steps = [machine.step(state, token) is not None for token in range(len(mask))]
+            if steps != mask.tolist():
+                found.append(f"steps after {text!r}")
+            # Without a limit it is the language; with one it is less.
+            if not np.array_equal(whole.allowed(free), language.allowed(other)):
+                found.append(f"language after {text!r}")
+            if (mask & ~language.allowed(other)).any():
+                found.append(f"more than the language after {text!r}")
+            if k is not None and k > 0:
+                less = LookaheadMachine(cuts.grammar, vocabulary, k - 1)
+                at: int | None = less.start
+                for piece in path_of(text, vocabulary):
+                    at = None if at is None else less.step(at, piece)
+                if at is not None and (less.allowed(at) & ~mask).any():
+                    found.append(f"k - 1 allows more after {text!r}")
+            options = [int(t) for t in mask.nonzero()[0] if t != eos]
+            if not options:
+                break
+            token = max(chance.sample(options, min(3, len(options))))
+            state, other, free = (
+                machine.step(state, token), language.step(other, token), whole.step(free, token),
+            )  # fmt: skip
+            data = vocabulary.tokens[token] or b""
+            text += data.decode()
+            written = cuts.follow(written, data.decode(), k)
+    return found
+
+
+def path_of(text: str, vocabulary: Vocabulary) -> list[int]:
+    """The text byte by byte, which crosses no border within a token."""
+    return [vocabulary.tokens.index(letter.encode()) for letter in text]
+
+
+def test_the_brute_force_sees_a_wrong_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = lookahead._read  # pyright: ignore[reportPrivateUsage]
+
+    def wrong(grammar: TerminalGrammar, known: object, data: bytes, most: int | None) -> object:
+        return real(grammar, known, data, None if most is None else most + 1)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(lookahead, "_read", wrong)
+    assert differences("sums", 0, seed=3, walks=2)
+
+
+# --- as token machines --------------------------------------------------------------------------
+
+
+def test_a_session_says_why_a_bridge_is_masked() -> None:
+    machine = LookaheadMachine(SUMS, PAPER, 0)
+    assert isinstance(machine, TokenMachine) and isinstance(machine, Filtered)
+    session = Session(HashModel(PAPER), machine, sampler=Sampler(1.0), seed=1)
+    session.step(token="(")
+    session.step(token="12")
+    told = session.explain("+1")
+    assert not told.allowed and told.stage == "filtered"
+    assert "crosses 1 border of terminals (plus full | int start), and k is 0" in told.message
+    assert session.explain("+").allowed
+    assert session.explain("1 ").stage == "constraint"
+    trace = session.run(6)
+    for piece in trace.ids:
+        assert bridges_of(SUMS, PAPER, (piece,)) == 0
+    assert "lookahead" in {group.stage for group in session.reasons().groups} or session.reasons()
+    assert explain(machine, machine.start, PAPER_TOKENS.index(b"0")).allowed
+
+
+def test_bridges_are_counted_in_the_way_with_the_fewest() -> None:
+    ids = {token: PAPER_TOKENS.index(token) for token in PAPER_TOKENS}
+    text = (ids[b"("], ids[b"12"], ids[b"+1"], ids[b"+1"], ids[b"0"], ids[b")"], 7)
+    assert bridges_of(SUMS, PAPER, text) == 2
+    assert bridges_of(SUMS, PAPER, text[:2]) == 0
+
+
+JSON = TerminalGrammar(
+    {
+        "open": r"\{", "close": r"\}", "colon": ":", "comma": ",", "space": " +",
+        "string": r'"[^"\\\n]*"', "number": r"-?[0-9]+(\.[0-9]+)?", "word": "true|false|null",
+    },
+    {
+        "object": (("open", "members", "close"),),
+        "members": (("member",), ("members", "comma", "ws", "member")),
+        "member": (("string", "colon", "ws", "value"),),
+        "value": (("string",), ("number",), ("word",)),
+        "ws": ((), ("space",)),
+    },
+)  # fmt: skip
+
+
+def test_tokens_that_may_not_cross_distort_a_model_and_ours_does_not() -> None:
+    lm = explorer.load_model("tiny")
+    prompts = [
+        "Q: Give me a person as a JSON object.\nA: ",
+        "Write a JSON record of a game character on one line.\n",
+    ]
+    schemes: dict[str, TokenMachine | None] = {
+        "ours": None,
+        "k = 0": LookaheadMachine(JSON, lm.vocabulary, 0),
+        "k = any": LookaheadMachine(JSON, lm.vocabulary, None),
+    }
+    table = invasiveness_table(
+        lm, prompts, JSON.constraint, schemes, max_tokens=20,
+        bridges=lambda text: bridges_of(JSON, lm.vocabulary, text.tokens),
+    )  # fmt: skip
+    ours, none, every = table.rows
+    assert ours.agreement.mean == every.agreement.mean == 1
+    assert none.agreement.mean == 0 and none.bridges.mean == 0 and ours.bridges.mean > 3
+    assert none.bits_per_byte.mean > 1.5 * ours.bits_per_byte.mean
+    broken = none.violations[0]
+    assert broken.violation is not None
+    assert len(cut_token(JSON, broken.free.pieces[broken.violation], BORDER)[0].parts) > 1
+
+
+# --- templates ----------------------------------------------------------------------------------
+
+
+def test_a_template_writes_its_own_tokens() -> None:
+    vocabulary = Vocabulary.from_bytes(
+        [b"a=", b"a", b"=", b"=1", b"1", b"12", b"2;", b";", b"2"], eos_ids=[9]
+    )
+    machine = FixedTokensMachine([(1, 2), regex("[12]{1,3}"), (7,)], vocabulary)
+    texts: set[str] = set()
+    for state, text in list_of(machine, vocabulary, 6):
+        allowed = {vocabulary.tokens[int(t)] for t in machine.allowed(state).nonzero()[0]}
+        steps = {t for t in range(9) if machine.step(state, t) is not None}
+        assert {vocabulary.tokens[t] for t in steps} == allowed - {None}
+        if machine.is_final(state):
+            texts.add(text)
+        match = re.fullmatch("(a(=([12]{1,3};?)?)?)?", text)
+        assert match, text
+        assert b"a=" not in allowed and b"=1" not in allowed and b"2;" not in allowed
+    assert texts == {
+        f"a={''.join(n)};" for size in (1, 2, 3) for n in itertools.product("12", repeat=size)
+    }
+    refused = machine.refusal(machine.start, 0)
+    assert refused is not None and "'a' comes next" in refused.reason
+    assert machine.refusal(machine.start, 4) is None  # The language does not allow it either.
+
+
+def list_of(machine: TokenMachine, vocabulary: Vocabulary, most: int) -> list[tuple[int, str]]:
+    """The states within some tokens of the start, each with its text."""
+    found, now = [(machine.start, "")], [(machine.start, "")]
+    for _ in range(most):
+        then: list[tuple[int, str]] = []
+        for state, text in now:
+            for token in machine.allowed(state).nonzero()[0].tolist():
+                after, data = machine.step(state, token), vocabulary.tokens[token]
+                if data and after is not None:
+                    then.append((after, text + data.decode()))
+        found += then
+        now = then
+    return found
+
+
+def test_a_naturalised_template_has_the_tokens_that_the_model_would_write() -> None:
+    lm = explorer.load_model("tiny")
+    prompt, text = "Q: Write the product of 3 and 8 as JSON.\nA: ", '{"a": '
+    own = retokenize(lm, prompt, text).tokens
+    letters = tuple(lm.vocabulary.ids_of(bytes([byte]))[0] for byte in text.encode())
+    for ids in (own, letters):
+        machine = FixedTokensMachine(
+            [ids, regex("[0-9]{1,2}"), lm.vocabulary.ids_of(b"}")[:1]], lm.vocabulary
+        )
+        session = Session(lm, machine, prompt)
+        assert session.run(30).ids[: len(ids)] == ids and session.text.endswith("}")
+    assert len(own) < len(letters)
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+def test_grammars_that_cannot_be_are_named() -> None:
+    with pytest.raises(ConstraintError, match="uses 'b', which is not defined"):
+        TerminalGrammar({"a": "a"}, {"S": (("a", "b"),)})
+    with pytest.raises(ConstraintError, match="'S' has no words"):
+        TerminalGrammar({"a": "a"}, {"S": (("a", "S"),)})
+    with pytest.raises(ConstraintError, match="matches the empty text"):
+        TerminalGrammar({"a": "a*"}, {"S": (("a",),)})
+    with pytest.raises(ConstraintError, match="one terminal or one rule"):
+        TerminalGrammar({"a": "a"}, {"a": (("a",),)})
+    with pytest.raises(ConstraintError, match="needs a rule"):
+        TerminalGrammar({"a": "a"}, {})
+    with pytest.raises(ExplorerError, match="lookahead is -1"):
+        LookaheadMachine(SUMS, PAPER, -1)
+    with pytest.raises(ConstraintError, match="needs a part"):
+        FixedTokensMachine([], PAPER)
+    with pytest.raises(ConstraintError, match=r"id 7 .* is not text"):
+        FixedTokensMachine([(7,), choice(["0"])], PAPER)
