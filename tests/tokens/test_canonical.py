@@ -234,6 +234,8 @@ def test_neighbours_fit_exactly_where_the_library_leaves_them_apart(case: Case) 
             continue
         data = b"".join(parts)
         assert rules.merges.fits(left, right) == (not rules.merges.refused_after(left)[right])
+        after = rules.merges.fitting_after(left, np.array([right, left], np.int32))
+        assert after.tolist() == [rules.merges.fits(left, right), rules.merges.fits(left, left)]
         try:
             text = data.decode()
         except UnicodeDecodeError:

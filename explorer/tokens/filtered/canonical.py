@@ -13,6 +13,7 @@ All tokens are read from a state at once, a millisecond at 131,072 tokens, and t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.canonical.marked import LOST, Int32
 from explorer.vocabulary.canonical.merges import Bool
 from explorer.vocabulary.canonical.rules import CanonicalRules
+
+_MOST_COMPLETED: Final = 4_000_000
 
 
 class CanonicalFilter:
@@ -68,6 +71,9 @@ class CanonicalFilter:
                 self._tails.append(tail)
             self._tail_of[token] = numbers[tail]
         self._refused: Kept[int, Bool] = Kept()
+        # Many last tokens leave the same bytes of a character to be completed.
+        self._completed: dict[tuple[bytes, tuple[int, ...]], dict[int, Group | None]] = {}
+        self._num_completed = 0
         within = np.array([b"\x80" <= part[:1] < b"\xc0" for part in parts])
         self._goes_on: Bool = within & self.usable
 
@@ -136,22 +142,34 @@ class CanonicalFilter:
         # Few tokens go on with a character, so they are compared one by one.
         usable = np.flatnonzero(self._goes_on[tokens])
         usable = usable[self.rules.merges.fitting_after(written.last, tokens[usable])]
+        whole: dict[int, Group | None] = self._completed.setdefault(
+            (written.partial, written.places), {}
+        )
         for k in usable.tolist():
-            data = written.partial + (self._tokens[tokens[k]] or b"")
-            tail = tail_of(data)
-            whole = data[: len(data) - len(tail)]
-            try:
-                text = whole.decode()
-            except UnicodeDecodeError:
-                continue
-            covered = self.rules.covered
-            if covered is not None and any(covered[ord(character)] for character in text):
-                continue
-            places = {self._read_text(place, text) for place in written.places} - {LOST}
-            if places:
-                key = (tuple(sorted(places)), tail)
-                group_of[k] = numbers.setdefault(key, len(numbers))
+            token = int(tokens[k])
+            if token not in whole:
+                whole[token] = self._completed_by(written, token)
+            group = whole[token]
+            if group is not None:
+                group_of[k] = numbers.setdefault(group, len(numbers))
+        self._num_completed += len(usable)
+        if self._num_completed > _MOST_COMPLETED:
+            self._completed, self._num_completed = {}, 0
         return list(numbers), group_of
+
+    def _completed_by(self, written: WrittenSoFar, token: int) -> Group | None:
+        """What an unfinished character and a token lead to, but for the last token."""
+        data = written.partial + (self._tokens[token] or b"")
+        tail = tail_of(data)
+        try:
+            text = data[: len(data) - len(tail)].decode()
+        except UnicodeDecodeError:
+            return None
+        covered = self.rules.covered
+        if covered is not None and any(covered[ord(character)] for character in text):
+            return None
+        places = {self._read_text(place, text) for place in written.places} - {LOST}
+        return (tuple(sorted(places)), tail) if places else None
 
     def _read_text(self, place: int, text: str) -> int:
         for character in text:
