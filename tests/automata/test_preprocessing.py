@@ -230,3 +230,28 @@ def test_the_stage_travels() -> None:
     machine = explorer.compile(Constraint(source), vocabulary)
     why = explorer.explain(machine, machine.start, 1)
     assert not why.allowed and "Excluded by the stage preprocessed(…)" in why.message
+
+
+# --- back again -----------------------------------------------------------------------------------
+
+
+def test_what_the_tokens_spell_is_parsed_as_the_text_that_was_meant() -> None:
+    vocabulary = TOKENIZERS["bert"]()
+    cities = explorer.choice({"b": "Zürich", "c": "Berlin, Mitte"}).preprocessed(vocabulary)
+    assert cities.parse(" zurich") == "b" and cities.parse(" berlin , mitte") == "c"
+    prices = explorer.from_type(int).preprocessed(TOKENIZERS["mistral-v3"]())
+    assert prices.parse(" 12") == 12
+    # Off, a stage has nothing to undo; and what two texts are spelled as is not guessed at.
+    assert explorer.choice(["Berlin"]).restrict("ascii").parse("Berlin") == "Berlin"
+    alike = explorer.choice({"x": "Berlin", "y": "berlin"}).preprocessed(vocabulary)
+    with pytest.raises(ExplorerError, match="spells 'Berlin' and 'berlin' alike"):
+        alike.parse(" berlin")
+    random = Random(0)
+    for name in ("mistral-v3", "bert", "pegasus"):
+        tokenizer = TOKENIZERS[name]()
+        pattern = regex("[a-z]{1,3}( [a-z]{1,3}){0,2}").preprocessed(tokenizer)
+        for _ in range(5):
+            text = " ".join("".join(random.choices("abz", k=random.randint(1, 3))) for _ in "ab")
+            ids = tokenizer.encode(text) or ()
+            spelled = b"".join(tokenizer.tokens[token] or b"" for token in ids).decode()
+            assert spelled != text and pattern.parse(spelled) == text

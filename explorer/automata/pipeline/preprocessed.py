@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar, Self, cast
 
 from explorer.alphabet import NUM_BYTES
@@ -26,9 +27,10 @@ from explorer.automata.pipeline.relation import STANDS_FOR_MARK, Relation, drawn
 from explorer.automata.pipeline.stage import DrawnTransducer, TextStage, register_stage
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import char_set
-from explorer.automata.tree.nodes import Class, Deferred, Node, Repeat, Written
+from explorer.automata.tree.nodes import Class, Deferred, Node, Repeat, Texts, Written
+from explorer.automata.words import words
 from explorer.budget import Meter
-from explorer.errors import DamagedFile
+from explorer.errors import ConstraintError, DamagedFile
 
 
 @register_stage
@@ -60,8 +62,13 @@ class Preprocessed(TextStage):
             UnsupportedTokenizer: A step is not finite-state for these texts, or is not followed.
             BudgetExceeded: A limit was reached.
         """
+        return self._steps(machine, meter)[1]
+
+    def _steps(self, machine: Dfa, meter: Meter) -> tuple[list[tuple[Dfa, Relation]], Dfa]:
+        """The relations, each with the language before it; and the language after all of them."""
+        relations: list[tuple[Dfa, Relation]] = []
         if machine.start == NO_ARC:
-            return empty_dfa(NUM_BYTES)
+            return relations, empty_dfa(NUM_BYTES)
         alphabet = alphabet_of(machine)
         steps = [
             one for text in self.steps for one in parts_of_step(cast("Step", json.loads(text)))
@@ -70,8 +77,34 @@ class Preprocessed(TextStage):
             before = TextsBefore(machine, alphabet, tuple(steps[number + 1 :]), meter)
             relation, alphabet = relation_of(step, before)
             if relation is not None:
+                relations.append((machine, relation))
                 machine = relation.image(machine, meter)
-        return machine
+        return relations, machine
+
+    def original(self, part: Node, text: str) -> str:
+        """The text of the constraint that the tokens spell as a given one.
+
+        Args:
+            part: The tree before this stage.
+            text: What the tokens spell.
+
+        Raises:
+            ConstraintError: Several texts are spelled so; two of them are named.
+        """
+        meter = Meter()
+        relations, _ = self._steps(build(part, meter), meter)
+        found = build(Texts(0, 0, (text,)), meter)
+        for machine, relation in reversed(relations):
+            found = relation.origins(machine, found, meter)
+        texts = [data.decode() for data in islice(words(found, meter), 2)]
+        if len(texts) > 1:
+            raise ConstraintError(
+                f"The tokenizer spells {texts[0]!r} and {texts[1]!r} alike, as {text!r}, so it is "
+                f"not known which of them is meant.",
+                remedy="Allow one of them only, or parse the text without preprocessed(...).",
+                evidence={"text": text, "originals": texts},
+            )
+        return texts[0] if texts else text
 
     def transducer(self, meter: Meter) -> DrawnTransducer | None:
         """The transducer for the space and one letter, which stands for all others.

@@ -78,6 +78,23 @@ class Relation:
         Raises:
             BudgetExceeded: A limit was reached.
         """
+        return self._composed(machine, None, meter)
+
+    def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
+        """The words of a machine that become words of another one.
+
+        Args:
+            machine: The language before; it may hold cuts.
+            image: What is wanted after.
+            meter: Watches every limit.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        return self._composed(machine, image, meter)
+
+    def _composed(self, machine: Dfa, image: Dfa | None, meter: Meter) -> Dfa:
+        """The images of a machine's words, or those words themselves that have a wanted image."""
         import pynini
 
         operations = cast(Any, pynini)
@@ -86,7 +103,11 @@ class Relation:
         composed = operations.compose(
             cast(Any, dfa_to_fst(machine)).arcsort("olabel"), transducer.arcsort("ilabel")
         )
-        written = operations.project(composed, "output")
+        if image is not None:
+            after = cast(Any, dfa_to_fst(image)).arcsort("ilabel")
+            composed = operations.compose(composed.arcsort("olabel"), after)
+        side = "output" if image is None else "input"
+        written = operations.project(composed, side)
         if written.start() < 0:
             return empty_dfa(NUM_BYTES)
         states, start, arcs, accepting = openfst.read_fst(written.write_to_string())

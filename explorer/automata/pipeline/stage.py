@@ -125,6 +125,15 @@ class TextStage(PipelineStage):
             part: The tree before it.
         """
 
+    def original(self, part: Node, text: str) -> str:
+        """The text before this stage that is a given one after it; most stages rewrite nothing.
+
+        Args:
+            part: The tree before this stage.
+            text: A text after it.
+        """
+        return text
+
     def named(self, node: Node) -> Written:
         """A tree under the name of this stage, so that explanations can say it.
 
