@@ -10,6 +10,8 @@ EXTRAS := models,tokenizers,lab,bench,dev
 WORKERS ?= auto
 # How often a browser test that failed is run again. On a desk never; continuous integration says so.
 RERUNS ?= 0
+# JupyterLabs with a browser each, side by side. A browser, a server and a kernel share one's work.
+BROWSERS ?= 2
 # Further words for pytest, such as ARGS="-k regex".
 ARGS   ?=
 
@@ -32,7 +34,7 @@ setup: $(STAMP) ## Make the environment, and nothing else.
 lab: $(STAMP) ## Set up, then open the explorer in JupyterLab.
 	@$(BIN)/explorer lab
 
-# In two runs: many processes for what computes, then one, with one JupyterLab and one browser.
+# In two runs: what computes, then what drives JupyterLab in a browser.
 # A choice by name may leave one of them without a test, which pytest answers with status 5.
 NONE_CHOSEN = $(if $(ARGS),|| test $$? = 5)
 
@@ -41,10 +43,11 @@ test: $(STAMP) ## Run the tests (minutes), those in a browser where there is one
 	@$(if $(filter tests/% explorer/% widgets/%,$(ARGS)),,$(MAKE) --no-print-directory test-browser)
 
 test-browser: $(STAMP) ## Drive a real JupyterLab in a real browser (needs chromium).
-	$(BIN)/python -m pytest -m "not long" -raR --reruns $(RERUNS) tests/browser $(ARGS) $(NONE_CHOSEN)
+	$(BIN)/python -m pytest -n $(BROWSERS) -m "not long" -raR --reruns $(RERUNS) tests/browser $(ARGS) $(NONE_CHOSEN)
 
 test-long: $(STAMP) ## Run every test with many more examples.
 	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-1000} $(BIN)/python -m pytest -n $(WORKERS) -p no:rerunfailures --timeout 7200 --ignore=tests/browser $(ARGS)
+	$(BIN)/python -m pytest -n $(BROWSERS) -m long -raR tests/browser $(ARGS) $(NONE_CHOSEN)
 
 check: $(STAMP) ## Format check, lint and types.
 	$(BIN)/ruff format --check .

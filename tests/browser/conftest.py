@@ -133,13 +133,13 @@ class Lab:
         (self.work / name).write_text(json.dumps(notebook))
         return name
 
-    def code(self, name: str, *cells: str) -> str:
-        """A notebook of these code cells."""
+    def code(self, name: str, *cells: str, kernel: str = "python3") -> str:
+        """A notebook of these code cells, for one of the two kernels of `forked_kernel`."""
         return self.put(
             name,
             {
                 "nbformat": 4, "nbformat_minor": 5,
-                "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+                "metadata": {"kernelspec": {"name": kernel, "display_name": "Python 3"}},
                 "cells": [
                     {
                         "cell_type": "code", "id": f"cell-{k}", "metadata": {}, "outputs": [],

@@ -14,6 +14,7 @@ import pytest
 
 from tests.browser.acting import BACK, FOO, FOOD, STEP, TOY, allowed, at, press, rest
 from tests.browser.conftest import PATIENCE, Lab, Notebook
+from tests.browser.forked_kernel import FRESH
 from widgets.figures.snapshot import WIDTH
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def test_voila_loads_and_steps(notebook: Notebook, lab: Lab) -> None:
     pytest.importorskip("voila", reason="voila is not installed")
     page = notebook.page
     for name, cell, drawn in (("plain", PLAIN, ".widget-slider"), ("ours", TOY, ".lmx-root")):
-        page.goto(f"{lab.origin}/voila/render/{lab.code(f'{name}.ipynb', cell)}?token={lab.token}")
+        path = lab.code(f"{name}.ipynb", cell, kernel=FRESH)
+        page.goto(f"{lab.origin}/voila/render/{path}?token={lab.token}")
         page.locator(drawn).wait_for(timeout=PATIENCE)
         if cell == PLAIN:
             # Voila's own page asks for its fonts and for MathJax elsewhere, and when one leaves it,

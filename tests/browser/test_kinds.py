@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.browser.acting import STEP, at, press, quiet
 from tests.browser.conftest import Lab, Notebook
@@ -73,7 +76,14 @@ def shot(notebook: Notebook, what: Locator, name: str) -> None:
         what.screenshot(path=f"{folder}/{name}.png")
 
 
-def test_each_kind_shows_what_is_wrong_where_it_stands(notebook: Notebook, lab: Lab) -> None:
+FEW = (WRONG[0], WRONG[3], WRONG[6])
+"""A data structure, Python, and a grammar: one of each way to read a text."""
+
+
+@pytest.mark.parametrize("kinds", [FEW, pytest.param(WRONG, marks=pytest.mark.long)], ids=len)
+def test_each_kind_shows_what_is_wrong_where_it_stands(
+    kinds: Sequence[tuple[str, tuple[str, str], tuple[str, str]]], notebook: Notebook, lab: Lab
+) -> None:
     notebook.page.set_viewport_size({"width": 1200, "height": 1600})
     notebook.open(lab.code("kinds.ipynb", CELL))
     assert notebook.run_all()
@@ -83,7 +93,7 @@ def test_each_kind_shows_what_is_wrong_where_it_stands(notebook: Notebook, lab: 
     field = root.get_by_role("textbox", name="constraint")
     kind = root.get_by_role("combobox", name="kind of constraint")
     error, report = part.locator(".lmx-error"), root.locator(".report")
-    for number, (name, (right, wrong), (line, under)) in enumerate(WRONG):
+    for number, (name, (right, wrong), (line, under)) in enumerate(kinds):
         preset = preset_of(name)
         assert preset is not None and right in preset.text
         before = report.inner_text()
