@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from explorer.automata.tree.nodes import Assertion, Branch, Concat, Empty, Group, Node, Repeat
 from explorer.automata.tree.walking import children

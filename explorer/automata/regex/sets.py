@@ -36,11 +36,16 @@ class BadSet(Exception):
 
 def known_set(text: str, start: int, flags: int) -> tuple[CharSet, int] | None:
     """As `read_set`, of a set that was read before; else ``None``."""
-    written = _SET.match(text, start)
-    if written is None:
-        return None
-    known = _known.get((written[0], flags & CLASS_FLAGS))
-    return None if known is None else (known, written.end())
+    # What stands up to the next bracket is a set, or no set that anybody has read.
+    end = text.find("]", start + 2) + 1
+    known = _known.get((text[start:end], flags & CLASS_FLAGS))
+    if known is None:  # One with a bracket inside, such as an escaped one.
+        written = _SET.match(text, start)
+        if written is None:
+            return None
+        end = written.end()
+        known = _known.get((written[0], flags & CLASS_FLAGS))
+    return None if known is None else (known, end)
 
 
 def read_set(text: str, start: int, flags: int) -> tuple[CharSet, int]:

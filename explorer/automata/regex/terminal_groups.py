@@ -6,10 +6,12 @@ written: texts with escapes, a bar between two, a closing parenthesis after the 
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from explorer.automata.regex.escapes import BadEscape, read_escape
 from explorer.automata.terminals.kinds import Argument, BadArgument, Terminal, TerminalGroup
@@ -160,6 +162,6 @@ def unlabelled(node: Node) -> Node:
         case Repeat() | Group():
             return replace(node, body=unlabelled(node.body))
         case Assertion() if node.body is not None:
-            return replace(node, body=unlabelled(node.body))
+            return dataclasses.replace(node, body=unlabelled(node.body))
         case _:
             return node

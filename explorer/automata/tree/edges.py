@@ -7,9 +7,10 @@ Of several assertions that say the same of one place, one is enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 from operator import is_
 from typing import Final
+
+from msgspec.structs import replace
 
 from explorer.automata.tree.nodes import (
     Assertion,

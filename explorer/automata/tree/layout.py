@@ -23,15 +23,15 @@ text, so that a run of the NFA can be shown on the source.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.machine import Dfa, Int32, Nfa
 from explorer.automata.operations import dfa_to_nfa
 from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.copies import Copies
 from explorer.automata.tree.counters import COUNTED_FROM, Counters
 from explorer.automata.tree.foreseen import MANY, STAGE, foreseen
 from explorer.automata.tree.joined import joined
@@ -66,7 +66,6 @@ from explorer.automata.tree.width import width
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 
-_LEAVES: Final = (Literal, Class, Dot)
 _BYTES_PER_ARC: Final = 64
 _BYTES_PER_STATE: Final = 32
 _TILE_FROM: Final = 200
@@ -134,7 +133,7 @@ class _NfaLayout:
     """Arcs and ε-arcs so far: short pieces in lists, copies of long ones as arrays."""
 
     __slots__ = (
-        "arc_blocks", "arcs", "builder", "call", "counters", "epsilon_blocks", "epsilons",
+        "arc_blocks", "arc_of", "arcs", "builder", "call", "counters", "epsilon_blocks", "epsilons",
         "fragments", "label", "machines", "mark", "meter", "num_block_arcs", "num_states",
         "num_symbols", "origin", "origin_blocks", "origin_index", "outlines", "relax",
         "source", "write",
@@ -161,6 +160,7 @@ class _NfaLayout:
         self.builder = builder
         self.relax = relax
         self.fragments: dict[int, Fragment] = {}  # By the identity of sets that the tree holds.
+        self.arc_of: dict[int, tuple[int, int]] = {}  # Low and high, of those that are one arc.
         self.outlines: dict[int, Outline] = {}
         self.machines: dict[int, Nfa] = {}  # Of nodes, by identity: a repeat lays its body often.
         self.source: Source | None = None
@@ -197,37 +197,49 @@ class _NfaLayout:
     # One method per kind of node: lay it between two states.
 
     def lay(self, node: Node, source: int, target: int) -> None:
-        match node:  # The frequent kinds first: each case that does not fit takes its time.
-            case Repeat():
-                if node.maximum == 1 and isinstance(node.body, _LEAVES):
-                    self.leaf(node.body, source, target)
-                    if node.minimum == 0:
-                        self.epsilons.append((source, target))
-                else:
-                    self.repeat(*flattened(node), source, target)
-            case Group():
-                self.lay(node.body, source, target)
-            case Literal() | Class() | Dot():
-                self.leaf(node, source, target)
-            case Concat():
-                if len(node.items) >= MANY:
-                    self.announce(*foreseen(node, self.write, self.meter))
-                for k, item in enumerate(node.items[:-1]):
-                    if k % MANY == 0 and k:
-                        self.announce(0, 0)
-                    state = self.num_states
-                    self.num_states = state + 1
-                    if isinstance(item, _LEAVES):
-                        self.leaf(item, source, state)
-                    else:
-                        self.lay(item, source, state)
-                    source = state
-                self.lay(node.items[-1], source, target)
-            case Branch():
-                for k, option in enumerate(node.options):
-                    if k % MANY == 0 and k:
-                        self.announce(0, 0)
-                    self.lay(option, source, target)
+        # The frequent kinds first, and by their types: `isinstance` takes its time where it fails.
+        if type(node) is Repeat:
+            body = node.body
+            if node.maximum == 1 and (type(body) is Class or type(body) is Literal):
+                self.leaf(body, source, target)
+                if node.minimum == 0:
+                    self.epsilons.append((source, target))
+            else:
+                self.repeat(*flattened(node), source, target)
+        elif type(node) is Group:
+            self.lay(node.body, source, target)
+        elif type(node) is Concat:
+            self.sequence(node, source, target)
+        elif type(node) is Branch:
+            for k, option in enumerate(node.options):
+                if k % MANY == 0 and k:
+                    self.announce(0, 0)
+                self.lay(option, source, target)
+        elif type(node) is Literal or type(node) is Class or type(node) is Dot:
+            self.leaf(node, source, target)
+        else:
+            self.rare(node, source, target)
+
+    def sequence(self, node: Concat, source: int, target: int) -> None:
+        """Pieces one after the other."""
+        if len(node.items) >= MANY:
+            self.announce(*foreseen(node, self.write, self.meter))
+        arc_of, append, plain = self.arc_of, self.arcs.append, self.origin is None
+        for k, item in enumerate(node.items[:-1]):
+            if k % MANY == 0 and k:
+                self.announce(0, 0)
+            state = self.num_states
+            self.num_states = state + 1
+            if type(item) is Literal and plain and (arc := arc_of.get(id(item.chars))):
+                append((source, *arc, state))  # As `leaf` would.
+            else:
+                self.lay(item, source, state)
+            source = state
+        self.lay(node.items[-1], source, target)
+
+    def rare(self, node: Node, source: int, target: int) -> None:
+        """Lay a node of the kinds that a pattern has few of."""
+        match node:
             case TokenLimit() if self.num_symbols == NUM_BYTES:  # It says nothing about texts.
                 self.lay(node.body, source, target)
             case Empty():
@@ -259,13 +271,15 @@ class _NfaLayout:
                     self.arcs.append((source, symbol, symbol, target))
                     if self.origin is not None:
                         self.origin.append(-1)
-            case _:
-                self.closed(node, source, target)
+            case _:  # The frequent kinds do not come here.
+                self.closed(cast("Closed", node), source, target)
 
     def leaf(self, leaf: Leaf, source: int, target: int) -> None:
         fragment = self.fragments.get(id(leaf.chars))
         if fragment is None:  # Hashing a set of characters takes longer than laying it.
             fragment = self.fragments[id(leaf.chars)] = self.write(leaf.chars)
+            if fragment.num_inner == 0 and len(fragment.arcs) == 1:
+                self.arc_of[id(leaf.chars)] = fragment.arcs[0][1:3]
         append = self.arcs.append
         if fragment.num_inner == 0:
             for _, low, high, _ in fragment.arcs:
@@ -434,33 +448,19 @@ class _NfaLayout:
             if maximum is None:
                 self.epsilons.append((chain[-1], chain[-2]))
             return
-        # Copy k (from 1) begins where copy k - 1 ends, at chain[k]; its end and its inner
-        # states lie in one run.
         numbers = np.arange(1, count, dtype=np.int64)
-        ends = states + inner + (numbers - 1) * (inner + 1)
-        chain_states = np.concatenate([[source, first_end], ends])
+        copies = Copies(source, first_end, states, states + inner + (numbers - 1) * (inner + 1))
+        chain_states = copies.chain
         self.num_states += (count - 1) * (inner + 1)
-
-        def renamed(template: Int32, column: int) -> NDArray[np.int64]:
-            old = template[:, column].astype(np.int64)
-            new = old[None, :] + (ends + 1 - states)[:, None]
-            new = np.where((old == source)[None, :], chain_states[1:-1, None], new)
-            return np.where((old == first_end)[None, :], ends[:, None], new)
-
-        template = joined(self.arcs[arcs:], self.arc_blocks[blocks:], 4)
-        rows = np.empty((count - 1, len(template), 4), np.int32)
-        rows[:, :, 0] = renamed(template, 0)
-        rows[:, :, 1:3] = template[None, :, 1:3]
-        rows[:, :, 3] = renamed(template, 3)
-        origin_template = self.origin_from(arcs, blocks)
-        self.arc_blocks.append(rows.reshape(-1, 4))
-        self.num_block_arcs += rows.shape[0] * rows.shape[1]
-        if origin_template is not None:
-            self.origin_blocks.append(np.tile(origin_template, count - 1))
+        origins = self.origin_from(arcs, blocks)
+        rows = copies.rows(joined(self.arcs[arcs:], self.arc_blocks[blocks:], 4))
+        self.arc_blocks.append(rows)
+        self.num_block_arcs += len(rows)
+        if origins is not None:
+            self.origin_blocks.append(np.tile(origins, count - 1))
         empties = joined(self.epsilons[epsilons:], self.epsilon_blocks[epsilon_blocks:], 2)
         if len(empties):
-            pairs = np.stack([renamed(empties, 0), renamed(empties, 1)], axis=2)
-            self.epsilon_blocks.append(pairs.reshape(-1, 2).astype(np.int32))
+            self.epsilon_blocks.append(copies.pairs(empties))
         leaving = chain_states[minimum:]
         exits = np.column_stack([leaving, np.full(len(leaving), target)])
         self.epsilon_blocks.append(exits.astype(np.int32))
