@@ -24,7 +24,7 @@ from explorer.automata.template.expression import read_expression
 from explorer.automata.template.functions import template
 from explorer.automata.types.functions import from_type
 from explorer.budget import Budget
-from explorer.cli.schema_options import NAMES, add_schema_options, schema_of
+from explorer.cli.schema_options import NAMES, add_schema_options, constraint_of_schema
 from explorer.errors import ConstraintError
 from explorer.files import read_text
 from explorer.tokens.compile import compile
@@ -154,7 +154,7 @@ def _unstaged_constraint(arguments: argparse.Namespace) -> Constraint | None:
     if arguments.constraint is not None:
         return Constraint(read(*arguments.constraint))
     if arguments.json_schema is not None:
-        return schema_of(arguments)
+        return constraint_of_schema(arguments)
     if arguments.grammar is not None:
         path = file_path("--grammar", arguments.grammar)
         syntax = {".lark": "lark", ".ebnf": "ebnf"}.get(path.suffix.lower(), "gbnf")

@@ -77,7 +77,7 @@ def schema_text(name: str, given: str) -> str:
     return read_text(file_path(name, given))
 
 
-def schema_of(arguments: argparse.Namespace) -> Constraint:
+def constraint_of_schema(arguments: argparse.Namespace) -> Constraint:
     """The constraint of ``--json-schema FILE`` and the options beside it.
 
     Args:
