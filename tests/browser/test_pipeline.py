@@ -8,8 +8,9 @@ from playwright.sync_api import Locator
 
 import explorer
 from explorer.tokens.machine import TokenMachine
-from tests.browser.acting import at, quiet, rest
+from tests.browser.acting import BACK, STEP, at, press, quiet, rest
 from tests.browser.conftest import Lab, Notebook
+from tests.browser.test_screenshots import theme
 
 CELL = """
 import explorer
@@ -54,4 +55,62 @@ def test_a_stage_is_looked_at_and_switched_off_and_on(notebook: Notebook, lab: L
     bar.locator(".off").wait_for(state="detached")
     at(root, 0)
     shows(root, filtered)
+    quiet(notebook)
+
+
+PAIRS = """
+import explorer
+from widgets import Explorer
+name = explorer.choice(["Rom", "Rome", "Ra"]).canonical()
+view = Explorer("tiny", name, "The name is ")
+view.cursor.step(view.session.vocabulary.ids_of(b"R")[0])
+view
+"""
+
+
+def test_the_pairs_that_the_canonical_stage_refuses(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("pairs.ipynb", PAIRS))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    at(root, 1)
+    bar = root.get_by_role("list", name="pipeline")
+    bar.get_by_role("button", name="canonical").click()
+    pairs = root.get_by_role("group", name="pairs at the present place of the stage canonical")
+    refused = pairs.locator("tr.no")
+    refused.first.wait_for()
+    cells = refused.first.locator("td").all_inner_texts()
+    assert cells[0] == "R" and "refused: the tokenizer writes" in cells[4]
+    assert pairs.locator("tr.ok").count() > 0
+    said = pairs.locator("p").inner_text()
+    folder = os.environ.get("EXPLORER_STILLS")
+    for name, size in (("light", 1100), ("dark", 1100), ("narrow", 560)) if folder else ():
+        notebook.page.set_viewport_size({"width": size, "height": 1000})
+        theme(notebook, "JupyterLab Dark" if name == "dark" else "JupyterLab Light")
+        rest(root)
+        root.screenshot(path=f"{folder}/pairs-{name}.png")
+    # A step leads to another place, with other pairs; going back, to the same ones.
+    press(root, STEP)
+    at(root, 2)
+    pairs.locator("p").filter(has_not_text=said).wait_for()
+    press(root, BACK)
+    at(root, 1)
+    pairs.locator("p").filter(has_text=said).wait_for()
+    bar.get_by_role("checkbox", name="stage canonical").uncheck()
+    bar.locator(".off").wait_for()
+    at(root, 1)
+    quiet(notebook)
+
+
+def test_another_model_is_chosen(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("models.ipynb", CELL))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    at(root, 0)
+    choice = root.get_by_label("model", exact=True)
+    assert choice.input_value() == "tiny"
+    choice.select_option("tiny-sp")
+    root.locator(".lmx-top").filter(has_text="model tiny-sp").wait_for()
+    cities = explorer.choice([" Berlin", " London", " Paris"]).canonical()
+    shows(root, explorer.compile(cities, explorer.load_model("tiny-sp").vocabulary))
+    assert choice.input_value() == "tiny-sp"
     quiet(notebook)
