@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-import explorer
+from explorer.course.checking import EXERCISES
 from tests.notebooks.running import Shown
 
 Show = Callable[[str], Shown]
@@ -136,7 +136,7 @@ def test_isolated_spaces(show: Show) -> None:
     assert shown.value(
         "[t.decode() for t in map(tokens.tokens.__getitem__, spelled(' ', '1', '7'))]"
     ) == [
-        *explorer.course.checking.EXERCISES["spaces-digits"].answer  # type: ignore[attr-defined]
+        *EXERCISES["spaces-digits"].answer  # type: ignore[attr-defined]
     ]
 
 
