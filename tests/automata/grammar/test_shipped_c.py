@@ -162,7 +162,7 @@ def of_the_subset(node: c_ast.Node, *, step: bool = False) -> bool:
             function = isinstance(node.decl.type, c_ast.FuncDecl | c_ast.PtrDecl)
             return function and all(map(of_the_subset, children))
         case c_ast.ParamList():
-            declared = [p for p in node.params if isinstance(p, c_ast.Decl | c_ast.Typename)]
+            declared = [p for p in children if isinstance(p, c_ast.Decl | c_ast.Typename)]
             if len(declared) == 1 and isinstance(declared[0], c_ast.Typename):
                 return is_void(declared[0])
             return len(declared) == len(children) and all(map(of_the_subset, children))

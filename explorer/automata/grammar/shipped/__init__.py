@@ -3,7 +3,7 @@
 ``json`` (RFC 8259), ``arithmetic`` (sums, products and powers), ``characters`` (an array of
 characters of a story), ``gbnf`` (the notation itself), ``sql`` (a subset, as SQLite reads it),
 ``xml`` (elements of given names; `xml.xml_text` writes it for other names), ``c`` (a language like
-C).
+C), ``python`` (a subset, blocks to a depth; `python.python_text` writes it for another depth).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.functions import grammar
 from explorer.errors import ConstraintError
 
-SHIPPED: Final = ("json", "arithmetic", "characters", "gbnf", "sql", "xml", "c")
+SHIPPED: Final = ("json", "arithmetic", "characters", "gbnf", "sql", "xml", "c", "python")
 """The names of the grammars."""
 
 
