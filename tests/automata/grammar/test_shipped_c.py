@@ -128,7 +128,8 @@ def of_the_subset(node: c_ast.Node, *, step: bool = False) -> bool:
         node: The tree.
         step: Whether it stands where a statement may, so that it may assign.
     """
-    children = [child for _, child in node.children()]
+    # The base class of pycparser's nodes has no body here.
+    children = [child for _, child in node.children()]  # pyright: ignore[reportGeneralTypeIssues]
     match node:
         case c_ast.Assignment():
             return step and is_place(node.lvalue) and of_the_subset(node.rvalue)
