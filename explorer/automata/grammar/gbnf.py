@@ -34,6 +34,11 @@ class GbnfReader(GrammarReader):
             start = self.at
             name = self.word()
             if not name:
+                if self.sees("|") and found:
+                    raise self.wrong(
+                        "A line cannot begin with '|': the rule before it has ended with its line",
+                        "Put the | at the end of the line before, or parentheses around the body.",
+                    )
                 raise self.wrong(
                     f"{self.text[self.at]!r} begins no rule", "Write name ::= body on a new line."
                 )

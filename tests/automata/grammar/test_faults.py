@@ -10,6 +10,7 @@ from explorer.errors import ConstraintError, GrammarError
 
 FAULTS = {
     "no name": ('root ::= "a"\n::= x', 2, 1, "begins no rule"),
+    "a bar on a new line": ('root ::= "a"\n  | "b"', 2, 3, "A line cannot begin with '|'"),
     "no arrow": ('root = "a"', 1, 1, "there is no ::="),
     "undefined": ('root ::= "a" itme\nitem ::= "x"', 1, 14, "'itme' is not defined"),
     "no root": ('start ::= "a"', 1, 1, "no rule 'root'"),
@@ -78,3 +79,14 @@ def test_the_language_of_gbnf() -> None:
     for body, pattern in pairs.items():
         assert grammar(f"root ::= {body}").equivalent(explorer.regex(pattern)), body
         assert grammar(f"# first\n\nroot ::=\n  {body}\r\n").equivalent(explorer.regex(pattern))
+
+
+def test_a_word_that_is_doubled_in_many_rules_stays_within_its_budget() -> None:
+    """A tower of rules, each twice the one below: the text would have 2^60 letters."""
+    rules = "\n".join(f"r{k} ::= r{k + 1} r{k + 1}" for k in range(60))
+    text = f'root ::= r0\n{rules}\nr60 ::= "a" | "(" root ")"'
+    machine = grammar(text).machine
+    state = machine.start
+    for byte in b"aa(aa":
+        state = machine.step(state, byte)
+    assert machine.expected(state) == b"(a"
