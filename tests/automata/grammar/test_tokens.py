@@ -35,7 +35,7 @@ def by_one_walk(machine: LazyMachine, state: int) -> list[int]:
     walked = machine._walked  # pyright: ignore[reportPrivateUsage]
     assert isinstance(walked, SingleStack)
     trie = trie_of(machine.vocabulary)
-    here = machine._byte_states[state]  # pyright: ignore[reportPrivateUsage]
+    here = machine._places[state]  # pyright: ignore[reportPrivateUsage]
     walked.visit(trie.byte, trie.depth, trie.skip, trie.max_depth, here)
     words = np.zeros(num_words(len(machine.vocabulary)), np.uint32)
     _set_row(
