@@ -107,6 +107,11 @@ class Compiler:
         """From here on another meter counts."""
         self.meter = self._scalars.meter = meter
 
+    @property
+    def rests(self) -> Waiting | None:
+        """Where the rest of an object in any order may wait."""
+        return self.waiting
+
     # Places.
 
     def place(self, subschemas: Iterable[Subschema]) -> Site:
@@ -271,6 +276,7 @@ class Compiler:
                 if scalars is None or any(each is value for each in scalars):
                     word_list.append(word)
         number = string = array = members = strings.nothing()
+        at_once = None
         if "number" in types or "integer" in types:
             number = self._scalars.number(subs, scalars, integer="number" not in types)
         if "string" in types:
@@ -281,10 +287,10 @@ class Compiler:
             array = array_texts(self, kept, place, below)
         if "object" in types and scalars is None:
             below = self._deepening.inside(depth, "objects", kept)
-            members = object_texts(self, kept, place, below)
+            members, at_once = object_texts(self, kept, place, below)
         marked = self.waiting or self._called
         return Values(
-            frozenset(word_list), number, string, array, members, marked, every_of(number)
+            frozenset(word_list), number, string, array, members, marked, every_of(number), at_once
         )
 
     def _types(self, subs: tuple[Subschema, ...]) -> set[str]:

@@ -67,9 +67,14 @@ def value_mark(number: int) -> Dfa:
     Args:
         number: Less than 64 ** 4.
     """
+    return _word(list(value_word(number)), Meter())
+
+
+def value_word(number: int) -> bytes:
+    """The bytes of the mark for the values with a number."""
     digits = _digits(number)
     padded = digits + [_DIGITS] * (_VALUE_DIGITS - len(digits))
-    return _word([_VALUE, *padded, _END], Meter())
+    return bytes([_VALUE, *padded, _END])
 
 
 def _word(data: list[int], meter: Meter) -> Dfa:
@@ -158,7 +163,10 @@ def _reads_value(machine: Dfa, state: int) -> bool:
     return not set(_VALUES_BEGIN).isdisjoint(machine.expected(state))
 
 
-def settled(machine: Dfa, meter: Meter, texts_of: TextsOf | None = None) -> Dfa:
+def settled(
+    machine: Dfa, meter: Meter, texts_of: TextsOf | None = None,
+    stands_alone: Callable[[int], bool] = lambda _: False,
+) -> Dfa:  # fmt: skip
     """A machine over JSON texts, its marks written out where one stands beside other texts.
 
     Strings together may be all strings, and then they may be spelled in every way.
@@ -167,8 +175,9 @@ def settled(machine: Dfa, meter: Meter, texts_of: TextsOf | None = None) -> Dfa:
         machine: Reads JSON.
         meter: Watches every limit.
         texts_of: The texts of marks of values, without such marks.
+        stands_alone: Whether a mark stands for something else than a value, and may stay.
     """
-    while beside := _beside(machine):
+    while beside := {each for each in _beside(machine) if not stands_alone(each)}:
         machine = _without(machine, beside, texts_of, meter)
     sources = np.flatnonzero(machine.table[:, machine.symbol_class[_BEGIN]] != NO_ARC)
     if all(set(machine.expected(state)) <= {0x22, _BEGIN} for state in sources.tolist()):

@@ -90,9 +90,8 @@ def outline_schema(
 
     Args, Raises: As `compile_schema`.
     """
-    # What is inside of a value that waits cannot know how deep it stands, and the rule for what
-    # is remembered in any order counts the states of the values.
-    waits = whitespace != "pretty" and property_order == "schema"
+    # What is inside of a value that waits cannot know how deep it stands.
+    waits = whitespace != "pretty"
     compiler = Compiler(
         property_order, assert_formats=formats, strict=strict, meter=meter, marks=True,
         spaces=whitespace == "flexible" if waits else None, escapes=escapes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -70,11 +70,28 @@ class Site(Protocol):
         ...
 
 
+MakeRest = Callable[[Meter], Dfa]
+"""Makes the texts after some members of an object."""
+
+
+class Rests(Protocol):
+    """Marks for the rest of an object; see `explorer.automata.schema.waiting.Waiting`."""
+
+    def rest(self, key: object, make: MakeRest, at_once: MakeRest) -> bytes:
+        """The mark for what follows the members of a set, with two ways to make it."""
+        ...
+
+
 class Making(Protocol):
     """The compiler, as its parts see it."""
 
     ordered: bool
     meter: Meter
+
+    @property
+    def rests(self) -> Rests | None:
+        """Where the rest of an object may wait."""
+        ...
 
     def place(self, subschemas: Iterable[Subschema]) -> Site:
         """The place where these apply from outside."""

@@ -13,7 +13,7 @@ from explorer.automata.schema.keywords import bounds
 from explorer.automata.schema.making import Depth, Making, Site
 from explorer.automata.schema.objects import MOST_TRACKED, ObjectSketch
 from explorer.automata.schema.subschemas import Schema, Subschema
-from explorer.automata.schema.values import Values
+from explorer.automata.schema.values import AtOnce, Values
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import is_finite, words
 from explorer.errors import UnsupportedSchema
@@ -27,8 +27,9 @@ MISCOUNTED: Final = 2
 
 def object_texts(
     making: Making, subs: tuple[Subschema, ...], place: Site, below: Depth | None
-) -> Dfa:
-    """The compact texts of the objects that some keyword mappings allow.
+) -> tuple[Dfa, AtOnce | None]:
+    """The compact texts of the objects that some keyword mappings allow; and, where marks for
+    sets of members are in them, how to make them without.
 
     Args:
         making: The compiler.
@@ -46,7 +47,7 @@ def object_texts(
         maximum = 0
     minimum = max(minimum, len(required))
     if maximum is not None and maximum < minimum:
-        return strings.nothing()
+        return strings.nothing(), None
     named: dict[str, Values] = {}
     others: list[tuple[Dfa, Values]] = []
     if below is not None:
@@ -69,7 +70,7 @@ def object_texts(
             for word in words(names)
         ]
     if any(name not in named for name in required):
-        return strings.nothing()
+        return strings.nothing(), None
     # Behind the last name stands the same as behind one that is not named.
     last = next((name for name in reversed(place.names) if name in named), None)
     values = [each for _, each in others] + ([named[last]] if last is not None else [])
@@ -80,7 +81,7 @@ def object_texts(
     sketch = ObjectSketch(
         making, place.names, named, others, set(required), minimum, maximum, once=once
     )
-    return sketch.dfa()
+    return sketch.dfa(), sketch.at_once if sketch.waits else None
 
 
 def _are_few(kinds: list[Dfa]) -> bool:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import Final
 
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.making import Making
 from explorer.automata.schema.sketch import Sketch
+from explorer.automata.schema.strings import nothing
 from explorer.automata.schema.values import Values, empty
-from explorer.errors import UnsupportedSchema
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
 
 MOST_TRACKED: Final = 10
 MOST_COPIED: Final = 200_000
@@ -20,8 +23,19 @@ MOST_CONTROLS: Final = 4096
 """The most sets of members that an object in any order tells apart."""
 
 
+MOST_COMPARED: Final = 3
+"""Of so many optional members all are remembered in a comparison, where sets are drawn at once."""
+
+FEW: Final = 3
+"""Of so many members all sets are drawn at once, where those of more wait."""
+
+
 class ObjectSketch:
     """Draws ``{``, members and ``}``: which members came, and how many.
+
+    In any order, in a machine that discovers its states, what follows a member is a mark for the
+    set of members that came (`explorer.automata.schema.waiting`); so a set takes states only when
+    a text comes to it.
 
     Args:
         compiler: Makes the texts of values.
@@ -79,10 +93,100 @@ class ObjectSketch:
         """The texts."""
         sketch = self._sketch
         begin, end = sketch.state(), sketch.state()
-        ordered = self._compiler.ordered
-        first = self._in_order(end) if ordered else self._in_any_order(end)
+        if self._compiler.ordered:
+            first = self._in_order(end)
+        elif self.waits:
+            if not self._can_end(0, 0):
+                return nothing()
+            first = sketch.state()
+            self._draw_rest(first, 0, 0, end)
+        else:
+            first = self._in_any_order(0, 0, end)
         sketch.byte(begin, ord("{"), first)
         return sketch.finish(begin, [end])
+
+    @property
+    def waits(self) -> bool:
+        """Whether what follows a set of members is a mark."""
+        many = not self._compiler.ordered and len(self._names) > FEW and not self._once
+        return many and self._compiler.rests is not None
+
+    def at_once(self, meter: Meter) -> Dfa:
+        """The texts without marks for sets of members, to be compared with others.
+
+        Of the members only those are remembered that must come, so others may come twice.
+        """
+        self._begin_again(meter)
+        begin, end = self._sketch.state(), self._sketch.state()
+        self._sketch.byte(begin, ord("{"), self._in_any_order(0, 0, end))
+        return self._sketch.finish(begin, [end])
+
+    # In any order, a set of members at a time: what follows a member is a mark, made later.
+
+    @cached_property
+    def _bits(self) -> dict[str, int]:
+        return {name: 1 << k for k, name in enumerate(self._names)}
+
+    @cached_property
+    def _needed(self) -> int:
+        return sum(bit for name, bit in self._bits.items() if name in self._required)
+
+    def _can_end(self, seen: int, count: int) -> bool:
+        """Whether the members that are left can complete the object."""
+        if self._maximum is not None:
+            if count + (self._needed & ~seen).bit_count() > self._maximum:
+                return False
+            if count > self._maximum:
+                return False
+        left = len(self._names) - seen.bit_count()
+        return self._enough(count) or bool(self._others) or count + left >= self._minimum
+
+    def _draw_rest(self, here: int, seen: int, count: int, end: int) -> None:
+        """Draw what may follow the members of a set: the end, or one more and another mark."""
+        rests, sketch = self._compiler.rests, self._sketch
+        assert rests is not None
+        if not self._needed & ~seen and self._enough(count):
+            sketch.byte(here, ord("}"), end)
+        ahead = here
+        if count:
+            ahead = sketch.state()
+            sketch.byte(here, ord(","), ahead)
+        grown = self._grown(count)
+        options: list[tuple[str | int, Values, int]] = [
+            (name, self._named[name], seen | bit)
+            for name, bit in self._bits.items()
+            if not seen & bit
+        ]
+        options += [(k, values, seen) for k, (_, values) in enumerate(self._others)]
+        after: dict[int, int] = {}
+        for key, values, then in options:
+            if not self._can_end(then, grown):
+                continue
+            if then not in after:
+                after[then] = sketch.state()
+                mark = rests.rest(
+                    (self, then, grown),
+                    partial(self._rest, then, grown), partial(self._rest_at_once, then, grown),
+                )  # fmt: skip
+                sketch.byte(after[then], mark, end)
+            sketch.epsilon(ahead, self._member(key, values, after[then]))
+
+    def _rest(self, seen: int, count: int, meter: Meter) -> Dfa:
+        """The texts after the members of a set; marks are in them."""
+        self._begin_again(meter)
+        begin, end = self._sketch.state(), self._sketch.state()
+        self._draw_rest(begin, seen, count, end)
+        return self._sketch.finish(begin, [end])
+
+    def _rest_at_once(self, seen: int, count: int, meter: Meter) -> Dfa:
+        """The same without marks for what follows."""
+        self._begin_again(meter)
+        end = self._sketch.state()
+        return self._sketch.finish(self._in_any_order(seen, count, end), [end])
+
+    def _begin_again(self, meter: Meter) -> None:
+        self._sketch = Sketch(meter)
+        self._entries = {}
 
     def _enough(self, count: int) -> bool:
         return not self._counted or count >= self._minimum
@@ -155,26 +259,27 @@ class ObjectSketch:
             len(name.encode()) + 1 + self._compiler.text(values).num_states
             for name, values in self._named.items()
         )
+        if self._compiler.rests is not None:  # How large the values are is not known.
+            counted = self._counted or len(self._names) <= MOST_COMPARED
+            return [name for name in self._names if counted or name in self._required]
         few = len(self._names) <= MOST_TRACKED
         if self._counted or (few and sizes << len(self._names) <= MOST_COPIED):
             return list(self._names)
         return [name for name in self._names if name in self._required]
 
-    def _in_any_order(self, end: int) -> int:
+    def _in_any_order(self, seen: int, count: int, end: int) -> int:
+        """Draw everything after the members of a set, each set that can follow it a state."""
         sketch = self._sketch
         tracked = self._tracked()
         bit = {name: 1 << k for k, name in enumerate(tracked)}
-        kept = len(tracked) + (len(self._others) if self._once else 0)
-        if 2**kept > MOST_CONTROLS:
-            raise UnsupportedSchema(
-                f"An object with {kept} members to keep apart in any order needs "
-                f"{2**kept:,} states just to remember which of them came.",
-                pointer="", keyword="required",
-                remedy='Give property_order="schema".',
-            )  # fmt: skip
+        seen = sum(bit[name] for name in tracked if seen & self._bits[name])
+        left = len(tracked) - seen.bit_count() + (len(self._others) if self._once else 0)
+        if 2**left > MOST_CONTROLS:
+            raise too_many_sets(left)
         needed = sum(bit[name] for name in self._required)
-        after: dict[tuple[int, int], int] = {(0, 0): sketch.state()}
-        todo = [(0, 0)]
+        first = seen, count
+        after: dict[tuple[int, int], int] = {first: sketch.state()}
+        todo = [first]
         while todo:
             seen, count = todo.pop()
             here = after[seen, count]
@@ -203,4 +308,18 @@ class ObjectSketch:
                     todo.append(target)
                     self._compiler.meter.check("Objects of a schema", states=len(after))
                 sketch.epsilon(ahead, self._member(key, values, after[target]))
-        return after[0, 0]
+        return after[first]
+
+
+def too_many_sets(members: int) -> BudgetExceeded:
+    """The error for an object that would need a state for each set of its members."""
+    error = BudgetExceeded(
+        "states", limit=MOST_CONTROLS, reached=2 ** min(members, 62),
+        stage=f"Remembering which of {members} members of an object came, in any order,",
+    )  # fmt: skip
+    error.remedy = (
+        'Give property_order="schema", or leave out lazy=False: a machine that discovers its '
+        "states remembers only the sets that a text comes to."
+    )
+    error.args = (f"{error.message} {error.remedy}",)
+    return error

@@ -29,6 +29,9 @@ from explorer.automata.schema.strings import among, literals, nothing
 from explorer.budget import Meter
 
 _Operation = Callable[[Dfa, Dfa, Meter], Dfa]
+AtOnce = Callable[[Meter], Dfa]
+"""Makes a machine in another way."""
+
 _PARTS: Final = ("number", "string", "array", "object")
 
 
@@ -58,6 +61,7 @@ class Values:
         marked: What the marks of values in them stand for; ``None`` if there are none.
         every: Whether all numbers, or all whole ones, are in it. Then it also has their spellings
             with exponents, which no machine compares.
+        at_once: Makes the objects without marks for sets of members, where such marks are in them.
     """
 
     words: frozenset[str]
@@ -67,6 +71,7 @@ class Values:
     object: Dfa
     marked: MarkedTexts | None = None
     every: frozenset[Every] = frozenset()
+    at_once: AtOnce | None = None
 
     def is_empty(self) -> bool:
         """Whether the set has no values."""
@@ -81,10 +86,12 @@ class Values:
     def unmarked(self, meter: Meter) -> Values:
         """The same set without marks, so that it can be compared with another one."""
         parts = {part: self._unmarked(part, meter) for part in _PARTS}
-        return self if all(parts[p] is getattr(self, p) for p in _PARTS) else replace(self, **parts)
+        if all(parts[p] is getattr(self, p) for p in _PARTS):
+            return self
+        return replace(self, **parts, at_once=None)
 
     def _unmarked(self, part: str, meter: Meter) -> Dfa:
-        machine: Dfa = getattr(self, part)
+        machine = self._drawn(part, meter)
         if part == "number" or not has_marks(machine):
             return machine
         if part == "string":
@@ -93,8 +100,17 @@ class Values:
 
     def without_values(self, meter: Meter) -> Values:
         """The same set without marks of values; those of strings stay."""
-        array, members = (self._without(each, meter) for each in (self.array, self.object))
-        return replace(self, array=array, object=members)
+        array, members = (
+            self._without(self._drawn(part, meter), meter) for part in ("array", "object")
+        )
+        return replace(self, array=array, object=members, at_once=None)
+
+    def _drawn(self, part: str, meter: Meter) -> Dfa:
+        """A part without marks for sets of members, as far as that is known."""
+        if part == "object" and self.at_once is not None:
+            return self.at_once(meter)
+        machine: Dfa = getattr(self, part)
+        return machine
 
     def _without(self, machine: Dfa, meter: Meter) -> Dfa:
         if (marked := self.marked) is None:

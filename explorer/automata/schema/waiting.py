@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from explorer.automata.machine import Dfa
@@ -21,9 +22,10 @@ from explorer.automata.schema.counting import (
     outlined,
     settled,
     value_mark,
+    value_word,
     without_values,
 )
-from explorer.automata.schema.making import Depth, Site
+from explorer.automata.schema.making import Depth, MakeRest, Site
 from explorer.automata.schema.spelling import EscapesOf, character_in, respelled
 from explorer.automata.schema.strings import nothing
 from explorer.automata.schema.subschemas import Subschema
@@ -37,6 +39,15 @@ STAGE: Final = "Subschemas inside each other"
 
 MOST_WAITING: Final = 64**4
 """How many values may wait in one schema; later ones are made at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Makes the rest of an object: with marks in it, or at once."""
+
+    make: MakeRest
+    at_once: MakeRest
+
 
 Made = tuple[tuple[Subschema, ...], Site, Depth]
 Maker = Callable[[tuple[Subschema, ...], Site, Depth, Meter], Dfa]
@@ -59,8 +70,8 @@ class Waiting:
         self._spaces = spaces
         self._escapes: EscapesOf = escapes
         self._numbers: dict[object, int] = {}
-        self._made: list[Made] = []
-        self._marks: list[Values] = []
+        self._made: list[Made | Rest] = []
+        self._marks: dict[int, Values] = {}
         self._by_identity: dict[int, int] = {}
         self._bare: dict[int, Dfa] = {}
         self._outlines: dict[int, Outline] = {}
@@ -85,31 +96,57 @@ class Waiting:
             none = nothing()
             machine = value_mark(number)
             marked = Values(frozenset(), none, none, none, machine, self)
-            self._marks.append(marked)
+            self._marks[number] = marked
             self._by_identity[id(marked)] = number
         return self._marks[number]
+
+    def rest(self, key: object, make: MakeRest, at_once: MakeRest) -> bytes:
+        """The mark for the rest of an object, after the members of a set.
+
+        Args:
+            key: The object and the set.
+            make: Makes its texts, in which other rests are marks.
+            at_once: Makes its texts without such marks.
+
+        Raises:
+            BudgetExceeded: There are too many.
+        """
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._made)
+            if number >= MOST_WAITING:
+                raise BudgetExceeded("states", limit=MOST_WAITING, reached=number, stage=STAGE)
+            self._made.append(Rest(make, at_once))
+        return value_word(number)
 
     def made_of(self, values: Values) -> Made | None:
         """What a mark stands for, as it was given; ``None`` for other values."""
         number = self._by_identity.get(id(values))
-        return None if number is None else self._made[number]
+        made = None if number is None else self._made[number]
+        return None if isinstance(made, Rest) else made
 
     def texts(self, number: int, meter: Meter) -> Dfa:
         """The compact texts of a number; marks may be in them."""
-        return self._make(*self._made[number], meter)
+        made = self._made[number]
+        return made.make(meter) if isinstance(made, Rest) else self._make(*made, meter)
+
+    def _stands_alone(self, number: int) -> bool:
+        """Whether a mark may stand beside other texts: the rest of an object is not a value."""
+        return isinstance(self._made[number], Rest)
 
     def bare(self, number: int, meter: Meter) -> Dfa:
         """The compact texts of a number, without marks of values; those of strings may be left."""
         known = self._bare.get(number)
         if known is None:
-            machine = self.texts(number, meter)
+            made = self._made[number]
+            machine = made.at_once(meter) if isinstance(made, Rest) else self.texts(number, meter)
             known = without_values(machine, meter, lambda inner: self.bare(inner, meter))
             self._bare[number] = known
         return known
 
     def settled(self, machine: Dfa, meter: Meter) -> Dfa:
         """A machine without marks beside other texts."""
-        return settled(machine, meter, lambda number: self.bare(number, meter))
+        return settled(machine, meter, lambda number: self.bare(number, meter), self._stands_alone)
 
     def outline(self, machine: Dfa, meter: Meter) -> Outline:
         """The tree of a machine that is settled: what waits is a late part of it."""

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
 from explorer.arguments import instance, whole_number
 from explorer.automata.choice import check_encodable
-from explorer.automata.machine import Bool, Dfa
+from explorer.automata.discovered.discover import small_or_discovered
+from explorer.automata.machine import Bool, ByteMachine, Dfa
 from explorer.automata.registry import register
 from explorer.automata.template.spelled import spelled
 from explorer.automata.template.splitting import before, beginnings, longest
-from explorer.automata.tree.build import build
 from explorer.automata.tree.letters import letters
 from explorer.automata.tree.nodes import Branch, Concat, Empty, Node, Repeat, Source
-from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 
 MOST: Final = 10_000
@@ -72,10 +71,10 @@ class Many(Source):
 
     def parse(self, text: str) -> list[object]:
         """What the part makes of each stretch; see `stretches` for where one ends."""
-        machine = build(self.part.tree, Meter())
+        machine = small_or_discovered(self.part.tree)
         return [self.part.parse(data.decode()) for data in self.stretches(machine, text.encode())]
 
-    def stretches(self, machine: Dfa, data: bytes) -> list[bytes]:
+    def stretches(self, machine: ByteMachine, data: bytes) -> list[bytes]:
         """The text of each repetition: each takes as much as it can, from the left.
 
         Args:
@@ -92,13 +91,14 @@ class Many(Source):
             found.append(data[begin:place])
         return found
 
-    def _ends(self, machine: Dfa, data: bytes) -> list[Bool]:
+    def _ends(self, machine: ByteMachine, data: bytes) -> list[Bool]:
         """Where the part may end for the k-th time; the last entry is for all that follow."""
         separator = self.separator.encode()
         at_end = np.zeros(len(data) + 1, np.bool_)
         at_end[len(data)] = True
         if self.maximum is None:
-            ends, fewest = [self._ends_of_rest(machine, data)], self.minimum
+            rest = self._ends_of_rest if isinstance(machine, Dfa) else self._ends_one_by_one
+            ends, fewest = [rest(cast("Any", machine), data)], self.minimum
         else:
             # More repetitions than there are bytes would be empty ones, which nothing needs.
             ends, fewest = [at_end], max(self.minimum, min(self.maximum, len(data) + 1))
@@ -124,6 +124,19 @@ class Many(Source):
             if ends[place]:
                 finishing = finishing | machine.accepting
                 begins[place] = finishing[machine.start]
+        return ends
+
+    def _ends_one_by_one(self, machine: ByteMachine, data: bytes) -> Bool:
+        """The same for a machine whose states are not all known, as that of a grammar."""
+        separator = self.separator.encode()
+        ends = np.zeros(len(data) + 1, np.bool_)
+        begins = np.zeros(len(data) + 1, np.bool_)
+        for place in range(len(data), -1, -1):
+            begins[place] = longest(machine, data, place, ends) > place
+            after = place + len(separator)
+            follows = after <= len(data) and data.startswith(separator, place) and begins[after]
+            ends[place] = place == len(data) or follows
+            begins[place] |= ends[place] and machine.is_accepting(machine.start)
         return ends
 
     def fields(self) -> dict[str, object]:

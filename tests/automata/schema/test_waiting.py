@@ -215,7 +215,7 @@ def test_wrong_ways_to_wait_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutants: marks beside other texts, marks that are compared, values that there are not."""
     assert beside(EITHER) == beside(APART) == beside(NONE) == beside(ALIKE) == []
     with monkeypatch.context() as patched:
-        patched.setattr(waiting, "settled", lambda found, meter, texts_of: found)
+        patched.setattr(waiting, "settled", lambda found, meter, *_: found)
         assert beside(EITHER) != []
     with monkeypatch.context() as patched:
         patched.setattr(values.Values, "_unmarked", lambda self, part, meter: getattr(self, part))

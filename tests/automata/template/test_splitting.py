@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
+from explorer.automata.discovered.discover import discover
+from explorer.automata.template import many
 from explorer.automata.template.splitting import split
+from explorer.budget import Budget
 
 PARTS = ("a*", "[ab]+", "b?", "(ab)*", "a|ab|abc", "[abc]{0,2}")
 
@@ -63,6 +67,26 @@ def test_many_against_every_number_of_repetitions(
             ([len(p) for p in division] for division in possible),
             key=lambda lengths: (lengths + [-1] * 20)[:20],
         )[: len(found)]
+
+
+@pytest.mark.parametrize("separator", ["", "c", "ab"])
+@pytest.mark.parametrize("pattern", PARTS)
+def test_many_of_a_machine_that_is_discovered_divides_alike(
+    monkeypatch: pytest.MonkeyPatch, pattern: str, separator: str
+) -> None:
+    several = explorer.many(explorer.regex(pattern), separator=separator)
+    texts = [text for text in map("".join, product("abc", repeat=5)) if several.accepts(text)]
+    closed = [several.parse(text) for text in texts]
+    monkeypatch.setattr(many, "small_or_discovered", lambda node: discover(node, Budget()))
+    assert [several.parse(text) for text in texts] == closed
+
+
+def test_many_of_a_grammar_that_recurses_is_read_back() -> None:
+    nested = explorer.grammar('root ::= "(" root ")" | "x"')
+    several = explorer.many(nested, separator=";")
+    assert several.parse("((x));x;(x)") == ["((x))", "x", "(x)"]
+    assert several.parse("") == []
+    assert explorer.many(nested, 1, 3).parse("(x)x") == ["(x)", "x"]
 
 
 def test_a_character_is_never_divided() -> None:
