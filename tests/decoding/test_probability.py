@@ -314,12 +314,17 @@ def test_too_few_texts_are_said() -> None:
 def test_sampled_distortion_is_near_the_exact_one() -> None:
     lm = toy()
     exact = masking_distortion(lm, "far", FINITE[1], progress=False)
-    sampled = masking_distortion(
-        lm, "far", FINITE[1], method="sampling", samples=4000, progress=False
-    )
-    assert not sampled.exact and sampled.total_variation_texts is None
-    assert sampled.total_variation == pytest.approx(exact.total_variation, abs=0.04)
-    assert sampled.log_mass == pytest.approx(exact.log_mass, abs=0.1)
+    apart, masses = [], []
+    for seed in range(2):
+        sampled = masking_distortion(
+            lm, "far", FINITE[1], method="sampling", samples=4000, seed=seed, progress=False
+        )
+        assert not sampled.exact and sampled.total_variation_texts is None
+        apart.append(sampled.total_variation)
+        masses.append(math.exp(sampled.log_mass))
+    # One of these is off by 0.004 and by 2 % in standard deviation, so their mean by less.
+    assert np.mean(apart) == pytest.approx(exact.total_variation, abs=0.007)
+    assert np.mean(masses) == pytest.approx(math.exp(exact.log_mass), rel=0.04)
 
 
 @pytest.mark.parametrize(
