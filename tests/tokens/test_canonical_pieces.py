@@ -132,7 +132,7 @@ def strings(random: Random, letters: str, most: int) -> list[str]:
 
 
 def unigram(random: Random, rounded: bool) -> Vocabulary:
-    values = [-1.0, -2.0, -2.5, -3.0, -4.0] if rounded else [-1.1, -2.2, -3.3, -0.7, -4.4]
+    values = [-1.1, -2.2, -3.3, -0.7, -4.4] if rounded else [-1.0, -2.0, -2.5, -3.0, -4.0]
     entries = [("<unk>", 0.0)]
     entries += [(piece, random.choice(values)) for piece in strings(random, "ab▁", 9)]
     tokenizer = Tokenizer(models.Unigram([*entries, ("<end>", -9.0)], 0, False))
@@ -225,7 +225,7 @@ def test_a_trained_unigram_file_sums_in_single_precision(tmp_path: Path) -> None
 def test_the_parts_write_words_as_the_library_does() -> None:
     for kind in ("rounded", "exact", "pieces"):
         random = Random(kind)
-        vocabulary = word_pieces(random) if kind == "pieces" else unigram(random, kind == "exact")
+        vocabulary = word_pieces(random) if kind == "pieces" else unigram(random, kind == "rounded")
         rules = rules_of(vocabulary)
         assert isinstance(rules, WordRules)
         for letters in product("ab", repeat=4):
