@@ -26,7 +26,6 @@ from explorer.analysis.explaining.step import (
 )
 from explorer.analysis.session import Session
 from explorer.arguments import counted
-from explorer.automata.grammar.single import SingleStack
 from explorer.automata.pipeline.staged import stages_of
 from explorer.automata.tree.nodes import Source
 from explorer.decoding.stepping.healing import without_healing
@@ -40,11 +39,7 @@ from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.machines.detokenizing_figure import detokenizing_figure
 from widgets.figures.machines.drawn import draw_at, drawn_whole
 from widgets.figures.machines.machine_figure import MachineFigure
-from widgets.figures.machines.pushdown_figure import (
-    drawn_pushdown,
-    near_states,
-    pushdown_figure,
-)
+from widgets.figures.machines.pushdown_figure import pushdown_near
 from widgets.figures.machines.shown_tokens import composed_tokens, masked_tokens, shown_tokens
 from widgets.figures.machines.stages import stages_made
 from widgets.figures.machines.walk import walk_packet
@@ -225,7 +220,7 @@ class PageData:
             figures |= near.figures
             layouts |= near.layouts
         key = f"{k if len(figures) > 1 else ''}:{sorted(tokens)}{sorted(masked)}"
-        stack = self._pushdown(trace.positions[k].state)
+        stack = pushdown_near(self.machine, trace.positions[k].state)
         if stack is not None:
             figures["pushdown"], layouts["pushdown"] = stack
             key += ",".join(node.id for node in stack[0].nodes)
@@ -247,23 +242,6 @@ class PageData:
                 figure = detokenizing_figure(self.vocabulary, tokens, masked)
                 known = (figure, lay_out_figures({"inner": figure})["inner"])
                 self._inner[tokens, masked] = known
-            return known
-
-    def _pushdown(self, state: int) -> tuple[MachineFigure, Layout] | None:
-        """The push-down automaton of a grammar, or its part around a state; kept as T_V is."""
-        machine = None if self.machine is None else self.machine.byte_machine
-        if self.machine is None or not isinstance(machine, SingleStack) or state < 0:
-            return None
-        whole = drawn_pushdown(machine)
-        if whole is None:
-            return None
-        near = near_states(machine, whole, self.machine.byte_state(state))
-        key = (tuple(sorted(near)), (-1,))  # No tokens are drawn, and no id is negative.
-        with self._lock:
-            known = self._inner.get(key)
-            if known is None:
-                figure = pushdown_figure(whole, near)
-                known = self._inner[key] = (figure, lay_out_figures({"stage": figure})["stage"])
             return known
 
     def stages(self, trace: Trace, k: int, also: Iterable[int] = ()) -> list[Packet]:

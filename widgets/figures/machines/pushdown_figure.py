@@ -12,6 +12,7 @@ several symbols.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from explorer.alphabet import NUM_BYTES
@@ -27,6 +28,8 @@ from explorer.automata.grammar.single import SingleStack
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.memo import memo
+from explorer.tokens.machine import TokenMachine
+from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.labels import byte_text, ranges_label
 from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.palette import SOFT
@@ -95,6 +98,35 @@ def near_states(machine: SingleStack, whole: Pushdown, state: int, deep: int = 3
         if arc.source in stack[:deep] and len(near) < MOST_DRAWN:
             near.add(arc.target)
     return near
+
+
+@lru_cache(maxsize=64)
+def _laid_out(machine: SingleStack, near: frozenset[int]) -> tuple[MachineFigure, Layout] | None:
+    """The drawing of some states, with its layout, kept for the last few asked about."""
+    whole = drawn_pushdown(machine)
+    if whole is None:
+        return None
+    figure = pushdown_figure(whole, near)
+    return figure, lay_out_figures({"stage": figure})["stage"]
+
+
+def pushdown_near(machine: TokenMachine | None, state: int) -> tuple[MachineFigure, Layout] | None:
+    """The push-down automaton of a grammar, or its part around a state, laid out.
+
+    Args:
+        machine: A token machine; ``None`` without a constraint.
+        state: A state of it, or a sentinel.
+
+    Returns:
+        ``None`` where the machine has no stack, or several, or its automaton is too large.
+    """
+    inner = None if machine is None else machine.byte_machine
+    if machine is None or not isinstance(inner, SingleStack) or state < 0:
+        return None
+    whole = drawn_pushdown(inner)
+    if whole is None:
+        return None
+    return _laid_out(inner, frozenset(near_states(inner, whole, machine.byte_state(state))))
 
 
 def pushdown_figure(
