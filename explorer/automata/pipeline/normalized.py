@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Final, Literal, Self, get_args
+from typing import ClassVar, Final, Literal, Self, cast, get_args
 
 from explorer.alphabet import NUM_BYTES
 from explorer.arguments import plain, shown
@@ -70,7 +70,8 @@ class Normalized(TextStage):
     form: Form = "NFC"
 
     def __post_init__(self) -> None:
-        if plain(self.form) not in get_args(Form):
+        form = cast("object", plain(self.form))
+        if not isinstance(form, str) or form not in get_args(Form):
             raise ConstraintError(
                 f"{shown(self.form)} is not a normal form of Unicode.",
                 remedy=f"Write one of {', '.join(get_args(Form))}.",
