@@ -11,7 +11,7 @@ import hashlib
 import threading
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,21 +157,8 @@ class PageData:
         """How many stages the constraint has."""
         return 0 if self._source is None else len(stages_of(self._source))
 
-    def stage(
-        self,
-        number: int,
-        session: Session | None = None,
-        trace: Trace | None = None,
-        k: int = 0,
-    ) -> Packet:
-        """One stage of the constraint: what it does, and its machine; of a stage of the tokens also
-        what it refuses at a position.
-
-        Args:
-            number: Which of them.
-            session: For the model's logits; one that stays on this line.
-            trace: The record of the whole line; without it the relation is left out.
-            k: A position.
+    def stage(self, number: int, session: Session | None = None, *at: Any) -> Packet:
+        """One stage; with a session, its record and a position also what it refuses there.
 
         Raises:
             ExplorerError: There is no such stage.
@@ -179,12 +166,10 @@ class PageData:
         source = self._source
         if source is None or not 0 <= number < self.num_stages:
             raise ExplorerError(f"There is no stage {number}.")
-        packet = stage_packet(source, number)
-        stage, on = stages_of(source)[number]
-        if trace is not None and session is not None and self.machine is not None and on:
-            shares = model_probabilities(session, trace, k)
-            found = neighbours_packet(self.machine, stage, trace, k, shares)
-            packet["neighbours"] = found
+        packet, (stage, on) = stage_packet(source, number), stages_of(source)[number]
+        if session is not None and self.machine is not None and on:
+            shares = model_probabilities(session, *at)
+            packet["neighbours"] = neighbours_packet(self.machine, stage, *at, probabilities=shares)
         return packet
 
     @property
