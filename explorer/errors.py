@@ -229,7 +229,7 @@ class UnsupportedSchema(ExplorerError):
         self.pointer = pointer
         self.keyword = keyword
         self.reason = reason
-        whole = f"{pointer or '/'}: {reason}"
+        whole = f"{pointer or 'The whole schema'}: {reason}"
         evidence = {} if place is None else place.evidence(whole)
         super().__init__(
             _pointing(whole, place),
@@ -254,16 +254,35 @@ class UnsatisfiableSchema(EmptyConstraint):
     Attributes:
         pointers: The keywords that leave nothing together, as JSON Pointers; without any one of
             them there would be a value. Empty where that could not be found out.
+
+    Args:
+        place: What is shown.
+        endless: The pointer of a reference without which there would be a value, because it leads
+            back to what it stands in; empty if there is none.
     """
 
-    def __init__(self, pointers: tuple[str, ...], place: Located | None = None) -> None:
+    def __init__(
+        self, pointers: tuple[str, ...], place: Located | None = None, *, endless: str = ""
+    ) -> None:
         self.pointers = pointers
         # What only says of which type, or that there must be something, is named last.
-        plain = [each for each in pointers if not each.endswith(("/type", "/required"))]
-        named = plain if len(plain) > 1 else list(pointers)
+        named = list(pointers)
+        for given in (("/type", "/required"), ("/type",)):
+            plain = [each for each in pointers if not each.endswith(given)]
+            if len(plain) > 1:
+                named = plain
+                break
         others = [each for each in pointers if each not in named]
         if not named:
             reason = "No value satisfies the schema."
+        elif endless:
+            listed = " and ".join(pointers)
+            reason = (
+                f"No value satisfies the schema: {listed} ask for a value that the reference at "
+                f"{endless} leads to, which asks for the next one, without end."
+            )
+        elif named == [""]:
+            reason = "No value satisfies the schema: it is false."
         elif len(named) == 1:
             reason = f"No value satisfies the schema: {named[0]} leaves none by itself."
         else:
@@ -273,9 +292,17 @@ class UnsatisfiableSchema(EmptyConstraint):
         evidence = {} if place is None else place.evidence(reason)
         super().__init__(
             _pointing(reason, place),
-            remedy="Change one of them." if named else "Look for keywords that exclude each other.",
+            remedy=_remedy_of(named, endless),
             evidence={"pointers": [*named, *others], **evidence},
         )
+
+
+def _remedy_of(named: list[str], endless: str) -> str:
+    if endless:
+        return "Let the value be absent or null at some depth, or change the reference."
+    if not named:
+        return "Look for keywords that exclude each other."
+    return "Change one of them." if len(named) > 1 else "Change it."
 
 
 class IncompatibleVocabulary(ExplorerError):

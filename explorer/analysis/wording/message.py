@@ -14,6 +14,7 @@ from explorer.analysis.wording.words import (
     Names,
     begun,
     inline,
+    place_name,
     show_begun,
     show_expected,
     show_offered,
@@ -177,16 +178,16 @@ def _part(part: SourcePart) -> str:
     match part.role:
         case "expects":
             if part.spans:
-                places = [
-                    p.label or f"{inline(p.text)} at {p.start}"
-                    for p in part.positions[:MOST_PLACES]
-                ]
-                more = len(part.positions) - len(places)
+                every = dict.fromkeys(
+                    p.label or f"{inline(p.text)} at {p.start}" for p in part.positions
+                )
+                places = list(every)[:MOST_PLACES]
+                more = len(every) - len(places)
                 shown = ", ".join(places) + (f" and {more} more" if more else "")
                 return f"Expected by {shown}"
             if isinstance(part.source, Choice):
                 return f"Still open: {', '.join(p.text for p in part.positions[:MOST_PLACES])}"
-            names = dict.fromkeys(p.label or inline(p.text) for p in part.positions[:MOST_PLACES])
+            names = dict.fromkeys(map(place_name, part.positions[:MOST_PLACES]))
             return f"Expected by {', '.join(names)}"
         case "excludes":
             if part.assertion:

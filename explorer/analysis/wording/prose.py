@@ -30,6 +30,7 @@ from explorer.analysis.wording.words import (
     Names,
     begun,
     inline,
+    place_name,
     show_begun,
     show_expected,
     show_offered,
@@ -220,7 +221,7 @@ def _part(part: SourcePart) -> str:
             if isinstance(part.source, Choice):
                 texts = dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES])
                 return f"Still open: {', '.join(texts)}."
-            names = dict.fromkeys(p.label or inline(p.text) for p in part.positions[:MOST_PLACES])
+            names = dict.fromkeys(map(place_name, part.positions[:MOST_PLACES]))
             return f"Expected by {', '.join(names)}."
         case "excludes":
             word = show_text(part.words[0])

@@ -22,7 +22,9 @@ from explorer.analysis.characters.display import (
     split_tail,
 )
 from explorer.analysis.places.part import SourcePart
+from explorer.analysis.places.positions import SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
+from explorer.automata.template.source import Template
 from explorer.automata.tree.charset import char_set
 from explorer.errors import caret
 
@@ -84,6 +86,14 @@ def inline(text: str) -> str:
         return in_quotes(text)
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return shown if len(shown) <= LONGEST_PIECE else f"{shown[: LONGEST_PIECE - 1]}…"
+
+
+def place_name(place: SourcePlace) -> str:
+    """What a place is called in a sentence: its label, its text, or text that is read as it is."""
+    if place.label:
+        return place.label
+    is_text = isinstance(place.source, Template) and place.span is not None
+    return in_quotes(place.text) if is_text else inline(place.text)
 
 
 def show_place(verdict: Verdict, assumed: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -12,7 +13,9 @@ from explorer.automata.regex.parser import parse
 from explorer.automata.regex.tree import Tree
 from explorer.automata.regex.wider import replacements
 from explorer.automata.registry import register
-from explorer.automata.tree.nodes import Node, Source
+from explorer.automata.terminals.known import TERMINALS
+from explorer.automata.tree.nodes import Empty, Group, Node, Source
+from explorer.automata.tree.walking import walk
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile
 
@@ -44,6 +47,18 @@ class Regex(Source):
     def lower(self) -> Node:
         """The pattern's own tree."""
         return self.parsed.whole()
+
+    def warnings(self) -> tuple[str, ...]:
+        """One sentence for each empty group that is named almost like a terminal."""
+        said: list[str] = []
+        for node in walk(self.parsed.root):
+            if isinstance(node, Group) and node.name and isinstance(node.body, Empty):
+                close = get_close_matches(node.name, TERMINALS, 1, 0.8)
+                said += [
+                    f"(?P<{node.name}>) is an empty group, not a terminal. Did you mean {each}?"
+                    for each in close
+                ]
+        return tuple(said)
 
     def fields(self) -> dict[str, object]:
         """The pattern."""

@@ -104,6 +104,39 @@ def miscounted_names(schema: Schema) -> tuple[str, ...]:
     return tuple(found)
 
 
+def empty_references(schema: Schema) -> tuple[str, ...]:
+    """The JSON Pointers of references that lead back to themselves before anything is said.
+
+    Args:
+        schema: The schema as Python data.
+
+    Example:
+        >>> empty_references({"allOf": [{"$ref": "#"}]})
+        ('/allOf/0/$ref',)
+        >>> empty_references({"properties": {"a": {"$ref": "#"}}})
+        ()
+    """
+    known = {pointer: here for pointer, here, _ in _every(schema)}
+    found: list[str] = []
+    for pointer, here in known.items():
+        if not isinstance(here.get("$ref"), str):
+            continue
+        seen: set[str] = set()
+        todo = [here["$ref"][1:]]
+        while todo:
+            target = todo.pop()
+            if target in seen or target not in known:
+                continue
+            seen.add(target)
+            at = known[target]
+            if isinstance(reference := at.get("$ref"), str):
+                todo.append(reference[1:])
+            todo += [f"{target}/allOf/{k}" for k in range(len(at.get("allOf", ())))]
+        if pointer in seen:
+            found.append(f"{pointer}/$ref")
+    return tuple(found)
+
+
 def _names_are_few(here: dict[str, Any]) -> bool:
     names = here.get("propertyNames")
     if isinstance(names, dict):
@@ -134,5 +167,9 @@ def remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
         f"{pointer} counts a name that is written twice as two members where there are more than "
         f"{MOST_TRACKED} other names."
         for pointer in miscounted_names(schema)
+    ]
+    said += [
+        f"The reference at {pointer} leads back to itself, so it constrains nothing."
+        for pointer in empty_references(schema)
     ]
     return tuple(said)

@@ -54,6 +54,46 @@ def conflict(schema: Schema, is_empty: Callable[[Schema], bool]) -> tuple[str, .
     return tuple(pointer_to(*path) for path in kept)
 
 
+def endless_reference(schema: Schema, is_empty: Callable[[Schema], bool]) -> str:
+    """The pointer of a reference to what it stands in without which there would be a value.
+
+    Args:
+        schema, is_empty: As for `conflict`.
+
+    Returns:
+        Empty if there is none.
+
+    Example:
+        >>> endless = {"properties": {"p": {"$ref": "#"}}, "required": ["p"]}
+        >>> endless_reference(endless, lambda it: bool(it["properties"]["p"]))
+        '/properties/p/$ref'
+    """
+    every = _references(schema)
+    for path, target in every:
+        pointer = pointer_to(*path)
+        if pointer.startswith(f"{target}/"):
+            try:
+                if not is_empty(_only(schema, [path], [])):
+                    return pointer
+            except (BudgetExceeded, UnsupportedSchema):
+                continue
+    return ""
+
+
+def _references(schema: Schema) -> list[tuple[Path, str]]:
+    """The references into the schema itself: where each stands, and the pointer that it names."""
+    found: list[tuple[Path, str]] = []
+    todo: list[tuple[Path, Schema]] = [((), schema)]
+    while todo:
+        path, here = todo.pop(0)
+        if isinstance(here, dict):
+            named = here.get("$ref")
+            if isinstance(named, str) and named.startswith("#"):
+                found.append(((*path, "$ref"), named[1:]))
+            todo += [((*path, *below), part) for below, part in parts_of(here)]
+    return found
+
+
 def _keywords(schema: Schema) -> list[Path]:
     """The keywords that can be taken away; a subschema ``false`` counts as one."""
     found: list[Path] = []

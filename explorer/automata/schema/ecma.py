@@ -8,6 +8,7 @@ end, ``[^]`` and ``[]`` are any character and none, code points are written ``\\
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 from typing import Final
@@ -19,6 +20,11 @@ SPACE: Final = r"\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u300
 
 _DOT: Final = r"[^\n\r\u2028\u2029]"
 _WORD: Final = "0-9A-Za-z_"
+
+_NO_REPEAT: Final = re.compile(r"\{,[0-9]*\}")
+"""Python reads this as at most so many."""
+
+_FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+[:)]")
 
 _LONG_CATEGORIES: Final = {
     "Letter": "L", "Cased_Letter": "LC", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll",
@@ -48,7 +54,8 @@ def translated(pattern: str) -> str:
         pattern: In the syntax of ECMA-262, with the ``u`` flag as JSON Schema recommends.
 
     Raises:
-        RegexError: A property is unknown, or the pattern ends in the middle of an escape.
+        RegexError: A property is unknown, a repeat has no lower bound, flags are set, or the
+            pattern ends in the middle of an escape.
 
     Example:
         >>> translated(r"^\\d+$"), translated("(?<year>.)")
@@ -81,6 +88,16 @@ def translated(pattern: str) -> str:
             if pattern.startswith("^", position + 1):
                 out.append("^")
                 position += 1
+        elif _FLAGS.match(pattern, position):
+            raise RegexError(
+                "ECMA-262 has no flags in a pattern", pattern=pattern, start=position,
+                remedy="Write both cases of a letter out, as in [Aa].",
+            )  # fmt: skip
+        elif char == "{" and (repeat := _NO_REPEAT.match(pattern, position)):
+            raise RegexError(
+                f"{repeat[0]} is not a repeat there", pattern=pattern, start=position,
+                end=repeat.end(), remedy=f"Write {{0{repeat[0][1:]} for at most so many.",
+            )  # fmt: skip
         elif char == "$":
             out.append(r"\Z")
         elif char == ".":

@@ -63,10 +63,11 @@ WELL_FORMED: Final[dict[str, tuple[_Check, str]]] = {
     ),
     **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), _NAMED),
     **dict.fromkeys(
-        ("multipleOf", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+        ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
          "minContains", "maxContains", "minProperties", "maxProperties"),
         _NUMBER,
     ),
+    "multipleOf": (lambda value: _is_number(value) and value > 0, "a number above 0"),
     **dict.fromkeys(("pattern", "format", "$ref", "$dynamicRef", "$recursiveRef"), _TEXT),
     # In draft 3 a member said by itself that it was required; no later draft reads that.
     "required": (lambda value: isinstance(value, bool) or _is_names(value), "a list of strings"),
@@ -86,6 +87,16 @@ WELL_FORMED: Final[dict[str, tuple[_Check, str]]] = {
     ),
 }  # fmt: skip
 """The required type of each keyword, whatever the draft adds."""
+
+_EXAMPLES: Final = {
+    _SCHEMA[1]: '{"type": "string"}', _SCHEMAS[1]: '[{"type": "string"}, {"type": "null"}]',
+    _NAMED[1]: '{"name": {"type": "string"}}', _NUMBER[1]: "3", _NAMES[1]: '["name"]',
+    _TEXT[1]: '"..."', "a number above 0": "0.5", "a list of values": '["red", "green"]',
+    "a schema, or a list of them": '{"type": "string"}', "a type, or a list of them": '"string"',
+    "true or false": "true", "an object whose values are lists of names": '{"name": ["age"]}',
+    "an object whose values are schemas or lists of names": '{"name": ["age"]}',
+}  # fmt: skip
+"""A value of each required type, as JSON."""
 
 
 def check_tree(schema: Schema) -> None:
@@ -150,7 +161,7 @@ def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
                 f"{keyword} is {shown}, not {expected[1]}.",
                 pointer=f"{pointer}/{keyword}",
                 keyword=keyword,
-                remedy="Write it as the draft has it.",
+                remedy=f'For example "{keyword}": {_EXAMPLES[expected[1]]}.',
             )
     if draft >= 2020 and isinstance(schema.get("items"), list):
         raise UnsupportedSchema(

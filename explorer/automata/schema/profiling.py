@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, Final
 
 from explorer.automata.operations import dfa_to_nfa
 from explorer.automata.schema.compiler import Compiler
 from explorer.automata.schema.keywords import check_tree, parts_of
+from explorer.automata.schema.machine import compile_schema
 from explorer.automata.schema.making import Depth
 from explorer.automata.schema.sharing import shared
 from explorer.automata.schema.source import JsonSchema
@@ -111,6 +113,7 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
         budget: For each subschema; one that needs more is named with the limit that it reached.
     """
     check_tree(source.parsed)
+    warm_up()
     root = root_of(shared(source.parsed), source.remote_schemas)
     places = _inside(root)
     meter = _Renewed(budget)
@@ -125,6 +128,18 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
         meter.renew()
         rows[sub.pointer] = _row(sub, compiler, depth, rows, first)
     return Profile(tuple(rows[sub.pointer] for sub in places))
+
+
+@cache
+def warm_up() -> None:
+    """Build a small schema, so that no subschema is charged with loading machine code."""
+    compile_schema(_SMALL, Meter(), whitespace="compact", free_depth=1)
+
+
+_SMALL: Final[dict[str, Any]] = {
+    "properties": {"a": {"type": "integer", "minimum": 3}, "b": {"pattern": "^[a-z]*$"}},
+    "items": {"type": "string", "maxLength": 3}, "not": {"const": 1},
+}  # fmt: skip
 
 
 class _Renewed(Meter):

@@ -33,6 +33,12 @@ def can_divide(divisor: Decimal) -> bool:
     return 1 <= numerator <= numbers.LARGEST_MODULUS and decimals <= 30
 
 
+def _and_say(error: Exception) -> str:
+    """What the reader of patterns itself advises, as the rest of a sentence."""
+    advice = error.remedy.rstrip(".") if isinstance(error, RegexError) else ""
+    return f" ({advice[:1].lower()}{advice[1:]})" if advice else ""
+
+
 class Scalars:
     """The machines of numbers and strings.
 
@@ -156,8 +162,12 @@ class Scalars:
                 found = anchored(python) or f"(?s:.*)(?:{python})(?s:.*)"
                 self._machines[key] = compile_pattern(found, self.meter)[1]
             except (RegexError, UnsupportedSyntax, ValueError, IndexError) as error:
-                reason = getattr(error, "message", str(error))
-                self._refuse(sub, keyword, f"The pattern {pattern!r} cannot be read: {reason}", "")
+                reason = error.reason if isinstance(error, RegexError) else str(error)
+                self._refuse(
+                    sub, keyword,
+                    f"The pattern {pattern!r} cannot be read as one of ECMA-262: {reason}.",
+                    f"Correct it{_and_say(error)}; strict=False ignores the keyword.",
+                )  # fmt: skip
                 return None
         return self._machines[key]
 

@@ -24,11 +24,12 @@ from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
 from explorer.automata.schema.annotations import remarks
 from explorer.automata.schema.compiler import Compiler
-from explorer.automata.schema.conflict import conflict
+from explorer.automata.schema.conflict import conflict, endless_reference
 from explorer.automata.schema.deciding import deciding, excluding
-from explorer.automata.schema.locating import spans_of, spot_of
+from explorer.automata.schema.locating import Spot, spans_of, spot_of
 from explorer.automata.schema.machine import compile_schema, outline_schema, rules_of_schema
-from explorer.automata.schema.making import Order, Recursion
+from explorer.automata.schema.making import Order, Recursion, Site
+from explorer.automata.schema.objects import MOST_TRACKED
 from explorer.automata.schema.recursion import WHOLE, finite_form
 from explorer.automata.schema.spelling import EscapesOf, Whitespace
 from explorer.automata.schema.subschemas import Schema, root_of
@@ -173,11 +174,32 @@ class JsonSchema(Source):
             above = places[-1]
             places.append(above.member(str(step)) if kind == "member" else above.item)
         pointers = deciding(spot, places, byte, self.property_order, formats=self.formats)
+        if limit := self._limit(spot, places, byte, pointers):
+            around = places[-1].subschemas or places[0].subschemas
+            found = self._located([*pointers, *([] if pointers else [around[0].pointer])])
+            return ((*found[0][:2], limit),) if not pointers else (*found, (*found[-1][:2], limit))
         if not pointers:
             described = [place for place in places if place.subschemas]
             pointers = [sub.pointer for sub in described[-1].subschemas] if described else []
             pointers = [each for each in map(excluding, pointers) if each] or pointers
         return self._located(pointers)
+
+    def _limit(self, spot: Spot, places: list[Site], byte: int | None, pointers: list[str]) -> str:
+        """The option that decides, rather than a keyword; empty if none does."""
+        outline = spot.outline or b""
+        if not pointers:
+            if outline not in (b"[", b"{") or byte is None or byte in b"]}":
+                return ""
+            container = places[-1] if outline == b"{" else places[-2]
+            if not container.subschemas:
+                return f"free_depth={self.free_depth}, the deepest that values nest"
+            return f"max_depth={self.max_depth}, the deepest that references are followed"
+        names = places[-1].names
+        if outline[:1] != b"{" or self.property_order == "any" or len(names) > MOST_TRACKED:
+            return ""
+        if deciding(spot, places, byte, "any", formats=self.formats):
+            return ""
+        return 'property_order="schema", where "any" takes every order'
 
     def _located(self, pointers: Iterable[str]) -> tuple[tuple[int, int, str], ...]:
         known = dict.fromkeys(self._nearest(pointer) for pointer in pointers)
@@ -237,9 +259,11 @@ class JsonSchema(Source):
             return machine.num_states == 0
 
         pointers = conflict(self.parsed, is_empty)
+        endless = endless_reference(self.parsed, is_empty) if pointers else ""
         first = UnsatisfiableSchema(pointers).evidence["pointers"]
-        named = cast("list[str]", first)
-        return UnsatisfiableSchema(pointers, self._place(named[0]) if named else None)
+        named = [endless] if endless else cast("list[str]", first)
+        place = self._place(named[0]) if named else None
+        return UnsatisfiableSchema(pointers, place, endless=endless)
 
     def _place(self, pointer: str) -> Located:
         return Located(self.schema, *self._spans[self._nearest(pointer)])
@@ -366,7 +390,14 @@ def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
     pairs: list[tuple[str, str]] = []
     for path in sorted(root.rglob("*.json")):
         text = read_text(path)
-        content = parsed(text)
+        try:
+            content = parsed(text)
+        except ConstraintError as error:
+            name = path.relative_to(root).as_posix()
+            raise ConstraintError(
+                f"The file {name!r} of the folder: {error.message}", remedy=error.remedy,
+                evidence=error.evidence,
+            ) from error  # fmt: skip
         pairs.append((path.relative_to(root).as_posix(), text))
         if isinstance(content, dict) and isinstance(own := content.get("$id"), str):
             pairs.append((own, text))

@@ -144,7 +144,8 @@ def read_expression(text: str) -> Source:
         column = getattr(error, "offset", None) or 1
         offset = min(_offset(wrapped, line, column - 1) - 1, len(text))
         offset = len(text) if offset < 0 else offset  # The parenthesis that was added.
-        reason = f"This is not an expression of Python: {getattr(error, 'msg', error)}."
+        reason = f"This is not an expression of Python: {getattr(error, 'msg', error)}"
+        reason += "" if reason.endswith((".", "?")) else "."
         raise ConstraintError(
             f"{reason}\n{caret(text, offset)}\n",
             remedy=_remedy(),
@@ -159,7 +160,10 @@ def read_expression(text: str) -> Source:
 
 
 def _remedy() -> str:
-    return f"Write a call of {', '.join(sorted(_KNOWN))}."
+    return (
+        f"Write a call of {', '.join(sorted(_KNOWN))}, such as "
+        'template("Hi {name}", name=gen(regex="[a-z]+")).'
+    )
 
 
 def _offset(text: str, line: int, column: int) -> int:

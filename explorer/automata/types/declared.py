@@ -55,7 +55,8 @@ _LIMITS: Final = frozenset(
 _ENUMS: Final = {"Enum": enum.Enum, "StrEnum": enum.StrEnum, "IntEnum": enum.IntEnum}
 _NO_DEFAULT: Final = object()
 _REMEDY: Final = (
-    "Write classes with annotated fields: dataclasses, BaseModel, TypedDict, NamedTuple, Enum."
+    "Write classes with annotated fields: dataclasses, BaseModel, TypedDict, NamedTuple, Enum; "
+    'such as "class Point(BaseModel):", or "@dataclass" in the line before "class Point:".'
 )
 
 

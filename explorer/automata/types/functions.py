@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+import inspect
+from typing import Any, Final, Literal, get_args
 
 from explorer.arguments import plain, wrong
 from explorer.automata.constraint import Constraint
+from explorer.automata.schema.functions import json_schema
 from explorer.automata.types.calls import CallType
 from explorer.automata.types.source import JsonType
 from explorer.errors import ConstraintError
@@ -49,9 +51,16 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
     if not isinstance(style, str) or style not in get_args(Style):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise wrong("style", style, 'a style: "json" or "python"', error=ConstraintError)
     kind = JsonType if style == "json" else CallType
-    try:
-        return Constraint(kind.of(described, **options))
-    except TypeError as error:  # An option that there is not.
+    known = _OPTIONS if style == "json" else ("max_depth",)
+    if unknown := [name for name in options if name not in known]:
+        where = 'It is an option of style="json"' if unknown[0] in _OPTIONS else "Leave it out"
         raise ConstraintError(
-            f"from_type(style={style!r}): {error}.", remedy="Leave the option out."
-        ) from error
+            f'from_type(style="{style}") has no option {unknown[0]!r}.',
+            remedy=f"{where}; the options are {', '.join(known)}.",
+        )
+    return Constraint(kind.of(described, **options))
+
+
+_OPTIONS: Final = tuple(
+    name for name in inspect.signature(json_schema).parameters if name != "schema"
+)

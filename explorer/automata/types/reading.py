@@ -140,8 +140,9 @@ class Reader:
                 made.append(Part(called, shape, bool(field.is_required())))
             return Record(name, tuple(made), make)
         raise refused(
-            f"The class {name} does not say what its constructor takes",
-            "Make it a dataclass, a NamedTuple or a pydantic model.",
+            f"{name} does not say which texts its values are written as",
+            "Use str, int, float, bool, None, a container of those, Literal, an Enum, a dataclass, "
+            "a NamedTuple or a pydantic model.",
         )
 
     def _parts(self, given: list[tuple[str, object, bool]]) -> tuple[Part, ...]:

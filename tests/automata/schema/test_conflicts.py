@@ -28,7 +28,7 @@ VOCABULARY = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eo
         (
             {"type": "object", "required": ["a"], "additionalProperties": False,
              "properties": {"b": {"type": "null"}}},
-            ["/type", "/required", "/additionalProperties"],
+            ["/required", "/additionalProperties", "/type"],
         ),
         (
             {"type": "object", "required": ["a"], "minProperties": 0,

@@ -70,7 +70,8 @@ ONE = '{"name":"ab","age":20'
         ("[", ["/type"]),
         ("{}", ["/required"]),
         ('{"name":"ab"}', ["/required"]),
-        ('{"age', ["/required"]),  # In the order of the schema the name has to come first.
+        # In the order of the schema the name has to come first.
+        ('{"age', ["/required", 'property_order="schema", where "any" takes every order']),
         ('{"name":"5', ["/properties/name/pattern"]),
         ('{"name":"a"', ["/properties/name/minLength"]),
         ('{"name":"a', ["/properties/name/minLength"]),
@@ -98,7 +99,8 @@ def test_the_keywords_that_decide_are_named(text: str, labels: list[str]) -> Non
     named = why.to_dict()["parts"]
     assert [place["label"] for part in named for place in part["positions"]] == labels  # type: ignore[index,union-attr]
     spans = spans_of(why.parts[0].source.text)
-    assert why.spans == tuple(spans[label] for label in labels)
+    pointers = [label for label in labels if label.startswith("/")]
+    assert why.spans[: len(pointers)] == tuple(spans[label] for label in pointers)
 
 
 @pytest.mark.parametrize(
