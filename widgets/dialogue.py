@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Final, Generic, cast
 
-from explorer.errors import BudgetExceeded, ExplorerError, RegexError
+from explorer.errors import BudgetExceeded, ExplorerError, IncompatibleVocabulary, RegexError
 from widgets import handlers
 from widgets import messages as ask
 from widgets.handlers import Reply
@@ -192,6 +192,12 @@ def _understood(content: object) -> tuple[Entry[Any], PageMessage]:
     return entry, read_message(entry.message, fields)
 
 
+OTHER_VOCABULARY: Final = (
+    'Or choose a preset with a model that has more tokens, such as "JSON record".'
+)
+"""What a person can do on the page where the tokens are too few, as those of the toy are."""
+
+
 def error_packet(error: Exception, text: str | None = None) -> Packet:
     """An error for the page: what is wrong, where, what to do; a traceback if it is not ours.
 
@@ -211,6 +217,8 @@ def error_packet(error: Exception, text: str | None = None) -> Packet:
     if isinstance(error, ExplorerError):
         title = "Too large" if isinstance(error, BudgetExceeded) else "This is not possible"
         packet: Packet = {"title": title, "message": error.message, "remedy": error.remedy}
+        if isinstance(error, IncompatibleVocabulary):
+            packet["remedy"] = f"{error.remedy} {OTHER_VOCABULARY}"
         here = text is None or error.evidence.get("text", text) == text
         if "reason" in error.evidence and here:  # The page shows the place by itself.
             packet |= {"message": error.evidence["reason"]}

@@ -148,7 +148,7 @@ def _names_are_few(here: dict[str, Any]) -> bool:
     return closed is False and not here.get("patternProperties")
 
 
-def remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
+def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
     """One sentence for each thing in a schema that constrains nothing, or less than it seems to.
 
     Args:

@@ -56,7 +56,7 @@ def _every_whole() -> Dfa:
     return compile_pattern(WHOLE, Meter())[1]
 
 
-def written(machine: Dfa, every: frozenset[Every], meter: Meter) -> Dfa:
+def with_exponents(machine: Dfa, every: frozenset[Every], meter: Meter) -> Dfa:
     """A set of numbers with the spellings that have exponents, as far as they surely belong to it.
 
     Args:
@@ -68,11 +68,11 @@ def written(machine: Dfa, every: frozenset[Every], meter: Meter) -> Dfa:
         >>> from decimal import Decimal
         >>> from explorer.automata.schema.numbers import compared
         >>> texts = (b"1e0", b"12e3", b"1.5e1", b"1.5e0")
-        >>> whole = written(any_integer(), frozenset(("integer",)), Meter())
+        >>> whole = with_exponents(any_integer(), frozenset(("integer",)), Meter())
         >>> [whole.accepts(text) for text in texts]
         [True, True, False, False]
         >>> one = compared(Decimal(1), lambda order: order == "=", Meter())
-        >>> one = written(one, frozenset(), Meter())
+        >>> one = with_exponents(one, frozenset(), Meter())
         >>> [one.accepts(text) for text in texts]
         [True, False, False, False]
     """

@@ -22,7 +22,7 @@ from explorer.arguments import (
 from explorer.automata.choice import check_encodable
 from explorer.automata.machine import Dfa
 from explorer.automata.registry import register
-from explorer.automata.schema.annotations import remarks
+from explorer.automata.schema.annotations import schema_remarks
 from explorer.automata.schema.compiler import Compiler
 from explorer.automata.schema.conflict import conflict, endless_reference
 from explorer.automata.schema.deciding import deciding, excluding
@@ -244,7 +244,7 @@ class JsonSchema(Source):
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each keyword that is ignored, or says less than it seems to."""
         ignored = tuple(f"Ignored {error.message}" for error in self.ignored())
-        return ignored + remarks(self.parsed, formats=self.formats)
+        return ignored + schema_remarks(self.parsed, formats=self.formats)
 
     def why_empty(self) -> UnsatisfiableSchema:
         """The keywords that exclude each other."""

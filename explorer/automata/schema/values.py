@@ -24,7 +24,7 @@ from explorer.automata.schema.counting import (
     written_as_json,
     written_as_text,
 )
-from explorer.automata.schema.exponents import Every, written
+from explorer.automata.schema.exponents import Every, with_exponents
 from explorer.automata.schema.strings import among, literals, nothing
 from explorer.budget import Meter
 
@@ -156,7 +156,7 @@ class Values:
 
     def text(self, meter: Meter) -> Dfa:
         """The compact texts of all its values, as one minimal machine."""
-        parts = [written(self.number, self.every, meter), self.array, self.object]
+        parts = [with_exponents(self.number, self.every, meter), self.array, self.object]
         if self.string.num_states:
             parts.append(literals(self.string, meter))
         if self.words:

@@ -200,11 +200,11 @@ def test_its_own_checks_are_an_error_that_says_so() -> None:
     [
         (list, "items of list"),
         (dict, "items of dict"),
-        (complex, "what its constructor takes"),
+        (complex, "which texts its values are written as"),
         (Annotated[set[int], annotated_types.Len(1, 2)], "length of a set"),
         (Annotated[Decimal, annotated_types.Ge(0)], "limits ge of a Decimal"),
         (3, "cannot be written as Python"),
-        (Any, "what its constructor takes"),
+        (Any, "which texts its values are written as"),
     ],
 )
 def test_what_cannot_be_exact_is_refused_by_name(described: Any, says: str) -> None:
