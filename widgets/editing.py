@@ -29,8 +29,8 @@ from explorer.vocabulary import Vocabulary
 from widgets import examples, kinds
 from widgets.compiling.worker import CallOff, CompileWorker, shared_worker
 from widgets.cursor import Aside, Cursor
+from widgets.dialogue.later import CalledOff, Later
 from widgets.figures.machines.character_fsa import character_view
-from widgets.later import CalledOff, Later
 from widgets.toy import ToyModel, toy_constraint
 
 COMPILE: Final = Budget(seconds=10.0)

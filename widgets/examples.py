@@ -26,7 +26,7 @@ from explorer.vocabulary import Vocabulary
 from widgets.kinds import PRESETS, Preset
 
 COMPRESSION: Final = "zlib"
-"""The model of a preset that is no transformer: `explorer.decoding.models.compression`."""
+"""The preset model that is not a transformer: `explorer.decoding.models.compression`."""
 
 _PERSON: Final = "Write a JSON record of a person on one line.\n"
 _LINES: Final = "Write a record of a person.\n"

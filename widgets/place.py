@@ -2,8 +2,8 @@
 constraint.
 
 Small things are told with every step: the position, the line of tokens. Large ones (the
-vocabulary's text, the machines) are asked for once, by name (`widgets.dialogue`). The state is
-worked out by pure functions (`widgets.figures`) from the session's trace.
+vocabulary's text, the machines) are asked for once, by name (`widgets.dialogue.dialogue`). The
+state is worked out by pure functions (`widgets.figures`) from the session's trace.
 
 Callbacks may arrive on any thread, also while a cell runs, so the cursor's lock guards them.
 

@@ -90,7 +90,7 @@ class LanguageExercise:
         name: Of the exercise.
         answer: A pattern of the right language.
         right: What is said to it.
-        hint: What is said to what is no language.
+        hint: What is said to an answer that is not a language.
     """
 
     name: str

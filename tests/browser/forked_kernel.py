@@ -4,7 +4,8 @@ A kernel imports PyTorch and the explorer for seconds before its first cell, and
 browser test wants a kernel of its own. Here one process imports them once and loads their machine
 code, and each kernel is a fork of it: a process of its own, with its own memory. The server starts
 and ends it like any other kernel, through a small process that stands for it (`stand_in`): when one
-of the two ends, the other does.
+of the two ends, the other does. The process that is forked holds one end of a pipe whose other end
+the tests hold: when they end, however they end, so do the process and every kernel.
 
 `FRESH` is the ordinary kernel, for what has to be seen from the first import on.
 """
@@ -16,6 +17,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -53,8 +55,8 @@ class ForkedKernels:
             target.write_text(json.dumps(spec))
         self.log = (folder / "kernels.log").open("w")
         self.process = subprocess.Popen(
-            [*here, str(path)], env=environment, stdout=subprocess.PIPE, stderr=self.log,
-            start_new_session=True,
+            [*here, str(path)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.log, start_new_session=True,
         )  # fmt: skip
         assert self.process.stdout is not None
         if not self.process.stdout.readline():  # It says when it listens.
@@ -64,7 +66,8 @@ class ForkedKernels:
         """End the process and all that it has forked."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(timeout=10)
-        assert self.process.stdout is not None
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
         self.process.stdout.close()
         self.log.close()
 
@@ -79,7 +82,11 @@ def stand_in(path: str, connection_file: str) -> None:
 
 
 def fork_kernels(path: str) -> None:
-    """Import what kernels need, and fork one for each that asks."""
+    """Import what kernels need, and fork one for each that asks, until the parent ends.
+
+    The parent holds the other end of the standard input, and never writes: at its end there is
+    something to read, the end of the file.
+    """
     for name in IMPORTED:
         importlib.import_module(name)
     load_machine_code()
@@ -88,6 +95,9 @@ def fork_kernels(path: str) -> None:
         listening.listen()
         print("listening", flush=True)
         while True:
+            ready, _, _ = select.select([listening, sys.stdin], [], [])
+            if sys.stdin in ready:
+                os.killpg(0, signal.SIGKILL)  # Itself and every kernel.
             line, _ = listening.accept()
             with line:
                 wanted = json.loads(line.makefile().readline())
@@ -132,6 +142,7 @@ def be_kernel(line: socket.socket, wanted: dict[str, Any]) -> None:
 
     status = 1
     try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # The pipe is for the process forked.
         os.environ.clear()
         os.environ.update(wanted["environment"])
         os.chdir(wanted["folder"])

@@ -49,7 +49,7 @@ def machines() -> list[explorer.TokenDFA]:
 
 
 def some_rows(dfas: list[explorer.TokenDFA], device: str, count: int | None = None) -> Rows:
-    """Every state and sentinel, some numbers that are none, with and without a budget.
+    """Every state and sentinel, some numbers that are neither, with and without a budget.
 
     Or a sample of them: a kernel that is interpreted takes up to a second per row.
     """

@@ -1,4 +1,4 @@
-"""Prompts, ends and limits of a transformers model; and models that are none."""
+"""Prompts, ends and limits of a transformers model; and objects that are not such models."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Page:
         self.sent: list[int] = []
         """The size of everything that was sent to it, in characters of JSON."""
         self.heard: list[dict[str, Any]] = []
-        """All that is no state: answers, and words before them."""
+        """All that is not a state: answers, and words before them."""
         self.wholes = 0
         """How often it had to ask for the whole line."""
         self.deaf = False

@@ -15,10 +15,10 @@ import pytest
 
 from explorer import Sampler, Session
 from tests.widgets.page import Page
-from widgets import handlers
-from widgets.dialogue import TABLE, table_for_page
-from widgets.later import Later
-from widgets.messages import AtPlace, read_message
+from widgets.dialogue import handlers
+from widgets.dialogue.dialogue import TABLE, table_for_page
+from widgets.dialogue.later import Later
+from widgets.dialogue.messages import AtPlace, read_message
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 from widgets.views.compare import Compare

@@ -22,7 +22,7 @@ from explorer.errors import ExplorerError
 from tests.widgets.page import Page
 from widgets import kinds
 from widgets.cursor import Cursor
-from widgets.dialogue import error_packet
+from widgets.dialogue.dialogue import error_packet
 from widgets.editing import written_constraint
 from widgets.figures import snapshot as snapshots
 from widgets.figures.drawing.frame import Layout

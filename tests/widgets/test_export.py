@@ -13,10 +13,10 @@ import explorer
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from tests.widgets.page import PATIENCE, Page
-from widgets import later
+from widgets.dialogue import later
+from widgets.dialogue.later import Progress
 from widgets.export.export import page, recorded, taken
 from widgets.figures.packets import decompress
-from widgets.later import Progress
 from widgets.views.explorer import Explorer
 
 

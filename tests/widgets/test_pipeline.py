@@ -12,8 +12,8 @@ import explorer
 from explorer.automata.pipeline.staged import stages_of
 from tests.widgets.page import Page
 from widgets.compiling.worker import CompileWorker
+from widgets.dialogue.later import Progress
 from widgets.export.export import recorded, taken
-from widgets.later import Progress
 from widgets.views.explorer import Explorer
 
 CITIES = explorer.choice(["Berlin", "London", "Paris"])

@@ -8,7 +8,7 @@ import explorer
 from explorer import Constraint
 from explorer.automata import registry
 from tests.widgets.page import Page
-from widgets.dialogue import error_packet
+from widgets.dialogue.dialogue import error_packet
 from widgets.kinds import PRESETS
 from widgets.views.explorer import Explorer
 

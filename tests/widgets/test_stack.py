@@ -13,8 +13,8 @@ from explorer.automata.grammar.functions import grammar
 from explorer.vocabulary import Vocabulary
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
+from widgets.dialogue.later import Progress
 from widgets.export.export import recorded, taken
-from widgets.later import Progress
 from widgets.toy import ToyModel
 from widgets.views import bundle
 from widgets.views.compare import Compare

@@ -17,9 +17,9 @@ from explorer.analysis.session import Session
 from explorer.decoding.sampling.sampler import Sampler
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
-from widgets.dialogue import TABLE
+from widgets.dialogue.dialogue import TABLE
+from widgets.dialogue.messages import AtPosition
 from widgets.figures.packets import decompress
-from widgets.messages import AtPosition
 from widgets.page import packed
 from widgets.toy import EOS, PATTERN, TOKENS, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
@@ -165,7 +165,7 @@ def test_a_step_while_it_is_worked_out_drops_the_answer(page: Page, kind: str) -
             super().run()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("widgets.dialogue.Thread", Moved)
+        patch.setattr("widgets.dialogue.dialogue.Thread", Moved)
         answer = page.ask(kind, k=0, **QUESTIONS[kind])
     assert moved and answer["stale"] and not answer["ok"] and "error" not in answer
 

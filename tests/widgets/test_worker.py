@@ -32,8 +32,8 @@ from explorer.tokens.trie import Trie, trie_of
 from widgets import kinds
 from widgets.compiling import worker_process
 from widgets.compiling.worker import CallOff, CompileWorker
+from widgets.dialogue.later import CalledOff
 from widgets.kinds import register_kind
-from widgets.later import CalledOff
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])

@@ -54,7 +54,7 @@ from widgets.compiling.worker_process import (
     compile_soon,
     staged_constraint,
 )
-from widgets.later import CalledOff
+from widgets.dialogue.later import CalledOff
 
 MARGIN: Final = 3.0
 """Seconds past the budget's at which a job is killed: for reading the constraint and answering."""

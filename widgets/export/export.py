@@ -19,9 +19,9 @@ from typing import Final, cast
 from explorer.analysis.session import Session
 from explorer.decoding.trace.trace import Trace
 from widgets.cursor import at_end
+from widgets.dialogue.later import Later, Progress
 from widgets.figures.machines.shown_tokens import ALL_TOKENS
 from widgets.figures.packets import compress, trace_packet
-from widgets.later import Later, Progress
 from widgets.page import Packet, PageData
 from widgets.place import Place
 from widgets.views import bundle

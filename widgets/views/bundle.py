@@ -20,7 +20,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from widgets.dialogue import table_for_page
+from widgets.dialogue.dialogue import table_for_page
 
 
 class ViewPart(NamedTuple):

@@ -22,11 +22,11 @@ from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.tokens.machine import TokenMachine
-from widgets import messages as ask
 from widgets.cursor import Cursor
-from widgets.dialogue import Dialogue
+from widgets.dialogue import messages as ask
+from widgets.dialogue.dialogue import Dialogue
+from widgets.dialogue.handlers import MOST_AT_ONCE, Reply
 from widgets.editing import COMPILE
-from widgets.handlers import MOST_AT_ONCE, Reply
 from widgets.place import Place
 from widgets.toy import ToyModel
 from widgets.views import bundle

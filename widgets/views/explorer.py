@@ -12,11 +12,11 @@ from typing import Any, cast
 
 from explorer.arguments import file_path
 from explorer.files import file_errors, write_whole
+from widgets.dialogue.handlers import Reply
+from widgets.dialogue.messages import Export
 from widgets.export.export import exported, page
 from widgets.export.still import Still
 from widgets.figures.snapshot import Snapshot, snapshot
-from widgets.handlers import Reply
-from widgets.messages import Export
 from widgets.page import machine_of
 from widgets.views import bundle
 from widgets.views.view import View

@@ -26,11 +26,11 @@ from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from widgets import kinds
 from widgets.cursor import Cursor
-from widgets.dialogue import Dialogue
+from widgets.dialogue.dialogue import Dialogue
+from widgets.dialogue.handlers import Reply
+from widgets.dialogue.messages import WholeLine
 from widgets.editing import COMPILE
 from widgets.figures.changes import change
-from widgets.handlers import Reply
-from widgets.messages import WholeLine
 from widgets.page import PageData
 from widgets.place import Place, no_op
 from widgets.toy import ToyModel, toy_constraint

@@ -306,7 +306,7 @@ def _normalizer(steps: Sequence[Component], over_bytes: bool) -> str:
             and step.get("content") == _MARK
         )
         if kind in _LEAVING_ASCII:
-            # One form alone is followed beyond ASCII; two of them have a name that is no form's.
+            # One form alone is followed beyond ASCII; two have a joint name, which no form has.
             ascii_only = f"{ascii_only}+{kind}" if ascii_only else kind
         elif over_bytes or not (writes_space or (kind == "Prepend" and step["prepend"] == _MARK)):
             raise UnsupportedTokenizer(

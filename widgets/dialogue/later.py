@@ -40,7 +40,7 @@ class Progress:
         >>> progress.at("2 of 2 positions")
         Traceback (most recent call last):
             ...
-        widgets.later.CalledOff: It was called off.
+        widgets.dialogue.later.CalledOff: It was called off.
     """
 
     def __init__(self) -> None:

@@ -2,8 +2,8 @@
 
 `read_message` turns the page's data into one of them or raises an error, so a handler never meets a
 field that is missing, of another type, or unknown. The class of each name, its handler and its
-flags stand in the one table, `widgets.dialogue.TABLE`; the page is given the names and fields from
-there and sends nothing else.
+flags stand in the one table, `widgets.dialogue.dialogue.TABLE`; the page is given the names and
+fields from there and sends nothing else.
 """
 
 from __future__ import annotations

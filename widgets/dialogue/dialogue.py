@@ -2,18 +2,18 @@
 
 The way of a click: the page sends a message (`static/page_state.js`, ``ui.ask``); the widget hands
 it to its `Dialogue`, which looks its name up in `TABLE`, reads it as the class that stands there
-(`widgets.messages`), and calls the handler (`widgets.handlers`) inside the cursor's lock. The
-handler moves the `Cursor`, and with it the session. The cursor then tells its `Place`, which works
-out once what all its widgets show; each widget sends what changed (`widgets.views.view`). The
-answer repeats the number of the message.
+(`widgets.dialogue.messages`), and calls the handler (`widgets.dialogue.handlers`) inside the
+cursor's lock. The handler moves the `Cursor`, and with it the session. The cursor then tells its
+`Place`, which works out once what all its widgets show; each widget sends what changed
+(`widgets.views.view`). The answer repeats the number of the message.
 
 Four flags say what else holds of a message. ``moves``: it moves the session. ``quiet``: the view
 that sent it shows the error itself. ``later``: it is worked out on a thread of its own, without the
 lock, so no step waits for it. ``unasked``: the page asks it by itself, and nobody waits for it.
 
-A message about a place (`widgets.messages.AtPlace`) says which generation of the cursor its page
-showed. If the cursor has moved on since, the message is dropped and the page told so; an answer
-that is worked out on a thread is dropped as well if the cursor moves meanwhile.
+A message about a place (`widgets.dialogue.messages.AtPlace`) says which generation of the cursor
+its page showed. If the cursor has moved on since, the message is dropped and the page told so; an
+answer that is worked out on a thread is dropped as well if the cursor moves meanwhile.
 
 An exception in a handler would vanish in a notebook, so it is sent to the page, which shows it.
 """
@@ -28,11 +28,11 @@ from threading import Thread
 from typing import Any, Final, Generic, cast
 
 from explorer.errors import BudgetExceeded, ExplorerError, IncompatibleVocabulary, RegexError
-from widgets import handlers
-from widgets import messages as ask
-from widgets.handlers import Reply
-from widgets.later import CalledOff, Later, Packet, Progress
-from widgets.messages import AtPlace, M, PageMessage, read_message
+from widgets.dialogue import handlers
+from widgets.dialogue import messages as ask
+from widgets.dialogue.handlers import Reply
+from widgets.dialogue.later import CalledOff, Later, Packet, Progress
+from widgets.dialogue.messages import AtPlace, M, PageMessage, read_message
 from widgets.place import Place
 
 

@@ -1,8 +1,9 @@
 """The handlers of messages: one function per message of a page, named after it.
 
-`widgets.dialogue.TABLE` says which function answers which message, and calls it with the cursor's
-lock held. A function that moves the session does so at once. One that must work something out takes
-what it needs from the session and returns a `Later`, whose work runs on a thread without the lock.
+`widgets.dialogue.dialogue.TABLE` says which function answers which message; it is called with the
+cursor's lock held. A function that moves the session does so at once. One that must work something
+out takes what it needs from the session and returns a `Later`, whose work runs on a thread without
+the lock.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from explorer.analysis.explaining.step import explain_step
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of
-from widgets import messages as ask
 from widgets.cursor import at_end
+from widgets.dialogue import messages as ask
+from widgets.dialogue.later import Later, Packet
+from widgets.dialogue.messages import AtPosition, PageMessage
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.present import missing_arcs
@@ -26,8 +29,6 @@ from widgets.figures.packets import compress
 from widgets.figures.panels.mask import allowed_at, order_packet, rows_packet
 from widgets.figures.panels.token_rows import search_packet, token_rows
 from widgets.figures.panels.why import more_packet, widening_packet
-from widgets.later import Later, Packet
-from widgets.messages import AtPosition, PageMessage
 from widgets.page import packed
 from widgets.place import Place
 
