@@ -111,7 +111,7 @@ MOVES: dict[str, dict[str, object]] = {
     "step": {}, "take": {"token": FOO}, "peek": {}, "jump": {"k": 0}, "run": {"tokens": 2},
     "fork": {}, "again": {}, "switch": {"line": 0}, "follow": {"tokens": [FOO]},
 }  # fmt: skip
-OF_NO_PLACE = {"reset", "edit", "sampler", "switch_stage", "add_stage"}
+OF_NO_PLACE = {"reset", "edit", "sampler", "switch_stage", "add_stage", "choose_model"}
 """They mean the same wherever the cursor stands."""
 
 
