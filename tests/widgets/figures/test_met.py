@@ -13,10 +13,11 @@ from explorer.automata.machine import NO_ARC
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.states import DONE
 from tests.widgets.figures.cases import TOY_PROBABILITIES, Table, toy_dfa, toy_vocabulary
-from widgets.figures.machines.arcs import STEPPED, arcs_of, state_names
+from widgets.figures.machines.arcs import MOST_TWINS, STEPPED, arcs_of, state_names
 from widgets.figures.machines.character_view import character_view
 from widgets.figures.machines.drawn import draw_at
 from widgets.figures.machines.lit import lit_path
+from widgets.figures.machines.token_dfa import token_figure
 from widgets.figures.machines.walk import walk_token
 from widgets.figures.packets import machine_packet
 
@@ -195,3 +196,26 @@ def test_a_machine_without_an_end_of_states_is_drawn_as_far_as_it_was_met() -> N
             node.id for node in figure.nodes if node.kind != "done" or drawn
         }
     assert "met so far" in drawn.figures["character_fsa"].about
+
+
+class Numbering(Counting):
+    """The same with a new token state for every ``ab``, as filters by the last token have many."""
+
+    def step(self, state: int, token: int) -> int | None:
+        after = super().step(state, token)
+        if token != 2 or after is None:
+            return after
+        return self.known.setdefault((self.byte_state(after), len(self.known)), len(self.known))
+
+
+def test_many_token_states_of_one_character_state_share_a_node() -> None:
+    """A drawing has a dozen nodes for a character state, however many token states there are."""
+    machine = Numbering()
+    last = [machine.step(0, 2) for _ in range(500)][-1]
+    names = state_names(machine)
+    stem = names[last or 0].split("~")[0]
+    assert len({name for name in names if name.split("~")[0] == stem}) == MOST_TWINS
+    figure = token_figure(machine, met={0})  # type: ignore[arg-type]
+    drawn = [node.id for node in figure.nodes]
+    assert len(drawn) == len(set(drawn)) < 2 * MOST_TWINS
+    assert {edge.target for edge in figure.edges if edge.source == "q0"} <= set(drawn)

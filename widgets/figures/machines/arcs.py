@@ -6,7 +6,7 @@ table, only the states that were met have arcs, and an edge is what leads from o
 
 A token state has the name of the character state that it is, ``q7``. Where several token states are
 one character state, as in a machine filtered by the token before, the first that was met has that
-name and the others are ``q7~1``, ``q7~2``.
+name and the others are ``q7~1``, ``q7~2``; all from the twelfth on share a node.
 
 Cost: of a table, the classes of the states that are asked for; otherwise a few milliseconds per
 state at 131,072 tokens.
@@ -35,6 +35,9 @@ GROUPS_SHOWN: Final = 12
 
 TOKENS_SHOWN: Final = 6
 """How many tokens of an edge or of a class are named."""
+
+MOST_TWINS: Final = 12
+"""How many token states with one character state have nodes; later ones share the last of them."""
 
 NAMED: Final = 64
 """Up to so many tokens an edge's label looks at all of them."""
@@ -120,7 +123,7 @@ def state_names(machine: TokenMachine, form: Form = "characters") -> Sequence[st
         for state in states:
             joined = form == "characters" and view.collapsed and not view.between(state)
             stem = "qmid" if joined else f"q{state}"
-            count = taken[stem] = taken.get(stem, 0) + 1
+            count = taken[stem] = min(taken.get(stem, 0) + 1, MOST_TWINS)
             names.append(stem if joined or count == 1 else f"{stem}~{count - 1}")
     return names
 

@@ -120,8 +120,8 @@ def _nodes(
         if wanted is not None and state not in wanted:
             continue
         nodes.append(_node(machine, view, state, f"q{state}", state in known))
-        for other in known.get(state, ())[1:]:
-            nodes.append(_node(machine, view, state, names[other], True))
+        for name in dict.fromkeys(names[other] for other in known.get(state, ())[1:]):
+            nodes.append(_node(machine, view, state, name, True))
     alias: dict[str, str] = {}
     if collapsed and wanted is None and view.dots:
         title = f"{len(view.dots):,} states in the middle of a character, as one"
