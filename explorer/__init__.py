@@ -5,6 +5,9 @@ FST, their composition is a token DFA, and a row of that is a mask. See ``README
 
 Every name is imported on first use: compiling constraints needs neither torch nor transformers, and
 the command line can be interrupted at once.
+
+Read the folders in this order: `vocabulary`, `automata`, `tokens`, `decoding`, `analysis`,
+`course`, `cli`; the files beside this one serve all of them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -95,6 +95,30 @@ def test_a_name_of_a_public_function_stands_for_one_function() -> None:
 
 def test_a_name_of_a_script_stands_for_one_thing() -> None:
     assert scripts_twice(sources(".js")) == {}
+
+
+READING_ORDER: Final = re.compile(r"(?i)\b(reading\s+order|in\s+this\s+order|in\s+order:)")
+
+
+def without_an_order(texts: Mapping[str, str]) -> list[str]:
+    """The packages of more than one file whose ``__init__`` does not say where to begin."""
+    files = Counter(path.rpartition("/")[0] for path in texts)
+    return [
+        path
+        for path, text in texts.items()
+        if path.endswith("/__init__.py") and files[path.rpartition("/")[0]] > 2
+        if not READING_ORDER.search(ast.get_docstring(ast.parse(text)) or "")
+    ]
+
+
+def test_a_room_says_its_reading_order() -> None:
+    assert without_an_order(sources(".py")) == []
+
+
+def test_a_room_without_an_order_is_noticed() -> None:
+    room = {"a/__init__.py": '"""Rows."""', "a/b.py": "", "a/c.py": ""}
+    assert without_an_order(room) == ["a/__init__.py"]
+    assert without_an_order(room | {"a/__init__.py": '"""Read in this\norder: `b`, `c`."""'}) == []
 
 
 @pytest.mark.parametrize("lines", [MOST_LINES, MOST_LINES + 1])

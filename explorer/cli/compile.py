@@ -22,8 +22,7 @@ from explorer.cli.options import (
     constraint_of,
 )
 from explorer.errors import ExplorerError
-from explorer.tokens.filtered.machine import CanonicalMachine
-from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.machine import Storable
 from explorer.vocabulary import Vocabulary
 
 
@@ -69,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     shown: str = str(constraint) if arguments.canonical else arguments.regex or str(constraint)
     machine = compiled(arguments, constraint, vocabulary, Budget(seconds=arguments.seconds))
     if arguments.save:
-        if not isinstance(machine, TokenDFA | CanonicalMachine):
+        if not isinstance(machine, Storable):
             raise ExplorerError(
                 "Only a token DFA can be saved; this machine has no table.",
                 remedy="Leave out --lazy, or --save.",

@@ -19,6 +19,7 @@ distance of every state) is a capability of its own: `TokenTable`. Whoever needs
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -146,6 +147,22 @@ class Filtered(Protocol):
 
     def refusal(self, state: int, token: int) -> Refusal | None:
         """Why the filter masks a token that the machine without it allows; else ``None``."""
+        ...
+
+
+@runtime_checkable
+class Storable(Protocol):
+    """A machine that can be written to a file."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the machine.
+
+        Args:
+            path: The file.
+
+        Raises:
+            ExplorerError: This one has no table.
+        """
         ...
 
 

@@ -159,7 +159,7 @@ def questions() -> list[Question]:
             "expects ä", "writes ö",
         ),
         why(
-            "Why is a token allowed that is no character at all?",
+            "Why is a token allowed that is not a character?",
             "A replacement character shows up among the allowed tokens.",
             regex("[a-z🙂]+"), tekken, "", b"\xf0",
             "It is the first half of an emoji. Bytes are what tokens are made of; keep them.",
@@ -298,7 +298,7 @@ def questions() -> list[Question]:
             "The pattern ends in `</s>`, so why does it never stop?",
             "Someone wrote the stop token into the pattern.",
             regex("[a-z]+</s>"), tekken, "done", 2,
-            "Leave it out: EOS is allowed where the pattern is complete, and is no text.",
+            "Leave it out: EOS is allowed where the pattern is complete, and it is not text.",
             "The text is not complete", "<",
             name="EOS",
         ),

@@ -3,6 +3,8 @@
 A mask says which tokens are possible, not which make sense. Two places to look: `machine_traps`
 looks at a token DFA alone, `session_traps` at a run, and `prompt_traps` at what stands before one.
 Every trap has its evidence and a remedy. None is an error: a loop may be what is wanted.
+
+Read in this order: `trap` (what a trap is), `of_machine`, `of_run`.
 """
 
 from explorer.analysis.traps.of_machine import machine_traps

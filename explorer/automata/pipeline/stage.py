@@ -162,7 +162,7 @@ class StageSource(Source):
         return str(self)
 
     def lower(self) -> Node:
-        """Nothing by itself."""
+        """The empty text: a stage has no language of its own, it changes that of a source."""
         return Empty(0, 0)
 
     def fields(self) -> dict[str, object]:

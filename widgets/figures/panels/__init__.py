@@ -1,2 +1,7 @@
-"""The panels beside the machines: bars, mask, reasons, strip, the stack of a grammar,
-lines over time."""
+"""The panels beside the machines: what each shows of a position, as data for the page.
+
+Read in this order: `distribution` (bars), `mask`, `token_rows` (rows of tokens, which the next two
+share), `reasons`, `why` (one token explained), `strip` (the line of tokens), `stack` (of a
+grammar), `traps`, `pipeline` (the stages of a constraint), `neighbours` (what a stage of the tokens
+refuses), `over_time` (a run as lines), `plotly_figure` (the bars in a notebook without the page).
+"""

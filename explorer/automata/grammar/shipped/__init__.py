@@ -4,6 +4,8 @@
 characters of a story), ``gbnf`` (the notation itself), ``sql`` (a subset, as SQLite reads it),
 ``xml`` (elements of given names; `xml.xml_text` writes it for other names), ``c`` (a language like
 C), ``python`` (a subset, blocks to a depth; `python.python_text` writes it for another depth).
+
+Read in this order: this file (the names, and the texts beside it), `xml`, `python`.
 """
 
 from __future__ import annotations
