@@ -92,7 +92,8 @@ def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str
 def test_symbols_are_laid_beside_the_rules_in_nearly_every_text(name: str) -> None:
     """A large grammar keeps a rule in some places and merges it in others; then there are none.
 
-    The rules of Python's grammar are nearly all laid into their callers: its rows have no symbols.
+    The rules of Python's grammar are nearly all laid into their callers: its rows have no symbols, and
+    in half of its places other rules may be open.
     """
     constraint = shipped_grammar(name)
     machine = of_grammar(constraint.source.tree, Budget(), Meter())
@@ -119,8 +120,8 @@ def test_symbols_are_laid_beside_the_rules_in_nearly_every_text(name: str) -> No
             may = {byte for each in opened for byte in reader.following(each.states)}
             assert may == {*machine.expected(state)} or found.several, text
             alone += not found.several
-    least = 0.0 if name == "python" else 0.98
-    assert fits >= least * total and alone >= 0.7 * total
+    least, least_alone = (0.0, 0.5) if name == "python" else (0.98, 0.7)
+    assert fits >= least * total and alone >= least_alone * total, (fits, alone, total)
 
 
 def test_closed_rules_are_the_values_of_json() -> None:
