@@ -92,8 +92,8 @@ def test_the_machine_has_as_many_symbols_as_the_rules_that_wait_for_it(name: str
 def test_symbols_are_laid_beside_the_rules_in_nearly_every_text(name: str) -> None:
     """A large grammar keeps a rule in some places and merges it in others; then there are none.
 
-    The rules of Python's grammar are nearly all laid into their callers: its rows have no symbols, and
-    in half of its places other rules may be open.
+    The rules of Python's grammar are nearly all laid into their callers: its rows have no
+    symbols, and in half of its places other rules may be open.
     """
     constraint = shipped_grammar(name)
     machine = of_grammar(constraint.source.tree, Budget(), Meter())
