@@ -71,7 +71,7 @@ hex      ::= [0-9a-fA-F]
 
 
 def python_text(depth: int = DEPTH) -> str:
-    """The grammar of a subset of Python, in GBNF.
+    r"""The grammar of a subset of Python, in GBNF.
 
     Args:
         depth: How deep blocks are nested at most, from 1 to `MOST_DEPTH`.
