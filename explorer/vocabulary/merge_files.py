@@ -28,6 +28,7 @@ from typing import Any, Final
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from explorer.arguments import counted
 from explorer.errors import DamagedFile, UnsupportedTokenizer
 from explorer.vocabulary.byte_alphabet import BYTE_OF, CHAR_OF
 from explorer.vocabulary.configs import CONTROL_NAME, Beside
@@ -310,13 +311,14 @@ def _unwritten(files: _Files, single: set[str]) -> tuple[dict[int, str], list[in
     guessed = [token for token, piece in control.items() if piece not in declared]
     if guessed:
         notes.append(
-            f"{len(guessed)} pieces that no merge gives are spelled like control tokens (the first "
-            f"is {control[guessed[0]]!r}, id {guessed[0]}) and are not text."
+            f"No merge gives {counted(len(guessed), 'piece')} spelled like control tokens (the "
+            f"first is {control[guessed[0]]!r}, id {guessed[0]}), so they are not text."
         )
     if unwritten:
         notes.append(
-            f"{len(unwritten)} pieces that no merge gives (the first is the id {unwritten[0]}) are "
-            f"text: the tokenizer never gives them, but the library prints them."
+            f"No merge gives {counted(len(unwritten), 'piece')} (the first is the id "
+            f"{unwritten[0]}): the tokenizer never writes with them, but the library prints their "
+            f"text, so they are text."
         )
     return control, unwritten, notes
 

@@ -166,8 +166,8 @@ def test_pieces_that_no_merge_gives(tmp_path: Path) -> None:
     # Spelled like a control token: not text. Any other is what the library prints for it.
     assert vocab.tokens[256:] == (b"ab", None, b"madeup", b"   ")
     assert vocab.eos_ids == (257,)
-    assert any("1 pieces that no merge gives are spelled like" in note for note in vocab.notes)
-    assert any("2 pieces that no merge gives (the first is" in note for note in vocab.notes)
+    assert any("No merge gives 1 piece spelled like control tokens" in note for note in vocab.notes)
+    assert any("No merge gives 2 pieces (the first is" in note for note in vocab.notes)
     assert vocab.encode("ab<|endoftext|>") == (256, *b"<|endoftext|>")
     assert Vocabulary.from_file(tmp_path / "merges.txt") == vocab
     (tmp_path / "merges.txt").unlink()

@@ -163,7 +163,12 @@ class Many(Source):
         fewest = whole_number("min", minimum, 0, MOST, error=ConstraintError)
         most = None
         if maximum is not None:
-            most = whole_number("max", maximum, fewest, MOST, error=ConstraintError)
+            most = whole_number("max", maximum, 0, MOST, error=ConstraintError)
+            if most < fewest:
+                raise ConstraintError(
+                    f"max is {most}, which is less than min, {fewest}.",
+                    remedy="Give a max of at least min, or None for no limit.",
+                )
         between = instance("separator", separator, str, "a text", error=ConstraintError)
         check_encodable(between)
         return cls(part, fewest, most, between)

@@ -244,3 +244,8 @@ def test_sampled_texts_are_parsed() -> None:
 def test_two_thousand_sampled_texts_are_parsed() -> None:
     repeated_sampling(WIZARD, 2000)
     repeated_sampling(many(choice({"a": "b", "c": ["dd", "d"]}), 1, separator=", "), 2000)
+
+
+def test_a_most_below_the_fewest_is_said_so() -> None:
+    with pytest.raises(ConstraintError, match="max is 2, which is less than min, 3"):
+        explorer.many(explorer.regex("a"), 3, 2)
