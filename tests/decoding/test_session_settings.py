@@ -125,3 +125,27 @@ def test_one_prompt_is_a_list_of_one(lm: LanguageModel) -> None:
     assert generate(lm, [], cities) == []
     with pytest.raises(ExplorerError, match=re.escape("prompt[0]")):
         generate(lm, [{"content": "x"}], cities)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(("text", "wrong"), [("e", " e"), (" ", "  ")])
+def test_a_token_named_by_its_text_is_that_token(text: str, wrong: str) -> None:
+    """A tokenizer that puts a space in front of a text does not choose another token."""
+    lm = explorer.load_model("tiny-sp")
+    session = explorer.Session(lm, explorer.choice([text + "x", wrong + "x"]), "The letter")
+    session.step(token=text)
+    assert session.text == text
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [explorer.grammar('root ::= "(" root ")" | "x"'), explorer.choice([" Rome"]).canonical()],
+    ids=["grammar", "canonical"],
+)
+def test_the_remedy_for_a_budget_without_a_table_helps(constraint: explorer.Constraint) -> None:
+    """What the error names first is what makes the same call work."""
+    lm = explorer.load_model("tiny")
+    with pytest.raises(explorer.errors.ExplorerError) as raised:
+        explorer.generate(lm, "x", constraint, max_tokens=4)
+    remedy = str(raised.value.remedy)
+    assert remedy.startswith("Give masking_budget=False") and "lazy" not in remedy
+    explorer.generate(lm, "x", constraint, max_tokens=4, masking_budget=False)

@@ -24,7 +24,7 @@ from explorer.decoding.trace.masks import MaskRows, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.compile import compile
 from explorer.tokens.free import Free
-from explorer.tokens.machine import TokenMachine, TokenTable, table_of
+from explorer.tokens.machine import Filtered, TokenMachine, TokenTable, table_of
 from explorer.tokens.needed import FIRST_STATE, UNLIMITED, needed_rows
 from explorer.vocabulary import Vocabulary
 
@@ -166,15 +166,15 @@ class Rule:
         if max_tokens is None or isinstance(self.machine, Free):
             return
         if self._table is None:
-            reason = self.machine.report.reason
-            table = (
-                "a larger budget, such as budget=Budget(states=...)," if reason else "lazy=False,"
-            )
-            raise without_distances(
-                self.machine,
-                f"max_tokens={max_tokens}",
-                remedy=f"Compile the constraint with {table} or {otherwise}.",
-            )
+            remedy = f"{otherwise[0].upper()}{otherwise[1:]}."
+            if self.machine.report.reason:
+                remedy += (
+                    " A larger budget, such as Budget(states=...), also helps, unless the "
+                    "constraint recurses."
+                )
+            elif not isinstance(self.machine, Filtered):
+                remedy += " Or compile the constraint with lazy=False."
+            raise without_distances(self.machine, f"max_tokens={max_tokens}", remedy)
         least = int(self._table.distance[self.machine.start])
         if max_tokens < least:
             raise ExplorerError(

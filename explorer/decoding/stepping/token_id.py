@@ -43,7 +43,9 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
             remedy="Give the text of one token, or an id; EOS is an id.",
             evidence={"text": text, "encoded": encoded},
         )
-    return encoded[0] if encoded is not None and len(encoded) == 1 else ids[0]
+    # A tokenizer that puts a space in front of a text writes another one.
+    alone = encoded is not None and len(encoded) == 1 and encoded[0] in ids
+    return encoded[0] if encoded is not None and alone else ids[0]
 
 
 def token_id(token: object) -> int:
