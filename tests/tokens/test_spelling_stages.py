@@ -250,3 +250,22 @@ def test_stages_of_the_tokens_are_stacked() -> None:
     assert written is not None and accepts(machine, written)
     assert repr(stacked).endswith(".canonical().without_isolated_spaces()")
     assert isolated_spaces(vocabulary).name == "isolated space"
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("name", ["isolated space", "redundant bytes"])
+def test_the_stage_is_the_reason_where_it_alone_leaves_no_way_on(name: str, lazy: bool) -> None:
+    """A token that could be followed without the stage is not blamed on the vocabulary."""
+    vocabulary = explorer.load_model("tiny-sp").vocabulary
+    bare = regex(" (Berlin|Paris)") if name == "isolated space" else regex("ü")
+    stage = (
+        bare.without_isolated_spaces() if name == "isolated space"
+        else bare.without_redundant_bytes()
+    )  # fmt: skip
+    data = b" " if name == "isolated space" else "ü".encode()[:1]
+    token = vocabulary.ids_of(data)[0]
+    plain = explorer.compile(bare, vocabulary)
+    machine = explorer.compile(stage, vocabulary, lazy=lazy)
+    assert plain.allowed(plain.start)[token] and not machine.allowed(machine.start)[token]
+    found = explorer.explain(machine, machine.start, token)
+    assert found.stage == "filtered" and f"by the {name} filter" in found.message

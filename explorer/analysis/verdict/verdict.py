@@ -210,9 +210,10 @@ def judge(
             stage = "constraint"
         else:
             stage = "allowed" if background.can_finish(after) else "dead_end"
-    # A filter may still mask a token, or EOS, that the text allows.
+    # A filter may still mask a token, or EOS, that the text allows; and where the text ends dead
+    # under the filter alone, the filter is the reason.
     refusal = None
-    reads = stage == "allowed" or (ends and stage == "end_of_text")
+    reads = stage in ("allowed", "dead_end") or (ends and stage == "end_of_text")
     if reads and state >= 0 and isinstance(machine, Filtered):
         refusal = machine.refusal(state, token)
         stage = "filtered" if refusal is not None else stage
