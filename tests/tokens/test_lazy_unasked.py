@@ -68,7 +68,7 @@ def test_a_token_budget_is_refused_with_the_reason_and_a_remedy_that_works() -> 
 
 def test_the_processor_names_an_argument_that_it_has() -> None:
     model = load_model("tiny")
-    with pytest.raises(ExplorerError, match="leave out max_tokens") as caught:
+    with pytest.raises(ExplorerError, match="Leave out max_tokens") as caught:
         explorer.ConstraintLogitsProcessor(
             model.vocabulary, LARGE, max_tokens=5, budget=explorer.Budget(bytes=300_000)
         )
