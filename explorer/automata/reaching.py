@@ -1,4 +1,4 @@
-"""What leads where: arcs by the state that they lead to, and the search that follows them.
+"""Arcs sorted by the state that they lead to, and the backward search along them.
 
 Which states can finish, and in how many steps, is asked of characters, of automata with moves and
 of tokens; the search is the same. It takes one pass over the states and one over the arcs.

@@ -36,7 +36,7 @@ class Exercise(Protocol):
         ...
 
     def grade(self, answer: object) -> Graded:
-        """What there is to say about an answer.
+        """The reply to an answer.
 
         Args:
             answer: Any value but ``None``.

@@ -26,7 +26,7 @@ P = TypeVar("P", bound=Hashable)
 
 
 class NumberedPlaces(ABC, Generic[P]):
-    """What machines have in common that number places when they meet them; thread-safe.
+    """The shared part of machines that number their states when they meet them; thread-safe.
 
     Args:
         vocabulary: The tokens.

@@ -195,7 +195,7 @@ def _understood(content: object) -> tuple[Entry[Any], PageMessage]:
 OTHER_VOCABULARY: Final = (
     'Or choose a preset with a model that has more tokens, such as "JSON record".'
 )
-"""What a person can do on the page where the tokens are too few, as those of the toy are."""
+"""The advice of the page where the vocabulary is too small, such as that of the toy."""
 
 
 def error_packet(error: Exception, text: str | None = None) -> Packet:

@@ -1,4 +1,4 @@
-"""What a constraint does to a model: where it parts from what the model would write by itself.
+"""Measures of how much a constraint changes what a model writes.
 
 After Beurer-Kellner, Fischer, Vechev, "Guiding LLMs The Right Way" (2024). Read in this order:
 `comparing` (one prompt: with and without the constraint), `summary` (a table over prompts),

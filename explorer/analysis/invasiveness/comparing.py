@@ -38,8 +38,11 @@ from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 
 Outcome = Literal["valid", "goes on", "cut", "invalid"]
-"""What the model writes by itself: a text of the language; one that goes on where the language must
-end; the beginning of one, cut off; or something else."""
+"""The kind of text that the model writes without the constraint.
+
+``"valid"`` is a text of the language, ``"goes on"`` one that does not stop where the language must,
+``"cut"`` the beginning of one, and ``"invalid"`` any other text.
+"""
 
 _LOGITS_BYTES: Final = 64_000_000
 
@@ -49,9 +52,9 @@ class Invasiveness:
     """A pair of runs from one prompt, with the same random numbers.
 
     Args:
-        free: What the model writes by itself.
-        constrained: What it writes under the constraint.
-        outcome: What became of the free run.
+        free: The run without the constraint.
+        constrained: The run under the constraint.
+        outcome: The kind of text that the free run wrote.
         valid: How many of its tokens the language allows, from the first on.
         bridges: How many tokens of the constrained run cross a border of terminals; ``None`` where
             terminals are not known.
@@ -182,7 +185,7 @@ def invasiveness(
 
 
 def judged(language: Rule, own: OwnFirstText) -> tuple[Outcome, int]:
-    """What became of a free run, and how many of its tokens the language allows from the first on.
+    """The kind of text of a free run, and how many tokens come before the first invalid one.
 
     Args:
         language: What is valid.

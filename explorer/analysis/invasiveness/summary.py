@@ -95,7 +95,7 @@ class InvasivenessTable:
         rows: One for each scheme.
         prompts: How many prompts.
         seeds: How many pairs of runs for each.
-        outcomes: What the model writes by itself, and how often.
+        outcomes: How often the model wrote each kind of text without the constraint.
     """
 
     rows: tuple[SchemeRow, ...]

@@ -35,7 +35,7 @@ MOST_PLACES: Final = 16
 """How many places a row names at most."""
 
 QUOTES: Final = ('"', "'", "/")
-"""What can stand around a literal or a pattern of a grammar."""
+"""The signs that enclose a literal or a pattern in a grammar."""
 
 Span = tuple[int, int]
 
@@ -121,7 +121,7 @@ class GrammarStack:
         return count
 
     def sentence(self, text: bytes) -> str:
-        """What the text can go on with, and which open rule that is for.
+        """A sentence that names the next characters, and the open rule that expects each of them.
 
         Args:
             text: The text that the stack is of.
@@ -301,7 +301,7 @@ def _ruled(row: StackRow) -> str:
 
 
 def _in_words(following: bytes) -> str:
-    """What can be read, in words; empty if nothing."""
+    """The names of the characters that begin with these bytes; empty if there are none."""
     ranges = [(byte, byte) for byte in following if byte < 0x80]
     leads = sum(byte >= 0xC2 for byte in following)
     if leads >= 0xF4 - 0xC2:

@@ -89,7 +89,7 @@ def inline(text: str) -> str:
 
 
 def place_name(place: SourcePlace) -> str:
-    """What a place is called in a sentence: its label, its text, or text that is read as it is."""
+    """The name of a place in a sentence: its label, or its text, in quotes if it is literal."""
     if place.label:
         return place.label
     is_text = isinstance(place.source, Template) and place.span is not None

@@ -83,7 +83,7 @@ class Pushdown:
         return tuple(sorted(found))
 
     def step(self, config: Config, label: int) -> list[Config]:
-        """What a label leads to; at most one configuration in a deterministic automaton.
+        """The configurations after one label; a deterministic automaton has at most one.
 
         Args:
             config: Where it is read.

@@ -1,4 +1,4 @@
-"""What the canonical machine asks of a tokenizer's rules, and what counts of the tokens so far."""
+"""The questions that the canonical machine asks of a tokenizer's rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Group = tuple[tuple[int, ...], bytes]
 
 @dataclass(frozen=True, slots=True)
 class WrittenSoFar:
-    """What counts of the tokens so far.
+    """The part of the tokens so far that decides which may follow.
 
     Args:
         last: What counts within the present word: the last token, or, where pieces look ahead, the
@@ -49,7 +49,7 @@ class TokenFilter(Protocol):
     """What a tokenizer's rules allow after some tokens; thread-safe."""
 
     reach: int
-    """How many tokens of a way to the end tell whether the whole way suits another token."""
+    """The number of tokens, from the first on, that must be checked on a known way to the end."""
 
     usable: Bool
     """bool[ids], the tokens that some text is written with."""

@@ -199,7 +199,7 @@ def with_stack(packet: Packet, machine: TokenMachine, verdict: Verdict) -> Packe
 
 
 def _about(found: GrammarStack) -> Packet:
-    """What holds of all of a stack."""
+    """The facts about a whole stack."""
     hidden = len(found) - len(_places(found))
     return {
         "gap": ENDS[0] if hidden else 0,
