@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from explorer.analysis.explaining.explanation import explain, explain_text
     from explorer.analysis.session import Session
     from explorer.automata.constraint import Constraint, choice, literal, regex
-    from explorer.automata.detokenizing import detokenizing_fst
     from explorer.automata.grammar.functions import grammar
     from explorer.automata.schema.functions import json, json_schema, profile
     from explorer.automata.template.functions import gen, many, template
+    from explorer.automata.textbook.detokenizing import detokenizing_fst
     from explorer.automata.types.functions import from_type
     from explorer.budget import Budget
     from explorer.decoding.batches.generate import generate
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from explorer.decoding.sampling.sampler import Sampler
     from explorer.decoding.trace.trace import Trace
     from explorer.tokens.compile import compile
-    from explorer.tokens.device import DeviceMasks
+    from explorer.tokens.masks.device import DeviceMasks
     from explorer.tokens.states import DONE
     from explorer.tokens.token_dfa import TokenDFA
     from explorer.vocabulary import Vocabulary
@@ -87,7 +87,7 @@ _LATER = {
     "Vocabulary": "explorer.vocabulary",
     "choice": "explorer.automata.constraint",
     "compile": "explorer.tokens.compile",
-    "detokenizing_fst": "explorer.automata.detokenizing",
+    "detokenizing_fst": "explorer.automata.textbook.detokenizing",
     "explain": "explorer.analysis.explaining.explanation",
     "explain_text": "explorer.analysis.explaining.explanation",
     "from_type": "explorer.automata.types.functions",
@@ -103,7 +103,7 @@ _LATER = {
 }
 _WITH_TORCH = {
     "ConstraintLogitsProcessor": "explorer.decoding.batches.processor",
-    "DeviceMasks": "explorer.tokens.device",
+    "DeviceMasks": "explorer.tokens.masks.device",
     "Sampler": "explorer.decoding.sampling.sampler",
     "Session": "explorer.analysis.session",
     "Trace": "explorer.decoding.trace.trace",

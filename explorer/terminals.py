@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from typing import cast
 
 from explorer.arguments import listed, whole_number, wrong
-from explorer.automata.choice import check_encodable
 from explorer.automata.constraint import Constraint, literal, regex
+from explorer.automata.sources.choice import check_encodable
 from explorer.automata.terminals.kinds import as_argument
 from explorer.errors import ConstraintError
 

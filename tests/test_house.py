@@ -52,7 +52,7 @@ def defined_twice(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 SHARED: Final = {
     "add_parser": "each command of the command line adds its own",
-    "run": "each command of the command line has one; `explorer.tokens.failing.run` runs a machine",
+    "run": "each command has one; `explorer.tokens.walks.failing.run` runs a machine",
     "main": "the start of the command line, and of the process that compiles",
 }
 """Names of functions that several files may define, and why."""

@@ -183,7 +183,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
     [
         ("explorer.automata.regex", "from explorer.errors import RegexError\nimport pynini"),
         ("explorer.vocabulary.adapter", "def f():\n    import transformers"),
-        ("explorer.tokens.device", "def f():\n    import torch"),
+        ("explorer.tokens.masks.device", "def f():\n    import torch"),
         ("explorer.cli", "import explorer"),
         ("widgets.cursor", "import explorer, anywidget"),
         ("widgets.figures.panels.mask", "from explorer.analysis import explain"),
@@ -196,8 +196,13 @@ def test_a_right_import_is_not(module: str, source: str) -> None:
 # The public class has a method for it (`dfa.save`, `dfa.to`, `trace.save`), which imports the file
 # that does it when it is called; that file works on the class.
 HANDED_OVER: dict[str, tuple[str, ...]] = {
-    "explorer.tokens.token_dfa": ("explorer.tokens.store", "explorer.tokens.device"),
-    "explorer.tokens.device": ("explorer.tokens.mask_kernel",),  # On a GPU, the kernels.
+    "explorer.tokens.token_dfa": (
+        "explorer.tokens.closed_form.store",
+        "explorer.tokens.masks.device",
+    ),
+    "explorer.tokens.masks.device": (
+        "explorer.tokens.masks.mask_kernel",
+    ),  # On a GPU, the kernels.
     "explorer.decoding.trace.trace": (
         "explorer.decoding.trace.reading",
         "explorer.decoding.trace.text",

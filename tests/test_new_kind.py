@@ -15,10 +15,10 @@ import explorer
 from explorer.analysis.explaining.explanation import explain_text
 from explorer.analysis.places.positions import positions_of
 from explorer.analysis.session import Session
-from explorer.automata import registry
 from explorer.automata.constraint import Constraint
 from explorer.automata.regex.source import Regex
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources import registry
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.automata.tree.charset import char_set, character
 from explorer.automata.tree.nodes import (
     Branch,

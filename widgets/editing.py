@@ -18,7 +18,7 @@ from explorer.automata.pipeline.declared import steps_of
 from explorer.automata.pipeline.preprocessed import Preprocessed
 from explorer.automata.pipeline.stage import PipelineStage, stages_alone
 from explorer.automata.pipeline.staged import Placed, stages_of, unstaged
-from explorer.automata.registry import name_of
+from explorer.automata.sources.registry import name_of
 from explorer.budget import Budget
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel

@@ -1,7 +1,7 @@
 """The presets of the constraint editor, and its names for kinds of constraints.
 
-The kinds themselves are registered in the engine (`explorer.automata.registry`): a source that
-registers itself is offered here without further code.
+The kinds themselves are registered in the engine (`explorer.automata.sources.registry`): a source
+that registers itself is offered here without further code.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from explorer.automata import registry
 from explorer.automata.constraint import Constraint
+from explorer.automata.sources import registry
 
 _BUILT_IN: Final = {name: registry.reader_of(name) for name in registry.offered()}
 

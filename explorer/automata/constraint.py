@@ -13,8 +13,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 from explorer.arguments import instance, plain, whole_number, whole_text, wrong
-from explorer.automata import operations
-from explorer.automata.algebra import (
+from explorer.automata.construction import operations
+from explorer.automata.discovered.discover import discover, small_or_discovered
+from explorer.automata.machine import ByteMachine, Dfa
+from explorer.automata.pipeline.methods import StageMethods
+from explorer.automata.pipeline.stage import PipelineStage, TokenStage
+from explorer.automata.pipeline.staged import Staged, check_operand
+from explorer.automata.regex.source import Regex
+from explorer.automata.sources.algebra import (
     Complement,
     Concatenation,
     Difference,
@@ -25,16 +31,10 @@ from explorer.automata.algebra import (
     not_an_operand,
     sequence,
 )
-from explorer.automata.aliases import Aliases
-from explorer.automata.choice import Choice
-from explorer.automata.discovered.discover import discover, small_or_discovered
-from explorer.automata.imported import Imported
-from explorer.automata.machine import ByteMachine, Dfa
-from explorer.automata.pipeline.methods import StageMethods
-from explorer.automata.pipeline.stage import PipelineStage, TokenStage
-from explorer.automata.pipeline.staged import Staged, check_operand
-from explorer.automata.regex.source import Regex
-from explorer.automata.serial import MAX_DEPTH
+from explorer.automata.sources.aliases import Aliases
+from explorer.automata.sources.choice import Choice
+from explorer.automata.sources.imported import Imported
+from explorer.automata.sources.serial import MAX_DEPTH
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Source
 from explorer.automata.tree.over_tokens import build_over_tokens, texts_are_those_of, texts_of
@@ -189,7 +189,7 @@ class Constraint(StageMethods):
     @property
     def fsa(self) -> pynini.Fst:
         """The character FSA as a pynini acceptor; byte b has label b + 1."""
-        from explorer.automata.pynini_bridge import dfa_to_fst
+        from explorer.automata.interchange.pynini_bridge import dfa_to_fst
 
         return dfa_to_fst(self.dfa)
 
@@ -374,7 +374,7 @@ class Constraint(StageMethods):
             ConstraintError: It is not an FSM, or has symbols that are not single characters.
             BudgetExceeded: A limit was reached.
         """
-        from explorer.automata.interegular_bridge import fsm_to_dfa
+        from explorer.automata.interchange.interegular_bridge import fsm_to_dfa
 
         return cls(Imported("from_fsm", fsm_to_dfa(fsm, Meter(budget))))
 
@@ -396,7 +396,7 @@ class Constraint(StageMethods):
             ConstraintError: It is not a pynini machine, or it is a transducer, is weighted, has a
                 label out of range, or has words that are not valid UTF-8.
         """
-        from explorer.automata.pynini_bridge import fst_to_dfa
+        from explorer.automata.interchange.pynini_bridge import fst_to_dfa
 
         return cls(Imported("from_fst", fst_to_dfa(acceptor, labels, Meter(budget))))
 
@@ -406,7 +406,7 @@ class Constraint(StageMethods):
         Its alphabet groups the characters that the language does not tell apart; every
         character but those of the largest group is listed, so ``\\w`` makes a long list.
         """
-        from explorer.automata.interegular_bridge import dfa_to_fsm
+        from explorer.automata.interchange.interegular_bridge import dfa_to_fsm
 
         return dfa_to_fsm(self.dfa)
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.operations import minimal_dfa
 from explorer.budget import Meter
 
 # One row of table 3-7 after the other: the byte ranges of each length and lead byte.

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from explorer.arguments import file_path
-from explorer.automata.aliases import Aliases
 from explorer.automata.constraint import Constraint, choice, regex
 from explorer.automata.grammar.functions import grammar
-from explorer.automata.registry import offered, read
+from explorer.automata.sources.aliases import Aliases
+from explorer.automata.sources.registry import offered, read
 from explorer.automata.template.expression import read_expression
 from explorer.automata.template.functions import template
 from explorer.automata.types.functions import from_type

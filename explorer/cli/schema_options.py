@@ -7,9 +7,9 @@ from typing import Any, Final, get_args
 
 from explorer.arguments import file_path
 from explorer.automata.constraint import Constraint
+from explorer.automata.schema.building.making import Order, Recursion
 from explorer.automata.schema.functions import json_schema
-from explorer.automata.schema.making import Order, Recursion
-from explorer.automata.schema.spelling import Whitespace
+from explorer.automata.schema.text.spelling import Whitespace
 from explorer.errors import ConstraintError
 from explorer.files import read_text
 

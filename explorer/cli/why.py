@@ -38,8 +38,8 @@ from explorer.cli.options import (
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.spelling import tokens_at
-from explorer.tokens.trie import trie_of
+from explorer.tokens.walks.spelling import tokens_at
+from explorer.tokens.walks.trie import trie_of
 from explorer.vocabulary import Vocabulary
 
 ALLOWED = 0

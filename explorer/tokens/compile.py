@@ -31,20 +31,20 @@ from explorer.errors import (
     NotRegular,
     VocabularyError,
 )
-from explorer.tokens.assemble import Assembled, assemble
-from explorer.tokens.class_words import class_words, packed_bytes
+from explorer.tokens.closed_form.assemble import Assembled, assemble
+from explorer.tokens.closed_form.class_words import class_words, packed_bytes
+from explorer.tokens.closed_form.textbook import compose_textbook
 from explorer.tokens.filtered.apply import filtered
-from explorer.tokens.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.report import Report
-from explorer.tokens.rows import compose_rows
-from explorer.tokens.spelling import longest_spelled
-from explorer.tokens.textbook import compose_textbook
 from explorer.tokens.token_dfa import TokenDFA
-from explorer.tokens.trie import trie_of
-from explorer.tokens.written import trie_for
+from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
+from explorer.tokens.walks.rows import compose_rows
+from explorer.tokens.walks.spelling import longest_spelled
+from explorer.tokens.walks.trie import trie_of
+from explorer.tokens.walks.written import trie_for
 from explorer.vocabulary import Vocabulary
 
 # The share of the byte budget that the function walk may use before the other walk takes over.

@@ -24,21 +24,21 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from explorer.automata.constraint import Constraint
-from explorer.automata.grammar.single import SingleStack
-from explorer.automata.grammar.single_words import VocabularyTrie
+from explorer.automata.grammar.stack_machines.single import SingleStack
+from explorer.automata.grammar.stack_machines.single_words import VocabularyTrie
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine, Int32
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
 from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.arrays import arrays_from
-from explorer.tokens.finishing import Finishing, words_from
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, checked_state
-from explorer.tokens.trie import Trie, UInt8
+from explorer.tokens.walks.arrays import arrays_from
+from explorer.tokens.walks.finishing import Finishing, words_from
+from explorer.tokens.walks.trie import Trie, UInt8
+from explorer.tokens.walks.written import after_token, trie_for, written
 from explorer.tokens.words import UInt32, set_bits
-from explorer.tokens.written import after_token, trie_for, written
 from explorer.vocabulary import Vocabulary
 
 SHOWN: Final = Budget(states=20_000, arcs=2_000_000, bytes=200_000_000, seconds=2.0)
@@ -215,7 +215,8 @@ class LazyMachine(NumberedPlaces[int]):
         """The fewest tokens to the end of the text, EOS included, where it is known.
 
         Found by a search over rows when it is first asked for, and exact; ``None`` from `DEAD`, and
-        where the search would have to look at more than `explorer.tokens.finishing.MOST_ROWS` rows.
+        where the search would have to look at more than `explorer.tokens.walks.finishing.MOST_ROWS`
+        rows.
 
         Raises:
             ExplorerError: There is no such state.

@@ -17,9 +17,9 @@ from explorer.automata.machine import Bool, Dfa, Int32
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
-from explorer.tokens.finishing import Finishing, single_bytes
-from explorer.tokens.trie import UInt8
-from explorer.tokens.written import trie_for
+from explorer.tokens.walks.finishing import Finishing, single_bytes
+from explorer.tokens.walks.trie import UInt8
+from explorer.tokens.walks.written import trie_for
 from explorer.vocabulary import Vocabulary
 
 

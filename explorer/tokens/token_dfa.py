@@ -1,9 +1,9 @@
 """The token DFA: the constraint as the language model meets it, one token at a time.
 
 A table of states × token classes, and the class of each token id. A state's mask is the union of
-the classes that its row allows (`explorer.tokens.class_words`): a few microseconds for 131,072 ids,
-and the masks of visited states are kept. The vocabulary and the constraint stay with the machine,
-because a mask without them cannot be explained.
+the classes that its row allows (`explorer.tokens.closed_form.class_words`): a few microseconds for
+131,072 ids, and the masks of visited states are kept. The vocabulary and the constraint stay with
+the machine, because a mask without them cannot be explained.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.budget import Meter
 from explorer.errors import MissingDependency
-from explorer.tokens.assemble import Table
-from explorer.tokens.class_words import ClassWords, class_words
+from explorer.tokens.closed_form.assemble import Table
+from explorer.tokens.closed_form.class_words import ClassWords, class_words
 from explorer.tokens.kept import Kept
 from explorer.tokens.lost import Lost
 from explorer.tokens.report import Report
@@ -34,7 +34,7 @@ from explorer.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-    from explorer.tokens.device import DeviceMasks
+    from explorer.tokens.masks.device import DeviceMasks
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +260,7 @@ class TokenDFA:
             ``mask_(logits, states)`` and ``advance(states, tokens)``; see `DeviceMasks`.
         """
         try:
-            from explorer.tokens.device import DeviceMasks
+            from explorer.tokens.masks.device import DeviceMasks
         except ModuleNotFoundError as error:
             raise MissingDependency(
                 f"Masks on a device need the library {error.name!r}, which is not installed.",
@@ -279,7 +279,7 @@ class TokenDFA:
 
     def save(self, path: str | Path) -> None:
         """Write the machine, its constraint and the vocabulary's fingerprint to one file."""
-        from explorer.tokens.store import save
+        from explorer.tokens.closed_form.store import save
 
         save(self, file_path("path", path))
 
@@ -297,7 +297,7 @@ class TokenDFA:
             ConstraintError: It holds a machine whose tokens are filtered, which is more than a
                 table; `explorer.tokens.filtered.apply.load_filtered` reads it.
         """
-        from explorer.tokens.store import load
+        from explorer.tokens.closed_form.store import load
 
         vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         return load(file_path("path", path), vocabulary)

@@ -17,17 +17,17 @@ from tokenizers import Tokenizer
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary.configs import Beside, json_of_file, read_beside, read_bytes
-from explorer.vocabulary.decoder import Component
-from explorer.vocabulary.huggingface import read_tokenizer
-from explorer.vocabulary.library import library_call
-from explorer.vocabulary.limits import check_declaration
-from explorer.vocabulary.merge_files import read_merge_files
-from explorer.vocabulary.numbering import ByTable, read_by_table, read_numbered, tables_of
-from explorer.vocabulary.piece_table import as_pieces
-from explorer.vocabulary.rank_files import RANK_LINE, read_ranks, read_tekken
+from explorer.vocabulary.guards.library import library_call
+from explorer.vocabulary.guards.limits import check_declaration
+from explorer.vocabulary.readers.huggingface import read_tokenizer
+from explorer.vocabulary.readers.merge_files import read_merge_files
+from explorer.vocabulary.readers.numbering import ByTable, read_by_table, read_numbered, tables_of
+from explorer.vocabulary.readers.piece_table import as_pieces
+from explorer.vocabulary.readers.rank_files import RANK_LINE, read_ranks, read_tekken
+from explorer.vocabulary.readers.rwkv_file import is_rwkv, read_rwkv
+from explorer.vocabulary.readers.word_piece_file import read_word_piece
 from explorer.vocabulary.reading import TokenizerReading
-from explorer.vocabulary.rwkv_file import is_rwkv, read_rwkv
-from explorer.vocabulary.word_piece_file import read_word_piece
+from explorer.vocabulary.tokenizer.decoder import Component
 
 _IN_FOLDER: Final = (
     "tokenizer.json",

@@ -42,7 +42,7 @@ from explorer.files import file_errors
 from explorer.vocabulary.assemble import Parts, checked_ids, extend_to, vocabulary_parts
 from explorer.vocabulary.configs import Beside, read_beside
 from explorer.vocabulary.files import read_path
-from explorer.vocabulary.huggingface import declared_decoder, read_tokenizer
+from explorer.vocabulary.readers.huggingface import declared_decoder, read_tokenizer
 from explorer.vocabulary.reading import Encoder, checked_width
 
 

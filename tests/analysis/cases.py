@@ -13,7 +13,7 @@ import explorer
 from explorer.analysis.explaining.explanation import Explanation, explain
 from explorer.automata.words import shortest_word
 from explorer.errors import EmptyConstraint, IncompatibleVocabulary
-from explorer.tokens.failing import run
+from explorer.tokens.walks.failing import run
 from tests.analysis.oracle import ReasonOracle
 from tests.patterns import ALPHABET
 from tests.tokens.oracle import language

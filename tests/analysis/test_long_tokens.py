@@ -11,10 +11,10 @@ import explorer
 from explorer.analysis import explain
 from explorer.analysis.verdict import sorted_tokens
 from explorer.analysis.verdict.sorted_tokens import SortedTokens
-from explorer.tokens import failing
-from explorer.tokens.failing import writable_bytes
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.trie import trie_of
+from explorer.tokens.walks import failing
+from explorer.tokens.walks.failing import writable_bytes
+from explorer.tokens.walks.trie import trie_of
 
 LENGTH = 210_000
 

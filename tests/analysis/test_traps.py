@@ -15,8 +15,8 @@ from explorer.analysis.traps.of_machine import _components
 from explorer.analysis.traps.of_run import _avoidable
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded
-from explorer.tokens.failing import run as failing_run
 from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.walks.failing import run as failing_run
 from tests.analysis.table_model import Rule, TableModel
 
 VOCABULARY = explorer.Vocabulary.from_bytes(

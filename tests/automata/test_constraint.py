@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.constraint import regex
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.budget import Budget
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, EmptyConstraint
 from tests.automata.test_operations import nfas
@@ -66,7 +66,7 @@ def test_there_and_back_through_other_libraries(pattern: str) -> None:
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_questions(nfa: object) -> None:
     """Finiteness and examples against enumeration, over machines that text never makes."""
-    from explorer.automata import operations
+    from explorer.automata.construction import operations
     from explorer.automata.words import is_finite, shortest_word, words
     from explorer.budget import Meter
 

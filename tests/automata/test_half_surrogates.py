@@ -13,7 +13,7 @@ import pytest
 
 import explorer
 from explorer import choice, from_type, gen, json_schema, literal, regex, template
-from explorer.automata.registry import read
+from explorer.automata.sources.registry import read
 from explorer.automata.template.functions import many
 from explorer.cli.commands import parser
 from explorer.cli.options import constraint_of

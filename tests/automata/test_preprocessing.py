@@ -15,10 +15,10 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 import explorer
 from explorer import Constraint, Vocabulary, literal, regex
 from explorer.automata.pipeline.preprocessed import Preprocessed
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.budget import Meter
 from explorer.errors import DamagedFile, ExplorerError, UnsupportedTokenizer
-from explorer.vocabulary.byte_alphabet import BYTE_OF
+from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF
 from tests.tokens.canonical_oracle import accepts
 from tests.tokens.test_canonical import folder
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from explorer.automata import minimize, rounds
-from explorer.automata.acyclic import quotient_of_rows
+from explorer.automata.construction import minimize, rounds
+from explorer.automata.construction.acyclic import quotient_of_rows
+from explorer.automata.construction.refinement import refined
+from explorer.automata.construction.rounds import MOST_ROUNDS, in_rounds
 from explorer.automata.machine import Bool, Dfa, Int32
-from explorer.automata.refinement import refined
 from explorer.automata.regex import compile_pattern
-from explorer.automata.rounds import MOST_ROUNDS, in_rounds
 from explorer.budget import Meter
 
 

@@ -23,7 +23,7 @@ from explorer.automata.pipeline.staged import (
     unstaged,
     with_stages,
 )
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.cli import main
 from explorer.errors import ConstraintError, ExplorerError, UnsupportedTokenizer
 from explorer.tokens.filtered.apply import filtered, load_filtered

@@ -19,7 +19,7 @@ from explorer.automata.pipeline.normalized import Form, Normalized, normal_machi
 from explorer.automata.pipeline.restricted import Restricted, scripts
 from explorer.automata.pipeline.staged import Staged, stages_of, with_stages
 from explorer.automata.pipeline.valid import ValidUtf8
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Meter

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from interegular.fsm import FSM, Alphabet
 
 import explorer
+from explorer.automata.construction.minimize import minimize
+from explorer.automata.interchange.validate import checked_dfa, checked_nfa
 from explorer.automata.machine import Dfa
-from explorer.automata.minimize import minimize
-from explorer.automata.serial import source_from_dict, source_to_dict
-from explorer.automata.validate import checked_dfa, checked_nfa
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, ExplorerError
 from tests.patterns import patterns

@@ -15,12 +15,12 @@ import numpy as np
 import pynini
 
 import explorer
+from explorer.automata.construction.operations import minimal_dfa
+from explorer.automata.construction.subset import _index  # pyright: ignore[reportPrivateUsage]
+from explorer.automata.interchange.pynini_bridge import fst_from_arrays
 from explorer.automata.machine import Nfa
-from explorer.automata.operations import minimal_dfa
-from explorer.automata.pynini_bridge import fst_from_arrays
 from explorer.automata.regex import parse
-from explorer.automata.subset import _index  # pyright: ignore[reportPrivateUsage]
-from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.nfa.layout import lay_out
 from explorer.budget import Meter
 from tests.bench.constraints import CASES
 from tests.bench.measure import interleaved

@@ -38,7 +38,7 @@ import explorer
 from explorer.decoding.sampling import reference
 from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.tokens.device import DeviceMasks
+from explorer.tokens.masks.device import DeviceMasks
 from explorer.vocabulary import Vocabulary
 from tests.bench.constraints import CASES, JSON_TEXT
 from tests.bench.engines import Greedy, make

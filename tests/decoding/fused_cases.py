@@ -18,9 +18,9 @@ from explorer.decoding.sampling.randomness import uniforms
 from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from explorer.tokens import mask_kernel
-from explorer.tokens.device import DeviceMasks
-from explorer.tokens.needed import UNLIMITED
+from explorer.tokens.masks import mask_kernel
+from explorer.tokens.masks.device import DeviceMasks
+from explorer.tokens.masks.needed import UNLIMITED
 from explorer.tokens.states import DEAD, DONE, FREE
 
 TOKENS = [bytes([c]) for c in range(97, 123)] + [b"foo", b"oo", b"food", b"ab", b"ba", None]

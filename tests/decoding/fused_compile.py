@@ -11,7 +11,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from explorer.decoding.sampling.fused import step_kernel
-from explorer.tokens.mask_kernel import mask_kernel
+from explorer.tokens.masks.mask_kernel import mask_kernel
 
 TYPES = {
     "logits": "*bf16",

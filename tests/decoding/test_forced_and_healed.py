@@ -11,8 +11,8 @@ import pytest
 import explorer
 from explorer import gen, regex, template
 from explorer.automata.constraint import Constraint
-from explorer.automata.healed import Healed
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.healed import Healed
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.decoding.models.model import LanguageModel, Reading, RunLanguageModel
 from explorer.errors import ExplorerError
 from widgets.editing import written_constraint

@@ -15,8 +15,8 @@ from explorer import DeviceMasks, Sampler, Session, Trace, generate
 from explorer.analysis.explaining.explanation import explain
 from explorer.automata.machine import Bool
 from explorer.errors import ExplorerError
-from explorer.tokens import visited
 from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.masks import visited
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.vocabulary import Vocabulary
 from tests.automata.grammar.earley import Earley, Productions, as_gbnf

@@ -11,11 +11,11 @@ import torch
 
 import explorer
 from explorer.errors import ExplorerError, VocabularyError
-from explorer.tokens import host_masks, visited
-from explorer.tokens.device import DeviceMasks
 from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.needed import UNLIMITED, needed_rows
+from explorer.tokens.masks import host_masks, visited
+from explorer.tokens.masks.device import DeviceMasks
+from explorer.tokens.masks.needed import UNLIMITED, needed_rows
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.token_dfa import TokenDFA
 

@@ -18,13 +18,13 @@ from explorer.errors import (
     ExplorerError,
     IncompatibleVocabulary,
 )
-from explorer.tokens import finishing
-from explorer.tokens.finishing import Finishing
 from explorer.tokens.free import Free
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.trie import trie_of
+from explorer.tokens.walks import finishing
+from explorer.tokens.walks.finishing import Finishing
+from explorer.tokens.walks.trie import trie_of
 from tests.patterns import patterns, vocabularies
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
-from explorer.tokens.spelling import fewest_tokens, longest_spelled, tokens_at
-from explorer.tokens.trie import trie_of
+from explorer.tokens.walks.spelling import fewest_tokens, longest_spelled, tokens_at
+from explorer.tokens.walks.trie import trie_of
 
 _letters = st.binary(max_size=7).map(lambda data: bytes(b"ab\xc3"[byte % 3] for byte in data))
 

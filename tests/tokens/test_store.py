@@ -16,7 +16,7 @@ import pytest
 
 import explorer
 from explorer.errors import DamagedFile, ExplorerError
-from explorer.tokens import store
+from explorer.tokens.closed_form import store
 
 TOY = [b"f", b"oo", b"foo", b"for", b"food", None]
 

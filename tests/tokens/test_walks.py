@@ -11,10 +11,10 @@ from hypothesis import given, settings
 import explorer
 from explorer.automata.machine import Dfa
 from explorer.budget import Meter
-from explorer.tokens.assemble import Assembled, assemble
-from explorer.tokens.functions import MonoidTooLarge, compose_functions
-from explorer.tokens.rows import compose_rows
-from explorer.tokens.trie import build_trie, trie_of
+from explorer.tokens.closed_form.assemble import Assembled, assemble
+from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
+from explorer.tokens.walks.rows import compose_rows
+from explorer.tokens.walks.trie import build_trie, trie_of
 from tests.patterns import patterns, vocabularies
 
 

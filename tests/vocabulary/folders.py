@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.byte_alphabet import CHAR_OF
+from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 
 TEXTS = [
     "Hello, world! The quick brown fox",

@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerFast
 
 from explorer.errors import UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary, prove
-from explorer.vocabulary.byte_alphabet import CHAR_OF
+from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from tests.vocabulary.tokenizers_by_hand import byte_level, id_of, llama_style, spelled
 
 # --- byte-level -------------------------------------------------------------------------------

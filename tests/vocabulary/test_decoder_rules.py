@@ -12,8 +12,8 @@ from tokenizers import (
     decoders,
 )
 
-from explorer.vocabulary.byte_alphabet import piece_bytes
-from explorer.vocabulary.decoder import clean_up, piece_reader
+from explorer.vocabulary.tokenizer.byte_alphabet import piece_bytes
+from explorer.vocabulary.tokenizer.decoder import clean_up, piece_reader
 
 # --- the decoder's rules against the library's decoders ---------------------------------------
 

@@ -17,10 +17,10 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from explorer.errors import DamagedFile, ExplorerError, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.byte_alphabet import CHAR_OF
 from explorer.vocabulary.files import read_path
-from explorer.vocabulary.rank_files import read_ranks
-from explorer.vocabulary.sentencepiece_file import read_sentencepiece
+from explorer.vocabulary.readers.rank_files import read_ranks
+from explorer.vocabulary.readers.sentencepiece_file import read_sentencepiece
+from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from tests.vocabulary.models import CORPUS, trained
 
 
@@ -285,7 +285,7 @@ def test_sentencepiece_types(tmp_path: Path) -> None:
 
 def test_sentencepiece_byte_and_literal() -> None:
     data = HEAD + piece("<0x20>") + piece("<0x20", 1) + piece("<0x41>", 6)
-    from explorer.vocabulary import sentencepiece_file
+    from explorer.vocabulary.readers import sentencepiece_file
 
     # SentencePiece's library wants all 256 byte pieces, so the reader is asked without it.
     with pytest.MonkeyPatch.context() as patch:

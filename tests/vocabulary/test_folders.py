@@ -11,7 +11,7 @@ import pytest
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.byte_alphabet import CHAR_OF
+from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from tests.vocabulary.folders import spelled, table, write
 
 # --- ends of text, added tokens ---------------------------------------------------------------

@@ -19,8 +19,8 @@ from tokenizers import Tokenizer, normalizers
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
 from explorer.vocabulary import Vocabulary, configs
-from explorer.vocabulary.charsmap import check_charsmap
-from explorer.vocabulary.limits import MAX_NESTING, check_component, check_declaration
+from explorer.vocabulary.guards.charsmap import check_charsmap
+from explorer.vocabulary.guards.limits import MAX_NESTING, check_component, check_declaration
 from tests.vocabulary.models import table_of, trained
 
 READ = """

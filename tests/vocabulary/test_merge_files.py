@@ -9,7 +9,7 @@ import pytest
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.byte_alphabet import CHAR_OF
+from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from tests.vocabulary.folders import TEXTS, merged, spelled, table, write
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from explorer.errors import UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.byte_alphabet import CHAR_OF
+from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from tests.vocabulary.folders import merged, spelled, table, write
 from tests.vocabulary.models import CORPUS, trained
 

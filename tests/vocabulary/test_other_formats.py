@@ -10,7 +10,7 @@ import pytest
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.byte_alphabet import CHAR_OF
+from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from tests.vocabulary.folders import TEXTS, spelled, table, write
 from tests.vocabulary.models import trained
 

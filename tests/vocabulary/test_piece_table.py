@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from explorer.errors import DamagedFile
-from explorer.vocabulary.piece_table import ids_of_pieces
+from explorer.vocabulary.readers.piece_table import ids_of_pieces
 
 
 @pytest.mark.parametrize("wrong", [True, False, -1, 1.0, "1", None])

@@ -19,7 +19,7 @@ from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 from explorer.errors import VocabularyError
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.byte_alphabet import BYTE_OF, CHAR_OF
+from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF, CHAR_OF
 
 TEXTS = st.text(max_size=40) | st.text(
     st.sampled_from(" \n\tab.,<>|/s0xé▁Ġ#ẞﬁ\u0301\u200d👩🏽汉한"), max_size=40

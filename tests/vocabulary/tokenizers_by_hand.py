@@ -13,7 +13,7 @@ from tokenizers import (
 )
 
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.byte_alphabet import CHAR_OF
+from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 

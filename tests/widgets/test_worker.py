@@ -17,8 +17,8 @@ import pytest
 
 import explorer
 from explorer import Budget, Constraint, Vocabulary
-from explorer.automata import registry
-from explorer.automata.imported import Imported
+from explorer.automata.sources import registry
+from explorer.automata.sources.imported import Imported
 from explorer.errors import (
     BudgetExceeded,
     EmptyConstraint,
@@ -28,7 +28,7 @@ from explorer.errors import (
 )
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.trie import Trie, trie_of
+from explorer.tokens.walks.trie import Trie, trie_of
 from widgets import kinds
 from widgets.compiling import worker_process
 from widgets.compiling.worker import CallOff, CompileWorker

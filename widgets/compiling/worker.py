@@ -38,11 +38,11 @@ from explorer.automata.constraint import Constraint
 from explorer.automata.pipeline.staged import Placed, stages_of, unstaged
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
+from explorer.tokens.closed_form.store import load_texts
 from explorer.tokens.compile import compile_texts
 from explorer.tokens.filtered.apply import filtered
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.store import load_texts
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 from widgets import kinds

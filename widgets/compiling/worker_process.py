@@ -31,7 +31,7 @@ from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.tokens.compile import compile, compile_texts
 from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.token_dfa import TokenDFA
-from explorer.tokens.trie import trie_of
+from explorer.tokens.walks.trie import trie_of
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
 

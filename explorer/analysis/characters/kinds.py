@@ -17,7 +17,7 @@ from explorer.analysis.characters.display import remaining_bytes
 from explorer.automata.machine import Int32
 from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.trie import Trie, UInt8, trie_of
+from explorer.tokens.walks.trie import Trie, UInt8, trie_of
 from explorer.vocabulary import Vocabulary
 
 KINDS: Final = (

@@ -34,9 +34,9 @@ from explorer.automata.machine import NO_ARC, Int32
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
-from explorer.tokens.failing import BEFORE, READ, run
 from explorer.tokens.machine import Filtered, TokenMachine
 from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.walks.failing import BEFORE, READ, run
 
 MOST_GROUPS: Final = 12
 """How many groups there are at most, "other" not counted."""

@@ -29,7 +29,7 @@ from explorer.automata.tree.nodes import (
     Written,
 )
 from explorer.automata.tree.walking import children, walk
-from explorer.tokens.failing import run
+from explorer.tokens.walks.failing import run
 
 
 def parts_over_tokens(

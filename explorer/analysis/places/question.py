@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.tokens.failing import run
+from explorer.tokens.walks.failing import run
 
 
 def state_after(machine: ByteMachine, text: bytes) -> int:

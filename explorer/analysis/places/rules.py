@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.places.positions import SourcePlace
-from explorer.automata.grammar.places import RulePlace, open_rules
+from explorer.automata.grammar.diagnosis.places import RulePlace, open_rules
 from explorer.automata.tree.nodes import Source
 
 

@@ -1,10 +1,10 @@
 """The stack of a grammar after a text, as the rules that are open: what each waits for.
 
-The rows are the open rules of a derivation (`explorer.automata.grammar.derivation`), the innermost
-first. The innermost reads; each of the others waits for the rule above it. Where the machine that
-decides keeps a symbol for a waiting rule, the row has that symbol: the state of the machine's own
-network to return to. A row without one was merged into the row below it, or has nothing left to
-read, so that the machine need not come back to it.
+The rows are the open rules of a derivation (`explorer.automata.grammar.diagnosis.derivation`), the
+innermost first. The innermost reads; each of the others waits for the rule above it. Where the
+machine that decides keeps a symbol for a waiting rule, the row has that symbol: the state of the
+machine's own network to return to. A row without one was merged into the row below it, or has
+nothing left to read, so that the machine need not come back to it.
 
 Cost: that of the derivation, and some microseconds for each row that is asked for.
 """
@@ -17,13 +17,13 @@ from functools import lru_cache
 from typing import Final
 
 from explorer.analysis.characters.display import show_characters, show_text
-from explorer.automata.grammar.derivation import ClosedRule, Derivation, Derivations
-from explorer.automata.grammar.single import SingleStack
+from explorer.automata.grammar.diagnosis.derivation import ClosedRule, Derivation, Derivations
+from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.machine import ByteMachine
 from explorer.automata.pipeline.staged import unstaged
 from explorer.automata.tree.charset import char_set
+from explorer.automata.tree.nfa.origin import Origin
 from explorer.automata.tree.nodes import Branch, Node, Rules, Source, Written
-from explorer.automata.tree.origin import Origin
 from explorer.automata.tree.walking import inside, walk
 from explorer.budget import Budget
 from explorer.errors import ExplorerError

@@ -23,8 +23,8 @@ from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
-from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.walks.failing import run
 
 LIMITS: Final = Budget(states=200_000, seconds=5.0)
 

@@ -24,16 +24,16 @@ from explorer.analysis.verdict.asked import checked_machine
 from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.paths import BYTES_PER_STATE
 from explorer.arguments import counted
-from explorer.automata.choice import Choice
 from explorer.automata.machine import Bool, Dfa
+from explorer.automata.sources.choice import Choice
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.memo import memo
-from explorer.tokens.failing import READ
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import NUM_FIXED_CLASSES
+from explorer.tokens.walks.failing import READ
 from explorer.vocabulary import Vocabulary
 
 MOST_STATES: Final = 400

@@ -12,8 +12,8 @@ from explorer.analysis.characters.display import show_text
 from explorer.arguments import plain, whole_number, wrong
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.spelling import fewest_tokens
-from explorer.tokens.trie import trie_of
+from explorer.tokens.walks.spelling import fewest_tokens
+from explorer.tokens.walks.trie import trie_of
 
 
 def checked_machine(machine: object) -> TokenMachine:

@@ -5,7 +5,7 @@ walk of its own bytes.
 
 Everything is asked of the machine over bytes and of the vocabulary. Which byte states can be
 finished a table says at once; any other machine is asked (`CanFinish`), or the question is decided
-by `explorer.tokens.finishing`.
+by `explorer.tokens.walks.finishing`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 from explorer.memo import memo
-from explorer.tokens.failing import fail_words, run, writable_bytes
-from explorer.tokens.finishing import Finishing, single_bytes
 from explorer.tokens.machine import TokenMachine, table_of
-from explorer.tokens.trie import Trie
-from explorer.tokens.written import trie_for
+from explorer.tokens.walks.failing import fail_words, run, writable_bytes
+from explorer.tokens.walks.finishing import Finishing, single_bytes
+from explorer.tokens.walks.trie import Trie
+from explorer.tokens.walks.written import trie_for
 
 
 @runtime_checkable
@@ -150,7 +150,7 @@ class Background:
         return writable_bytes(self.trie, self.byte_machine, kept, byte_state, data)
 
     def fail_words(self, byte_state: int, owed: int) -> tuple[Int32, Int32, Int32]:
-        """Where each word of the vocabulary fails; see `explorer.tokens.failing.fail_words`."""
+        """Where each word fails; see `explorer.tokens.walks.failing.fail_words`."""
         return fail_words(self.trie, self.byte_machine, byte_state, owed)
 
     @cached_property

@@ -30,12 +30,12 @@ from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachi
 from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.arrays import arrays_from
-from explorer.tokens.finishing import words_from
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
-from explorer.tokens.trie import Trie, UInt8
-from explorer.tokens.written import after_token, written
+from explorer.tokens.walks.arrays import arrays_from
+from explorer.tokens.walks.finishing import words_from
+from explorer.tokens.walks.trie import Trie, UInt8
+from explorer.tokens.walks.written import after_token, written
 from explorer.vocabulary import Vocabulary
 
 TOKENS_FIRST: Final = 1 << 32

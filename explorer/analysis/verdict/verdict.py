@@ -29,11 +29,11 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import shortest_word
-from explorer.tokens.failing import run
 from explorer.tokens.machine import Filtered, Refusal
-from explorer.tokens.spelling import longest_spelled
 from explorer.tokens.states import DEAD, DONE, FREE
-from explorer.tokens.written import token_end
+from explorer.tokens.walks.failing import run
+from explorer.tokens.walks.spelling import longest_spelled
+from explorer.tokens.walks.written import token_end
 
 Stage = Literal[
     "beyond_vocabulary",

@@ -21,8 +21,8 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     title,
 )
-from explorer.automata.choice import Choice
 from explorer.automata.pipeline.stage import StageSource
+from explorer.automata.sources.choice import Choice
 from explorer.automata.terminals.known import TERMINALS
 
 MOST_PLACES = 4

@@ -37,8 +37,8 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     show_writable,
 )
-from explorer.automata.choice import Choice
 from explorer.automata.pipeline.stage import StageSource
+from explorer.automata.sources.choice import Choice
 
 
 def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) -> str:

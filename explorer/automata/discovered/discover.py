@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import Final
 
 from explorer.alphabet import NUM_BYTES
+from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.discovered.late import HoldsGrammar, LateParts
 from explorer.automata.discovered.net import Net, net_of
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.discovered.paired import STAGE, paired
 from explorer.automata.grammar.machine import of_grammar
 from explorer.automata.machine import ByteMachine
-from explorer.automata.minimize import empty_dfa
+from explorer.automata.tree.assertions.lookaround import resolve
 from explorer.automata.tree.build import build
-from explorer.automata.tree.lookaround import resolve
 from explorer.automata.tree.nodes import (
     Group,
     Intersect,

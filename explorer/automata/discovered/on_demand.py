@@ -135,7 +135,7 @@ class OnDemand(DiscoveredMachine):
         """Fill the rows that the words of a trie come by from a state, so that `table` has them.
 
         Args:
-            byte, depth, skip: The nodes of the trie, as `explorer.tokens.trie.Trie` has them.
+            byte, depth, skip: The nodes of the trie, as `explorer.tokens.walks.trie.Trie` has them.
             deepest: The longest word, in bytes.
             state: Where the words begin.
 

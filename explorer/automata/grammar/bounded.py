@@ -3,8 +3,8 @@
 For each depth the rules are built anew, with the machines of the depth below in the place of calls;
 at the last depth a call can only derive the empty text. Rules that were merged into others, and
 calls that are the last thing a rule does, put nothing on the stack
-(`explorer.automata.grammar.network`), so they do not count: in a grammar of JSON with depth 3 a
-value lies in at most three arrays or objects. (Koo et al. 2024, section 3.)
+(`explorer.automata.grammar.rules.network`), so they do not count: in a grammar of JSON with depth 3
+a value lies in at most three arrays or objects. (Koo et al. 2024, section 3.)
 
 Every machine is minimised before it is laid into others. Its states still grow with the depth as
 the calls in a rule do: with two calls, twofold at every step.
@@ -21,14 +21,14 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES
 from explorer.arguments import whole_number
+from explorer.automata.construction.minimize import empty_dfa
+from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
+from explorer.automata.grammar.diagnosis.places import GrammarPlaces
 from explorer.automata.grammar.machine import decided
-from explorer.automata.grammar.moves import Looks
-from explorer.automata.grammar.network import Network
-from explorer.automata.grammar.places import GrammarPlaces
+from explorer.automata.grammar.rules.moves import Looks
+from explorer.automata.grammar.rules.network import Network
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
-from explorer.automata.minimize import empty_dfa
-from explorer.automata.operations import dfa_to_nfa, minimal_dfa
-from explorer.automata.registry import register
+from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Deferred, Node, Rules, Source
 from explorer.automata.tree.walking import inside
 from explorer.budget import Budget, Meter

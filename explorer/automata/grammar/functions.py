@@ -14,7 +14,8 @@ def grammar(text: str, syntax: str = "gbnf", *, ambiguous: bool = False) -> Cons
     Args:
         text: The grammar.
         syntax: Its notation: ``"gbnf"``, that of llama.cpp; ``"lark"``; or ``"ebnf"``, that of the
-            W3C or of ISO. `explorer.automata.grammar.gbnf`, ``lark`` and ``ebnf`` say what is read.
+            W3C or of ISO. `explorer.automata.grammar.notations.gbnf`, ``lark`` and ``ebnf`` say
+            what is read.
         ambiguous: Follow every stack that a text can lead to. By default a text leads to one stack,
             and a grammar for which that is not so is an error that shows a shortest such text and
             what to rewrite.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.grammar.moves import Actions, Conflict, Looks, actions_of, looks_of
-from explorer.automata.grammar.network import Network, network_of
-from explorer.automata.grammar.single import SingleStack
-from explorer.automata.grammar.stacks import StackMachine
-from explorer.automata.grammar.uniting import united
+from explorer.automata.construction.minimize import empty_dfa
+from explorer.automata.grammar.rules.moves import Actions, Conflict, Looks, actions_of, looks_of
+from explorer.automata.grammar.rules.network import Network, network_of
+from explorer.automata.grammar.rules.uniting import united
+from explorer.automata.grammar.stack_machines.single import SingleStack
+from explorer.automata.grammar.stack_machines.stacks import StackMachine
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.minimize import empty_dfa
 from explorer.automata.tree.nodes import Node, Rules
 from explorer.automata.tree.walking import inside
 from explorer.budget import Budget, Meter

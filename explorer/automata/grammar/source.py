@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import ClassVar, Final, Self
 
 from explorer.arguments import instance, whole_text
-from explorer.automata.grammar.checks import check_rules
-from explorer.automata.grammar.deterministic import check_deterministic
-from explorer.automata.grammar.ebnf import EbnfReader
-from explorer.automata.grammar.gbnf import GbnfReader
-from explorer.automata.grammar.lark import AROUND, LarkReader
-from explorer.automata.grammar.network import regular
-from explorer.automata.grammar.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
-from explorer.automata.registry import register
+from explorer.automata.grammar.diagnosis.deterministic import check_deterministic
+from explorer.automata.grammar.notations.checks import check_rules
+from explorer.automata.grammar.notations.ebnf import EbnfReader
+from explorer.automata.grammar.notations.gbnf import GbnfReader
+from explorer.automata.grammar.notations.lark import AROUND, LarkReader
+from explorer.automata.grammar.notations.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
+from explorer.automata.grammar.rules.network import regular
+from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Node, Rules, Source, Written
 from explorer.errors import DamagedFile, ExplorerError, GrammarError
 

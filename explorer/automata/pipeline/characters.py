@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
-from explorer.automata.interegular_bridge import character_arcs
+from explorer.automata.construction.operations import minimal_dfa
+from explorer.automata.interchange.interegular_bridge import character_arcs
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.operations import minimal_dfa
 from explorer.automata.tree.charset import CharSet, char_set
 from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
 from explorer.budget import Meter

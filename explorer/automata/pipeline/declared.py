@@ -19,8 +19,8 @@ from typing import Any, Final, cast
 
 from tokenizers import Tokenizer
 
+from explorer.automata.construction.operations import equivalent, intersection
 from explorer.automata.machine import Dfa
-from explorer.automata.operations import equivalent, intersection
 from explorer.automata.pipeline.normalized import normal_machine
 from explorer.automata.pipeline.relation import (
     Relation,
@@ -36,11 +36,11 @@ from explorer.automata.pipeline.relation import (
 from explorer.automata.tree.charset import CharSet, char_set, character
 from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer
-from explorer.vocabulary.decoder import flatten
-from explorer.vocabulary.encoder import TokenizersEncoder
-from explorer.vocabulary.preprocessing import combines, only_component, parse_component
-from explorer.vocabulary.rank_files import RankEncoder
-from explorer.vocabulary.sentencepiece_file import SentencePieceEncoder
+from explorer.vocabulary.readers.rank_files import RankEncoder
+from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
+from explorer.vocabulary.tokenizer.decoder import flatten
+from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
+from explorer.vocabulary.tokenizer.preprocessing import combines, only_component, parse_component
 from explorer.vocabulary.vocabulary import Vocabulary
 
 Step = Mapping[str, Any]

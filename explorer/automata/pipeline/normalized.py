@@ -30,8 +30,8 @@ from typing import ClassVar, Final, Literal, Self, cast, get_args
 
 from explorer.alphabet import NUM_BYTES
 from explorer.arguments import plain, shown
+from explorer.automata.construction.operations import empty_dfa
 from explorer.automata.machine import NO_ARC, Dfa
-from explorer.automata.operations import empty_dfa
 from explorer.automata.pipeline.characters import alphabet_of, over_bytes
 from explorer.automata.pipeline.stage import TextStage, register_stage
 from explorer.automata.tree.build import build

@@ -19,8 +19,8 @@ from typing import ClassVar, Self, cast
 
 from explorer.alphabet import NUM_BYTES
 from explorer.arguments import listed
+from explorer.automata.construction.operations import empty_dfa
 from explorer.automata.machine import NO_ARC, Dfa
-from explorer.automata.operations import empty_dfa
 from explorer.automata.pipeline.characters import alphabet_of
 from explorer.automata.pipeline.declared import MARK, Step, TextsBefore, parts_of_step, relation_of
 from explorer.automata.pipeline.relation import STANDS_FOR_MARK, Relation, drawn

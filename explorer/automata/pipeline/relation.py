@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from explorer.alphabet import EPSILON, NUM_BYTES, byte_label
-from explorer.automata import openfst
+from explorer.automata.construction.operations import empty_dfa, minimal_dfa
+from explorer.automata.interchange import openfst
+from explorer.automata.interchange.pynini_bridge import dfa_to_fst, fst_from_arrays
 from explorer.automata.machine import Dfa, Nfa
-from explorer.automata.operations import empty_dfa, minimal_dfa
 from explorer.automata.pipeline.stage import DrawnTransducer
-from explorer.automata.pynini_bridge import dfa_to_fst, fst_from_arrays
 from explorer.automata.tree.charset import CharSet, char_set, character
 from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
 from explorer.budget import Meter

@@ -18,10 +18,10 @@ from itertools import accumulate
 from typing import ClassVar, Final, Self
 
 from explorer.arguments import listed, plain, shown, wrong
-from explorer.automata.choice import check_encodable
 from explorer.automata.machine import Dfa
 from explorer.automata.pipeline.stage import TextStage, register_stage
 from explorer.automata.regex.unicode_sets import category
+from explorer.automata.sources.choice import check_encodable
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import ANY, CharSet, char_set
 from explorer.automata.tree.nodes import (

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from explorer.arguments import flag
-from explorer.automata.algebra import Combination, filtered_operand
 from explorer.automata.pipeline.stage import (
     PipelineStage,
     TextStage,
@@ -19,7 +18,8 @@ from explorer.automata.pipeline.stage import (
     stage_from_dict,
     stage_to_dict,
 )
-from explorer.automata.registry import register
+from explorer.automata.sources.algebra import Combination, filtered_operand
+from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Node, Source, Written
 from explorer.errors import DamagedFile
 

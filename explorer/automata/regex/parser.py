@@ -35,8 +35,8 @@ from explorer.automata.regex.unicode_sets import (
     category,
     folded,
 )
+from explorer.automata.tree.assertions.edges import without_edge_anchors
 from explorer.automata.tree.charset import ANY, NOT_NEWLINE, CharSet, character
-from explorer.automata.tree.edges import without_edge_anchors
 from explorer.automata.tree.nodes import (
     Assertion,
     AssertionKind,

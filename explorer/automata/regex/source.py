@@ -12,7 +12,7 @@ from explorer.arguments import check_whole_characters, instance, plain
 from explorer.automata.regex.parser import parse
 from explorer.automata.regex.tree import Tree
 from explorer.automata.regex.wider import replacements
-from explorer.automata.registry import register
+from explorer.automata.sources.registry import register
 from explorer.automata.terminals.known import TERMINALS
 from explorer.automata.tree.nodes import Empty, Group, Node, Source
 from explorer.automata.tree.walking import walk

@@ -16,12 +16,12 @@ from typing import Any, ClassVar, Self, get_args
 
 from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.machine import Dfa
-from explorer.automata.registry import register
-from explorer.automata.schema import numbers, strings
-from explorer.automata.schema.exponents import every_of
-from explorer.automata.schema.sketch import Sketch
-from explorer.automata.schema.spelling import Whitespace, escaped, flexible, pretty
-from explorer.automata.schema.values import empty
+from explorer.automata.schema.building.values import empty
+from explorer.automata.schema.text import numbers, strings
+from explorer.automata.schema.text.exponents import every_of
+from explorer.automata.schema.text.sketch import Sketch
+from explorer.automata.schema.text.spelling import Whitespace, escaped, flexible, pretty
+from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Deferred, Node, Source
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter

@@ -7,11 +7,11 @@ from os import PathLike
 from typing import Any, cast
 
 from explorer.automata.constraint import Constraint
+from explorer.automata.schema.building.making import Order, Recursion
+from explorer.automata.schema.diagnosis.profiling import Profile, profile_of
 from explorer.automata.schema.free import FreeJson
-from explorer.automata.schema.making import Order, Recursion
-from explorer.automata.schema.profiling import Profile, profile_of
 from explorer.automata.schema.source import JsonSchema
-from explorer.automata.schema.spelling import EscapesOf, Whitespace
+from explorer.automata.schema.text.spelling import EscapesOf, Whitespace
 from explorer.budget import Budget
 
 

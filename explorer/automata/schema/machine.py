@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import Dfa
-from explorer.automata.operations import dfa_to_nfa
-from explorer.automata.schema.compiler import Compiler
-from explorer.automata.schema.counting import outlined, settled
-from explorer.automata.schema.keywords import check_tree
-from explorer.automata.schema.making import Depth, Order
-from explorer.automata.schema.recursion import Called, Guard, SchemaRules
-from explorer.automata.schema.sharing import shared
-from explorer.automata.schema.spelling import (
+from explorer.automata.schema.building.compiler import Compiler
+from explorer.automata.schema.building.making import Depth, Order
+from explorer.automata.schema.building.recursion import Called, Guard, SchemaRules
+from explorer.automata.schema.building.values import Values
+from explorer.automata.schema.reading.keywords import check_tree
+from explorer.automata.schema.reading.sharing import shared
+from explorer.automata.schema.reading.subschemas import Schema, root_of
+from explorer.automata.schema.text.counting import outlined, settled
+from explorer.automata.schema.text.spelling import (
     EscapesOf,
     Whitespace,
     character_in,
@@ -21,8 +23,6 @@ from explorer.automata.schema.spelling import (
     pretty,
     respelled,
 )
-from explorer.automata.schema.subschemas import Schema, root_of
-from explorer.automata.schema.values import Values
 from explorer.automata.tree.nodes import Outline
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
@@ -85,8 +85,9 @@ def outline_schema(
 ) -> tuple[Outline, list[UnsupportedSchema]]:
     """The tree of a schema for a machine that discovers its states, and what was ignored.
 
-    Strings with long bounds are repeats in it (`explorer.automata.schema.counting`), and values
-    that may wait are laid out when a text comes to them (`explorer.automata.schema.waiting`).
+    Strings with long bounds are repeats in it (`explorer.automata.schema.text.counting`), and
+    values that may wait are laid out when a text comes to them
+    (`explorer.automata.schema.building.waiting`).
 
     Args, Raises: As `compile_schema`.
     """

@@ -19,20 +19,20 @@ from explorer.arguments import (
     whole_number,
     wrong,
 )
-from explorer.automata.choice import check_encodable
 from explorer.automata.machine import Dfa
-from explorer.automata.registry import register
-from explorer.automata.schema.annotations import schema_remarks
-from explorer.automata.schema.compiler import Compiler
-from explorer.automata.schema.conflict import conflict, endless_reference
-from explorer.automata.schema.deciding import deciding, excluding
-from explorer.automata.schema.locating import Spot, spans_of, spot_of
+from explorer.automata.schema.building.compiler import Compiler
+from explorer.automata.schema.building.making import Order, Recursion, Site
+from explorer.automata.schema.building.objects import MOST_TRACKED
+from explorer.automata.schema.building.recursion import WHOLE, finite_form
+from explorer.automata.schema.diagnosis.annotations import schema_remarks
+from explorer.automata.schema.diagnosis.conflict import conflict, endless_reference
+from explorer.automata.schema.diagnosis.deciding import deciding, excluding
+from explorer.automata.schema.diagnosis.locating import Spot, spans_of, spot_of
 from explorer.automata.schema.machine import compile_schema, outline_schema, rules_of_schema
-from explorer.automata.schema.making import Order, Recursion, Site
-from explorer.automata.schema.objects import MOST_TRACKED
-from explorer.automata.schema.recursion import WHOLE, finite_form
-from explorer.automata.schema.spelling import EscapesOf, Whitespace
-from explorer.automata.schema.subschemas import Schema, root_of
+from explorer.automata.schema.reading.subschemas import Schema, root_of
+from explorer.automata.schema.text.spelling import EscapesOf, Whitespace
+from explorer.automata.sources.choice import check_encodable
+from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules, Source
 from explorer.budget import Budget, Meter
 from explorer.errors import (

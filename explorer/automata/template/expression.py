@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from explorer.arguments import check_whole_characters, instance
-from explorer.automata.algebra import (
+from explorer.automata.regex.source import Regex
+from explorer.automata.schema.source import JsonSchema
+from explorer.automata.sources.algebra import (
     Complement,
     Concatenation,
     Difference,
@@ -25,10 +27,8 @@ from explorer.automata.algebra import (
     Repetition,
     Union,
 )
-from explorer.automata.aliases import Aliases
-from explorer.automata.choice import Choice
-from explorer.automata.regex.source import Regex
-from explorer.automata.schema.source import JsonSchema
+from explorer.automata.sources.aliases import Aliases
+from explorer.automata.sources.choice import Choice
 from explorer.automata.template.string_places import places_in
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError, ExplorerError, Located, RegexError, caret

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Self
 
 from explorer.arguments import whole_number
-from explorer.automata.aliases import Aliases
-from explorer.automata.choice import Choice
 from explorer.automata.regex.source import Regex
-from explorer.automata.registry import register
+from explorer.automata.sources.aliases import Aliases
+from explorer.automata.sources.choice import Choice
+from explorer.automata.sources.registry import register
 from explorer.automata.template.spelled import spelled
 from explorer.automata.template.until import Until
 from explorer.automata.tree.nodes import Node, Source, TokenLimit

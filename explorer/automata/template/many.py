@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final, Self, cast
 import numpy as np
 
 from explorer.arguments import instance, whole_number
-from explorer.automata.choice import check_encodable
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.machine import Bool, ByteMachine, Dfa
-from explorer.automata.registry import register
+from explorer.automata.sources.choice import check_encodable
+from explorer.automata.sources.registry import register
 from explorer.automata.template.spelled import spelled
 from explorer.automata.template.splitting import before, beginnings, longest
 from explorer.automata.tree.letters import letters

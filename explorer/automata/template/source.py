@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 
 from explorer.arguments import check_whole_characters, instance
 from explorer.automata.discovered.discover import small_or_discovered
-from explorer.automata.registry import register
+from explorer.automata.sources.registry import register
 from explorer.automata.template.expression import read_expression
 from explorer.automata.template.spelled import spelled
 from explorer.automata.template.splitting import Piece, split

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Protocol, runtime_checkable
 
-from explorer.automata.aliases import Aliases
-from explorer.automata.choice import Choice
 from explorer.automata.regex.source import Regex
 from explorer.automata.schema.source import JsonSchema
+from explorer.automata.sources.aliases import Aliases
+from explorer.automata.sources.choice import Choice
 from explorer.automata.tree.nodes import Source
 
 _OPERATORS: Final = {

@@ -16,11 +16,11 @@ from itertools import pairwise
 from typing import ClassVar, Final, Self, cast
 
 from explorer.arguments import listed, wrong
-from explorer.automata.choice import check_encodable
+from explorer.automata.construction.product import intersection
 from explorer.automata.machine import Dfa
-from explorer.automata.product import intersection
-from explorer.automata.registry import register
-from explorer.automata.schema.sketch import Sketch
+from explorer.automata.schema.text.sketch import Sketch
+from explorer.automata.sources.choice import check_encodable
+from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Deferred, Node, Source
 from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter

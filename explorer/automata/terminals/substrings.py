@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from explorer.automata import operations
+from explorer.automata.construction import operations
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register_terminal
 from explorer.automata.tree.nodes import Deferred, Node

@@ -26,7 +26,7 @@ from explorer.alphabet import (
     TOKEN_END,
     id_digits,
 )
-from explorer.automata import operations
+from explorer.automata.construction import operations
 from explorer.automata.machine import Dfa, Nfa
 from explorer.automata.terminals.kinds import Terminal, TerminalGroup, register_terminal
 from explorer.automata.tree.nodes import Node, TokenPiece

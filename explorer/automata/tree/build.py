@@ -8,10 +8,10 @@ it.
 
 from __future__ import annotations
 
-from explorer.automata import operations
+from explorer.automata.construction import operations
 from explorer.automata.machine import Dfa
-from explorer.automata.tree.layout import lay_out
-from explorer.automata.tree.lookaround import resolve
+from explorer.automata.tree.assertions.lookaround import resolve
+from explorer.automata.tree.nfa.layout import lay_out
 from explorer.automata.tree.nodes import (
     Deferred,
     Group,

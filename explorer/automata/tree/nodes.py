@@ -14,7 +14,7 @@ A pattern has a node for each character, so the nodes of patterns are msgspec's 
 dataclasses, and made in a tenth of the time. Leaves refer to no node, so the garbage collector need
 not look at them (``gc=False``).
 
-The nodes are a closed set, the kinds of sources an open one (`explorer.automata.registry`).
+The nodes are a closed set, the kinds of sources an open one (`explorer.automata.sources.registry`).
 """
 
 from __future__ import annotations
@@ -379,8 +379,8 @@ Closed = Machine | Deferred | Rules | TokenPiece | TokenLimit | Intersect | Subt
 class Source(ABC):
     """One kind of constraint: a frozen value that knows its text, its tree and its saved form.
 
-    A kind is a subclass that `explorer.automata.registry.register` was called on; then the editor,
-    the command line, traces, explanations and exports know it.
+    A kind is a subclass that `explorer.automata.sources.registry.register` was called on; then the
+    editor, the command line, traces, explanations and exports know it.
 
     Attributes:
         kind: The name of the kind, in files and in the editor.

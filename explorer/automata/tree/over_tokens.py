@@ -40,11 +40,11 @@ from explorer.alphabet import (
     TOKEN_BEGIN,
     TOKEN_END,
 )
-from explorer.automata import operations
+from explorer.automata.construction import operations
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import CharSet
-from explorer.automata.tree.layout import lay_out
+from explorer.automata.tree.nfa.layout import lay_out
 from explorer.automata.tree.nodes import (
     Deferred,
     Group,

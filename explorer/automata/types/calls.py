@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from explorer.arguments import instance, whole_number
-from explorer.automata.algebra import Combination
-from explorer.automata.registry import register, register_reader
+from explorer.automata.sources.algebra import Combination
+from explorer.automata.sources.registry import register, register_reader
 from explorer.automata.tree.nodes import Node, Source, Written
 from explorer.automata.types.declared import declared
 from explorer.automata.types.reading import Reader

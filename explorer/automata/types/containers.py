@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from explorer.automata.algebra import Repetition
-from explorer.automata.choice import Choice
+from explorer.automata.sources.algebra import Repetition
+from explorer.automata.sources.choice import Choice
 from explorer.automata.template.many import Many
 from explorer.automata.template.source import Template
 from explorer.automata.tree.nodes import Source

@@ -11,10 +11,10 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum
 from typing import Any, Final
 
-from explorer.automata.algebra import Intersection
-from explorer.automata.choice import Choice, check_encodable
 from explorer.automata.regex.source import Regex
 from explorer.automata.schema.source import JsonSchema
+from explorer.automata.sources.algebra import Intersection
+from explorer.automata.sources.choice import Choice, check_encodable
 from explorer.automata.tree.nodes import Source
 from explorer.automata.types.shapes import OtherShape, called, literal_value, refused
 

@@ -16,8 +16,8 @@ import ast
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from explorer.automata.algebra import Concatenation, Union
-from explorer.automata.choice import Choice
+from explorer.automata.sources.algebra import Concatenation, Union
+from explorer.automata.sources.choice import Choice
 from explorer.automata.tree.nodes import Source
 from explorer.errors import ConstraintError
 

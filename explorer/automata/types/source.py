@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from explorer.arguments import instance
-from explorer.automata.algebra import Combination
-from explorer.automata.registry import register, register_reader
 from explorer.automata.schema.source import JsonSchema
+from explorer.automata.sources.algebra import Combination
+from explorer.automata.sources.registry import register, register_reader
 from explorer.automata.tree.nodes import Node, Source, Written
 from explorer.automata.types.declared import declared
 from explorer.automata.types.schema import adapter_of, schema_of, type_name, value_of

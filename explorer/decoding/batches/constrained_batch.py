@@ -22,8 +22,8 @@ from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
-from explorer.tokens.device import DeviceMasks
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.masks.device import DeviceMasks
 from explorer.vocabulary import Vocabulary
 
 T = TypeVar("T")

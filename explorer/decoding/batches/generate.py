@@ -10,8 +10,8 @@ alone, and `Session` the same again with ``stream=b``, as far as the model's own
 batch the same logits.
 
 With ``max_tokens`` every text is complete in time: a token is allowed only if the text can still be
-ended within what remains (`explorer.tokens.needed`; EOS counts). ``masking_budget=False`` leaves
-that out, and a text that is not finished by then is cut off and says so.
+ended within what remains (`explorer.tokens.masks.needed`; EOS counts). ``masking_budget=False``
+leaves that out, and a text that is not finished by then is cut off and says so.
 
 Cost of a step, besides the model's: one launch where Triton is, else about 150 small operations.
 """
@@ -52,7 +52,7 @@ from explorer.decoding.speculation.drafting import Draft, checked_draft
 from explorer.decoding.speculation.texts import SpeculatedText, speculated
 from explorer.decoding.stepping.forced import Forced, checked_forced
 from explorer.errors import ExplorerError
-from explorer.tokens.error_word import ints
+from explorer.tokens.masks.error_word import ints
 from explorer.tokens.states import FREE
 from explorer.vocabulary import Vocabulary
 

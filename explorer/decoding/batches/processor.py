@@ -41,8 +41,8 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError, UnsupportedTokenizer, VocabularyError
-from explorer.tokens.error_word import ints
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.masks.error_word import ints
 from explorer.tokens.states import DONE
 from explorer.vocabulary import Vocabulary
 

@@ -23,7 +23,7 @@ from explorer.decoding.models.arguments import call_model
 from explorer.decoding.models.model import Batch, BatchedLanguageModel, LanguageModel, RunBatch
 from explorer.decoding.models.row_by_row import RowByRow, open_batch
 from explorer.decoding.stepping.forced import LONGEST_FORCED_RUN, forced_run
-from explorer.tokens.error_word import ints
+from explorer.tokens.masks.error_word import ints
 from explorer.tokens.states import DEAD, DONE
 
 _LOGITS_BYTES: Final = 256_000_000

@@ -20,8 +20,8 @@ import torch
 from explorer.arguments import instance
 from explorer.decoding.models.model import Prompt, Reading
 from explorer.errors import ExplorerError
-from explorer.tokens.spelling import fewest_tokens
-from explorer.tokens.trie import trie_of
+from explorer.tokens.walks.spelling import fewest_tokens
+from explorer.tokens.walks.trie import trie_of
 from explorer.vocabulary import Vocabulary
 
 

@@ -30,7 +30,7 @@ from explorer.decoding.models.checkpoint import check_weights, file_names
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.decoding.models.opening import Opening
 from explorer.errors import ExplorerError, MissingDependency
-from explorer.tokens.tensors import checked_device
+from explorer.tokens.masks.tensors import checked_device
 
 if TYPE_CHECKING:
     from explorer.decoding.models.huggingface import HuggingFaceModel

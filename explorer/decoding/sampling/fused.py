@@ -45,9 +45,16 @@ from explorer.decoding.sampling import reference
 from explorer.decoding.sampling.randomness import seed_words
 from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.tokens import error_word, states
-from explorer.tokens.device import DeviceMasks
-from explorer.tokens.mask_kernel import NO_SUCH_STATE, NOTHING_ALLOWED, locate, needed_by, note
+from explorer.tokens import states
+from explorer.tokens.masks import error_word
+from explorer.tokens.masks.device import DeviceMasks
+from explorer.tokens.masks.mask_kernel import (
+    NO_SUCH_STATE,
+    NOTHING_ALLOWED,
+    locate,
+    needed_by,
+    note,
+)
 
 DEAD = tl.constexpr(states.DEAD)
 DONE = tl.constexpr(states.DONE)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from explorer.decoding.sampling.randomness import uniforms
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.tokens.device import DeviceMasks
-from explorer.tokens.needed import UNLIMITED
+from explorer.tokens.masks.device import DeviceMasks
+from explorer.tokens.masks.needed import UNLIMITED
 from explorer.tokens.states import DEAD, DONE
 
 

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from explorer.arguments import real_number, wrong
 from explorer.errors import ExplorerError
-from explorer.tokens.tensors import checked_tensor
+from explorer.tokens.masks.tensors import checked_tensor
 
 _LEAST: Final = float(torch.finfo(torch.float32).tiny)
 _MOST: Final = float(torch.finfo(torch.float32).max)

@@ -1,7 +1,7 @@
 """Token healing: the output may begin inside the prompt's last token.
 
 The last token of the prompt is taken back, and the constraint begins with its text
-(`explorer.automata.healed`). The text of the run then begins with that end of the prompt;
+(`explorer.automata.sources.healed`). The text of the run then begins with that end of the prompt;
 `Trace.answer` leaves it out. A token without text, as chat templates end with, is not taken back,
 nor is one that holds part of a character, nor the only one.
 
@@ -18,10 +18,10 @@ from typing import Literal
 
 from explorer.arguments import flag, plain
 from explorer.automata.constraint import Constraint
-from explorer.automata.healed import Healed
 from explorer.automata.pipeline.stage import TokenStage
 from explorer.automata.pipeline.staged import Placed, Staged, check_operand
 from explorer.automata.regex.source import Regex
+from explorer.automata.sources.healed import Healed
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget
 from explorer.decoding.stepping.rule import Rule

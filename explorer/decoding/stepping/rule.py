@@ -25,7 +25,7 @@ from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.compile import compile
 from explorer.tokens.free import Free
 from explorer.tokens.machine import Filtered, TokenMachine, TokenTable, table_of
-from explorer.tokens.needed import FIRST_STATE, UNLIMITED, needed_rows
+from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, needed_rows
 from explorer.vocabulary import Vocabulary
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from explorer.automata.serial import source_to_dict
+from explorer.automata.sources.serial import source_to_dict
 from explorer.decoding.stepping.classes import first_of_classes
 from explorer.decoding.stepping.rule import Rule
 from explorer.decoding.stepping.tree import StepNode, StepTree

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from explorer.automata.machine import NO_ARC, Bool, Int32
-from explorer.automata.serial import source_from_dict
+from explorer.automata.sources.serial import source_from_dict
 from explorer.decoding.models.arguments import LAST_ID, LAST_SEED
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.faults import Faults

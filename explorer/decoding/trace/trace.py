@@ -27,7 +27,7 @@ from explorer.alphabet import show_bytes
 from explorer.arguments import file_path, flag, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
-from explorer.automata.serial import source_from_dict
+from explorer.automata.sources.serial import source_from_dict
 from explorer.decoding.models.model import Message
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.masks import MaskRows

@@ -23,13 +23,13 @@ from explorer.automata.pipeline.stage import TokenStage
 from explorer.automata.pipeline.staged import token_stages
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
+from explorer.tokens.closed_form.store import load_texts
 from explorer.tokens.filtered.machine import CanonicalMachine
 from explorer.tokens.filtered.ruled import RuledMachine
 from explorer.tokens.filtered.spellings import isolated_spaces, redundant_bytes
 from explorer.tokens.filtered.table import TokenRule, filtered_table
 from explorer.tokens.filtered.token_filter import check_same
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.store import load_texts
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 

@@ -6,8 +6,8 @@ from typing import get_args
 
 import numpy as np
 
+from explorer.automata.construction.operations import equivalent, intersection
 from explorer.automata.machine import ByteMachine, Dfa
-from explorer.automata.operations import equivalent, intersection
 from explorer.automata.pipeline.characters import alphabet_of
 from explorer.automata.pipeline.normalized import Form, normal_machine
 from explorer.automata.tree.over_tokens import is_over_tokens

@@ -10,8 +10,8 @@ from explorer.errors import UnsupportedTokenizer
 from explorer.memo import memo
 from explorer.tokens.filtered.table import REFUSED, TokenRule
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.decoder import byte_of
-from explorer.vocabulary.encoder import TokenizersEncoder
+from explorer.vocabulary.tokenizer.decoder import byte_of
+from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 
 _OTHER, _SPACE, _FUSES = 0, 1, 2
 _PROBE = "a"

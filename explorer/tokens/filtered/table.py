@@ -25,7 +25,7 @@ from explorer.automata.machine import Int32
 from explorer.automata.words import shortest_word
 from explorer.budget import Meter
 from explorer.errors import IncompatibleVocabulary
-from explorer.tokens.assemble import empty_table
+from explorer.tokens.closed_form.assemble import empty_table
 from explorer.tokens.machine import Refusal
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA

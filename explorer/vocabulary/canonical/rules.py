@@ -29,18 +29,18 @@ from numpy.typing import NDArray
 
 from explorer.errors import UnsupportedTokenizer
 from explorer.memo import Recent
-from explorer.vocabulary.byte_alphabet import CHAR_OF
 from explorer.vocabulary.canonical.marked import Marked
 from explorer.vocabulary.canonical.merges import Merges
 from explorer.vocabulary.canonical.patterns import NUM_CHARACTERS
 from explorer.vocabulary.canonical.spaced import cut_before_marks, single_spaces
 from explorer.vocabulary.canonical.word_rules import WordRules, word_rules_of
-from explorer.vocabulary.decoder import Component, byte_of, flatten
-from explorer.vocabulary.encoder import TokenizersEncoder
-from explorer.vocabulary.model_facts import model_state
-from explorer.vocabulary.preprocessing import parse_component
-from explorer.vocabulary.rank_files import RankEncoder
-from explorer.vocabulary.sentencepiece_file import SentencePieceEncoder
+from explorer.vocabulary.readers.rank_files import RankEncoder
+from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
+from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
+from explorer.vocabulary.tokenizer.decoder import Component, byte_of, flatten
+from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
+from explorer.vocabulary.tokenizer.model_facts import model_state
+from explorer.vocabulary.tokenizer.preprocessing import parse_component
 from explorer.vocabulary.vocabulary import Vocabulary
 
 Bool = NDArray[np.bool_]

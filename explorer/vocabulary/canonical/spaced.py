@@ -17,8 +17,8 @@ import numpy as np
 from explorer.errors import UnsupportedTokenizer
 from explorer.vocabulary.canonical.marked import LOST, Marked
 from explorer.vocabulary.canonical.patterns import NUM_CHARACTERS
-from explorer.vocabulary.decoder import Component
-from explorer.vocabulary.preprocessing import only_component
+from explorer.vocabulary.tokenizer.decoder import Component
+from explorer.vocabulary.tokenizer.preprocessing import only_component
 
 _BEFORE_MARKS: Final = "[ \u2581]?[^ \u2581]+|[ \u2581]"
 _SURROGATES = range(0xD800, 0xE000)

@@ -28,11 +28,11 @@ from explorer.vocabulary.canonical.spaced import (
     spaced_out,
     spaced_words,
 )
-from explorer.vocabulary.decoder import Component, flatten
-from explorer.vocabulary.encoder import TokenizersEncoder
-from explorer.vocabulary.model_facts import model_state
-from explorer.vocabulary.preprocessing import combines, only_component, parse_component
-from explorer.vocabulary.sentencepiece_file import SentencePieceEncoder
+from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
+from explorer.vocabulary.tokenizer.decoder import Component, flatten
+from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
+from explorer.vocabulary.tokenizer.model_facts import model_state
+from explorer.vocabulary.tokenizer.preprocessing import combines, only_component, parse_component
 from explorer.vocabulary.vocabulary import Vocabulary
 
 _MARK: Final = "\u2581"

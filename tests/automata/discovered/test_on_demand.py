@@ -15,7 +15,7 @@ import explorer
 from explorer.automata.discovered import rows
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree import counters, layout
+from explorer.automata.tree.nfa import counters, layout
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from tests.automata.discovered.beside import differences

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata import operations
+from explorer.automata.construction import operations
 from explorer.automata.discovered import discover
 from explorer.automata.discovered.paired import Operation, Paired, paired
 from explorer.automata.machine import NO_ARC, ByteMachine

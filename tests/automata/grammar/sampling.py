@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from explorer.automata.grammar.reading import WrittenRule
+from explorer.automata.grammar.notations.reading import WrittenRule
 from explorer.automata.machine import Dfa
 from explorer.automata.tree.nodes import (
     Branch,

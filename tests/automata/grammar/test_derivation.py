@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from explorer.analysis.places.stack import stack_reader
-from explorer.automata.grammar import derivation
-from explorer.automata.grammar.derivation import ClosedRule, Derivations, OpenRule
+from explorer.automata.grammar.diagnosis import derivation
+from explorer.automata.grammar.diagnosis.derivation import ClosedRule, Derivations, OpenRule
 from explorer.automata.grammar.functions import grammar
 from explorer.automata.grammar.machine import of_grammar
 from explorer.automata.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
-from explorer.automata.grammar.single import SingleStack
 from explorer.automata.grammar.source import GbnfGrammar
+from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded

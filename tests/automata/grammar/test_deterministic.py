@@ -13,9 +13,9 @@ from hypothesis import given
 import explorer
 from explorer.automata.discovered.discover import discover
 from explorer.automata.grammar.functions import grammar
-from explorer.automata.grammar.network import network_of
-from explorer.automata.grammar.single import SingleStack
-from explorer.automata.grammar.stacks import StackMachine
+from explorer.automata.grammar.rules.network import network_of
+from explorer.automata.grammar.stack_machines.single import SingleStack
+from explorer.automata.grammar.stack_machines.stacks import StackMachine
 from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
 from explorer.errors import GrammarError

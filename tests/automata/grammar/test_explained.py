@@ -5,8 +5,8 @@ from __future__ import annotations
 import explorer
 from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.source import GbnfGrammar
-from explorer.automata.registry import read
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.registry import read
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 
 SUMS = explorer.grammar(
     """root ::= e

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.functions import grammar
-from explorer.automata.grammar.stacks import StackMachine
+from explorer.automata.grammar.stack_machines.stacks import StackMachine
 from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.errors import GrammarError, NotRegular
 from tests.automata.grammar.earley import Earley, Productions, as_gbnf

@@ -9,7 +9,7 @@ import lark
 import pytest
 
 import explorer
-from explorer.automata.grammar.lark_terminals import COMMON
+from explorer.automata.grammar.notations.lark_terminals import COMMON
 from explorer.errors import GrammarError
 
 LARK = {
@@ -152,8 +152,8 @@ def test_what_is_ignored_is_not_inside_a_terminal() -> None:
 
 
 def test_editor_kinds_and_files() -> None:
-    from explorer.automata.registry import read
-    from explorer.automata.serial import source_from_dict, source_to_dict
+    from explorer.automata.sources.registry import read
+    from explorer.automata.sources.serial import source_from_dict, source_to_dict
 
     for name, text in (("grammar (Lark)", 'start: "a"'), ("grammar (EBNF)", "a ::= 'a'")):
         source = read(name, text)

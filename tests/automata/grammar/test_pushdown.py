@@ -19,7 +19,7 @@ import pytest
 import explorer
 from explorer.automata.grammar.functions import grammar
 from explorer.automata.grammar.machine import of_grammar
-from explorer.automata.grammar.pushdown import (
+from explorer.automata.grammar.rules.pushdown import (
     EMPTY,
     Pushdown,
     PushdownArc,
@@ -27,7 +27,7 @@ from explorer.automata.grammar.pushdown import (
     pushdown_of,
 )
 from explorer.automata.grammar.shipped import shipped_text
-from explorer.automata.grammar.single import SingleStack
+from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded

@@ -14,9 +14,9 @@ import pytest
 import explorer
 from explorer.automata.constraint import Constraint
 from explorer.automata.grammar import shipped
-from explorer.automata.grammar.gbnf import GbnfReader
+from explorer.automata.grammar.notations.gbnf import GbnfReader
 from explorer.automata.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.errors import ConstraintError, GrammarError
 from tests.automata.grammar.earley import Earley, Productions
 

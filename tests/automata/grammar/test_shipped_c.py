@@ -10,7 +10,7 @@ from pycparser import c_ast, c_generator, c_parser
 
 from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.functions import grammar
-from explorer.automata.grammar.gbnf import GbnfReader
+from explorer.automata.grammar.notations.gbnf import GbnfReader
 from explorer.automata.grammar.shipped import shipped_grammar, shipped_text
 from tests.automata.grammar.sampling import Sampler, mutated
 

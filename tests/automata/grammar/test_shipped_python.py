@@ -12,7 +12,7 @@ import pytest
 
 from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.functions import grammar
-from explorer.automata.grammar.gbnf import GbnfReader
+from explorer.automata.grammar.notations.gbnf import GbnfReader
 from explorer.automata.grammar.shipped import shipped_grammar, shipped_text
 from explorer.automata.grammar.shipped.python import DEPTH, python_text
 from explorer.errors import ConstraintError

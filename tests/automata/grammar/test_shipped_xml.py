@@ -11,7 +11,7 @@ import pytest
 
 from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.functions import grammar
-from explorer.automata.grammar.gbnf import GbnfReader
+from explorer.automata.grammar.notations.gbnf import GbnfReader
 from explorer.automata.grammar.shipped import shipped_grammar, shipped_text
 from explorer.automata.grammar.shipped.xml import PAGE, xml_text
 from explorer.errors import ConstraintError

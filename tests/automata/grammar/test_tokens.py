@@ -10,9 +10,9 @@ import pytest
 
 import explorer
 from explorer.automata.grammar.shipped import shipped_grammar
-from explorer.automata.grammar.single import SingleStack
+from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.tokens.lazy import LazyMachine, _set_row  # pyright: ignore[reportPrivateUsage]
-from explorer.tokens.trie import trie_of
+from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import num_words
 from explorer.vocabulary import Vocabulary
 

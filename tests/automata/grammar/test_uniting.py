@@ -8,11 +8,11 @@ import pytest
 
 import explorer
 from explorer.automata.constraint import Constraint
-from explorer.automata.grammar import uniting
 from explorer.automata.grammar.functions import grammar
-from explorer.automata.grammar.moves import Actions, actions_of, looks_of
-from explorer.automata.grammar.network import network_of
-from explorer.automata.grammar.single import SingleStack
+from explorer.automata.grammar.rules import uniting
+from explorer.automata.grammar.rules.moves import Actions, actions_of, looks_of
+from explorer.automata.grammar.rules.network import network_of
+from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.machine import NO_ARC
 from explorer.budget import Meter
 from explorer.errors import GrammarError

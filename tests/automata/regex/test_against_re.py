@@ -26,9 +26,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from explorer.automata.operations import minimal_dfa
+from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.regex import compile_pattern
-from explorer.automata.tree.lookaround import resolve
+from explorer.automata.tree.assertions.lookaround import resolve
 from explorer.automata.tree.nodes import Assertion, AssertionKind, Concat, Empty
 from explorer.budget import Budget, Meter
 from tests.automata.regex import reference

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explorer.automata.construction.operations import minimal_dfa
 from explorer.automata.machine import Nfa
-from explorer.automata.operations import minimal_dfa
 from explorer.automata.regex.unicode_sets import category
 from explorer.automata.tree.charset import ANY, MAX_CODE_POINT, CharSet, char_set
 from explorer.automata.tree.utf8 import ENTRY, EXIT, Fragment, utf8_fragment

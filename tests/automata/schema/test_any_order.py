@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 import explorer
 from explorer.automata.discovered.on_demand import OnDemand
-from explorer.automata.schema import objects
+from explorer.automata.schema.building import objects
 from explorer.automata.words import accepts
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded

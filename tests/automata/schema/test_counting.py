@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.discovered.on_demand import OnDemand
-from explorer.automata.schema import counting, scalars, strings, values, waiting
-from explorer.automata.schema.counting import mark, written_as_json, written_as_text
+from explorer.automata.schema.building import scalars, values, waiting
+from explorer.automata.schema.text import counting, strings
+from explorer.automata.schema.text.counting import mark, written_as_json, written_as_text
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError

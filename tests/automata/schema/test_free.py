@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.machine import Dfa
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.automata.words import words
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile
 

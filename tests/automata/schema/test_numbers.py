@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.automata.machine import Dfa
-from explorer.automata.schema import numbers
+from explorer.automata.schema.text import numbers
 from explorer.budget import Meter
 
 BOUNDS = (

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import explorer
-from explorer.automata import operations
-from explorer.automata.grammar.single import SingleStack
-from explorer.automata.registry import read
-from explorer.automata.schema import values
+from explorer.automata.construction import operations
+from explorer.automata.grammar.stack_machines.single import SingleStack
+from explorer.automata.schema.building import values
 from explorer.automata.schema.source import JsonSchema
+from explorer.automata.sources.registry import read
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError, NotRegular, UnsupportedSchema

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.automata.schema import profiling
+from explorer.automata.schema.diagnosis import profiling
 from explorer.errors import ConstraintError, UnsatisfiableSchema, UnsupportedSchema
 
 VOCABULARY = explorer.Vocabulary.from_bytes([bytes([k]) for k in range(256)], eos_ids=[256])
@@ -131,7 +131,7 @@ def test_the_text_of_a_template_is_quoted() -> None:
     ],
 )
 def test_a_notation_is_shown_by_example(kind: str, text: str, said: str) -> None:
-    from explorer.automata import registry
+    from explorer.automata.sources import registry
 
     with pytest.raises(ConstraintError) as raised:
         registry.read(kind, text)

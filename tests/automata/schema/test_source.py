@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.automata import registry
-from explorer.automata.schema.locating import spans_of, spot_of
+from explorer.automata.schema.diagnosis.locating import spans_of, spot_of
 from explorer.automata.schema.source import JsonSchema
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources import registry
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile, UnsupportedSchema
 
 PERSON: dict[str, Any] = {

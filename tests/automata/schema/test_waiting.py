@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import explorer
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.schema import certain, compiler, values, waiting
-from explorer.automata.schema.certain import shortest
+from explorer.automata.schema.building import certain, compiler, values, waiting
+from explorer.automata.schema.building.certain import shortest
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer import choice, gen, literal, many, regex, template
-from explorer.automata import registry
 from explorer.automata.constraint import Constraint
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources import registry
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.automata.template.expression import read_expression
 from explorer.automata.template.spelled import spelled
 from explorer.automata.template.string_places import places_in

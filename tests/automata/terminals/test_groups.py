@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from explorer import Vocabulary, choice, compile, explain_text, literal, regex, terminals
 from explorer.automata.regex import UnsupportedSyntax, parse
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.automata.terminals.kinds import TERMINALS, Terminal, register_terminal
 from explorer.errors import ConstraintError, ExplorerError, RegexError
 

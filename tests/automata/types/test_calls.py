@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import explorer
 from explorer.automata.constraint import Constraint
-from explorer.automata.serial import source_from_dict, source_to_dict
+from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.errors import ConstraintError
 from tests.automata.sampling import sampled
 from tests.automata.types import kinds

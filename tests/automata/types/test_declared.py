@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.automata import registry
 from explorer.automata.constraint import Constraint
+from explorer.automata.sources import registry
 from explorer.automata.types.declared import declared
 from explorer.errors import ConstraintError, ExplorerError
 

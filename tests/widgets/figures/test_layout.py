@@ -11,8 +11,8 @@ import pytest
 
 import explorer
 from explorer.errors import ExplorerError
-from explorer.tokens.failing import run
 from explorer.tokens.token_dfa import TokenDFA
+from explorer.tokens.walks.failing import run
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.drawing.dot import Engine, engines
 from widgets.figures.drawing.frame import Layout

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.automata.stages import composition_stages
+from explorer.automata.textbook.stages import composition_stages
 from explorer.errors import ExplorerError
-from explorer.tokens.failing import run
 from explorer.tokens.states import DONE
+from explorer.tokens.walks.failing import run
 from tests.widgets.figures.cases import toy_dfa, toy_vocabulary
 from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.character_fsa import character_figure

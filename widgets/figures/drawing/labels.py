@@ -1,10 +1,11 @@
 """Words on arcs and states: characters, bytes and tokens as short, harmless, one-line text.
 
 Token text is untrusted and often invisible: it holds markup, line breaks, direction marks, halves
-of characters. What is shown is made here, in two steps. `explorer.automata.detokenizing.readable`
-turns bytes into printable text without spaces, so that distinct tokens stay distinct; `markup`
-escapes any text for SVG and HTML, and writes out whatever has no ink of its own. A page that sets
-text nodes needs the first only; a static picture needs both.
+of characters. What is shown is made here, in two steps.
+`explorer.automata.textbook.detokenizing.readable` turns bytes into printable text without spaces,
+so that distinct tokens stay distinct; `markup` escapes any text for SVG and HTML, and writes out
+whatever has no ink of its own. A page that sets text nodes needs the first only; a static picture
+needs both.
 
 Labels are short because they stand on arcs; the whole is in the title beside them.
 """
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from explorer.alphabet import show_bytes
-from explorer.automata.detokenizing import readable
+from explorer.automata.textbook.detokenizing import readable
 from explorer.automata.tree.charset import CharSet, char_set, complement
 from explorer.vocabulary import Vocabulary
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.memo import memo
-from explorer.tokens.failing import fail_words
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS
-from explorer.tokens.written import trie_for
+from explorer.tokens.walks.failing import fail_words
+from explorer.tokens.walks.written import trie_for
 from widgets.figures.drawing.labels import token_text, tokens_label
 from widgets.figures.machines.character_view import Form, character_view
 from widgets.figures.machines.machine_figure import Edge, TokenGroup

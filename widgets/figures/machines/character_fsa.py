@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from explorer.analysis.characters.display import show_characters
-from explorer.automata.interegular_bridge import Piece
+from explorer.automata.interchange.interegular_bridge import Piece
 from explorer.automata.machine import NO_ARC
 from explorer.automata.token_marks import marks_from
 from explorer.automata.tree.charset import char_set

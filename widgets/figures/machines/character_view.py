@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from explorer.analysis.characters.display import characters_of
 from explorer.automata.byte_intervals import Interval, byte_intervals
-from explorer.automata.interegular_bridge import Piece, character_arcs, character_pieces
+from explorer.automata.interchange.interegular_bridge import Piece, character_arcs, character_pieces
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Set
 from functools import lru_cache
 from typing import Final
 
-from explorer.automata.detokenizing import readable
+from explorer.automata.textbook.detokenizing import readable
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import byte_text, shorten, token_text
 from widgets.figures.machines.machine_figure import Edge, FigureNode, MachineFigure

@@ -20,8 +20,8 @@ from explorer.automata.machine import Dfa
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.decoding.trace.trace import Trace
 from explorer.memo import memo
-from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.walks.failing import run
 from widgets.figures.drawing.columns import Places, place
 from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.layout import lay_out_figures

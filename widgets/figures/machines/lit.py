@@ -19,8 +19,8 @@ from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.automata.token_marks import marks_from
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.decoding.trace.trace import Trace
-from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.walks.failing import run
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.machines.arcs import node_of
 from widgets.figures.machines.character_view import (

@@ -1,8 +1,9 @@
 """The construction as a lesson: composed with ε, ε-free, determinized, trimmed.
 
-The machines are pynini's (`explorer.automata.stages`), over the few tokens that are shown; the
-token DFA itself comes from one walk over all tokens. The caption of each stage says what changed;
-parts that the next step takes away are dashed; and has the end of the text as an arc of its own.
+The machines are pynini's (`explorer.automata.textbook.stages`), over the few tokens that are shown;
+the token DFA itself comes from one walk over all tokens. The caption of each stage says what
+changed; parts that the next step takes away are dashed; and has the end of the text as an arc of
+its own.
 
 A state of the composition is a pair: a state q of the character FSA, and r, what the detokenizing
 FST has written of a token that is not over. Between two tokens it is named as in the token DFA, so
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.automata.machine import NO_ARC, Dfa
-from explorer.automata.stages import NO_TOKEN, Stage, composition_stages
+from explorer.automata.textbook.stages import NO_TOKEN, Stage, composition_stages
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine, table_of

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from explorer.automata.machine import NO_ARC
 from explorer.automata.token_marks import marks_from
-from explorer.tokens.failing import run
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.walks.failing import run
 from widgets.figures.drawing.labels import byte_text, token_text
 from widgets.figures.machines.arcs import node_of
 from widgets.figures.machines.character_view import (

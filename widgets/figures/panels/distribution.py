@@ -69,7 +69,7 @@ def table_text(trace: Trace, token: int) -> str:
         trace: The record.
         token: An id.
     """
-    from explorer.automata.detokenizing import readable
+    from explorer.automata.textbook.detokenizing import readable
 
     data = trace.tokens.data.get(token)
     if data:

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.detokenizing import readable
 from explorer.automata.pipeline.canonical import Canonical
 from explorer.automata.pipeline.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.automata.pipeline.stage import PipelineStage
+from explorer.automata.textbook.detokenizing import readable
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.filtered.machine import CanonicalMachine
 from explorer.tokens.filtered.table import FilteredTable

@@ -5,11 +5,11 @@ tokens; and one of its stages as a drawing.
 from __future__ import annotations
 
 from explorer.automata.byte_intervals import byte_intervals
-from explorer.automata.interegular_bridge import Piece, character_arcs
+from explorer.automata.interchange.interegular_bridge import Piece, character_arcs
 from explorer.automata.machine import Dfa
 from explorer.automata.pipeline.stage import DrawnTransducer, TextStage, stages_alone
 from explorer.automata.pipeline.staged import stages_of, unstaged
-from explorer.automata.registry import name_of
+from explorer.automata.sources.registry import name_of
 from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from explorer.automata.detokenizing import readable
+from explorer.automata.textbook.detokenizing import readable
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine

@@ -15,7 +15,7 @@ from explorer.analysis import Explanation
 from explorer.analysis.characters.display import half_characters, show_bytes, show_text
 from explorer.analysis.places.part import SourcePart
 from explorer.automata.pipeline.staged import unstaged
-from explorer.automata.registry import name_of
+from explorer.automata.sources.registry import name_of
 
 MOST_PARTS: Final = 3
 """How many parts of a constraint's source are shown."""

@@ -1,0 +1,6 @@
+"""The constructions on byte machines: determinize, minimize, combine.
+
+Reading order: `subset` (an NFA becomes a DFA), `reaching` (the arcs, searched backwards),
+`acyclic`, `refinement` and `rounds` (equal states, in three ways), `minimize` (which of the three),
+`product` (two machines side by side), `operations` (all of them by name, each under a budget).
+"""

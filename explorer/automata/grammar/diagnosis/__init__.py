@@ -1,0 +1,5 @@
+"""What a person is told about a grammar.
+
+Read in this order: `places` (where in the text of the grammar one is), `derivation` (which rules a
+text has opened and closed), `conflicts` and `deterministic` (the error for two stacks).
+"""

@@ -1,0 +1,6 @@
+"""The rules of a grammar as automata that call each other.
+
+Read in this order: `pieces` (one rule), `network` (all of them, made small), `moves` (what may come
+next, and whether that is one thing), `uniting` (rules laid into their callers), `pushdown` (the
+push-down automaton as it is drawn).
+"""

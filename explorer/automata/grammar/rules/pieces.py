@@ -1,0 +1,305 @@
+"""Each rule of a grammar as an automaton of its own, with arcs that read and arcs that call.
+
+A rule's body is a tree like any other; it is laid out like any other
+(`explorer.automata.tree.nfa.layout`). A call is an arc over a symbol above the 256 bytes. A grammar
+inside another one, such as a part of a sequence, is one more rule, and so is whatever stands around
+it: the `Root` of every tree is a rule without a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from explorer.alphabet import NUM_BYTES
+from explorer.automata.machine import Int32, Nfa
+from explorer.automata.tree.build import build
+from explorer.automata.tree.nfa.layout import lay_out
+from explorer.automata.tree.nfa.origin import Origin
+from explorer.automata.tree.nodes import Call, Group, Node, Rules, Written
+from explorer.budget import Meter
+
+STAGE: Final = "Laying out a grammar"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RulePiece:
+    """One rule as an automaton; state 0 is its start.
+
+    Args:
+        name: The rule; empty for what stands around a grammar.
+        num_states: How many states there are.
+        arcs: Rows ``(source, low, high, target)`` over bytes.
+        calls: Rows ``(source, rule, target)``.
+        epsilons: Rows ``(source, target)``.
+        accepting: The states where it may end.
+        origins: For each of ``arcs`` and then of ``calls`` where it was written; empty unless
+            asked for.
+        source: The source whose text its spans count in, where one is known.
+    """
+
+    name: str
+    num_states: int
+    arcs: tuple[tuple[int, int, int, int], ...]
+    calls: tuple[tuple[int, int, int], ...]
+    epsilons: tuple[tuple[int, int], ...]
+    accepting: tuple[int, ...]
+    origins: tuple[Origin | None, ...] = ()
+
+
+def pieces_of(node: Node, meter: Meter, *, with_origin: bool = False) -> tuple[RulePiece, ...]:
+    """The automata of all rules that a tree needs, the first that of the tree itself.
+
+    Args:
+        node: The tree: a grammar, or anything with grammars inside.
+        meter: Watches sizes and time.
+        with_origin: Also tell where each arc was written; assertions count as if they held.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    numbers: dict[tuple[int, str], int] = {}
+    waiting: list[tuple[str, Node, Rules | None]] = []
+
+    def number(rules: Rules, name: str) -> int:
+        key = (id(rules), name)
+        if key not in numbers:
+            numbers[key] = len(waiting)
+            waiting.append((name, rules.rules[name], rules))
+        return numbers[key]
+
+    around, inner = None, node
+    while isinstance(inner, Group | Written):
+        around, inner = inner, inner.body
+    if isinstance(inner, Rules) and not with_origin:
+        number(inner, inner.root)
+    else:
+        waiting.append(("", around or node, None))
+    made: list[RulePiece] = []
+    states = arcs = 0
+    for name, body, rules in waiting:  # The list grows while it is read.
+        callees: list[int] = []
+
+        def symbol(
+            call: Call | Rules, around: Rules | None = rules, found: list[int] = callees
+        ) -> int:
+            if isinstance(call, Rules):
+                found.append(number(call, call.root))
+            elif around is not None:
+                found.append(number(around, call.name))
+            return NUM_BYTES + len(found) - 1
+
+        built = lay_out(
+            body, meter, machine=lambda inner: build(inner, meter), call=symbol,
+            with_origin=with_origin, relax_assertions=with_origin,
+        )  # fmt: skip
+        nfa = built.nfa
+        rows: list[list[int]] = nfa.arcs.tolist()
+        reading = [k for k, row in enumerate(rows) if row[1] < NUM_BYTES]
+        calling = [k for k, row in enumerate(rows) if row[1] >= NUM_BYTES]
+        origins: tuple[Origin | None, ...] = ()
+        if built.arc_origin is not None:
+            named: list[Origin | None] = [
+                None if k < 0 else built.origins[k] for k in _listed(built.arc_origin)
+            ]
+            origins = tuple(named[k] for k in [*reading, *calling])
+        made.append(
+            RulePiece(
+                name, nfa.num_states,
+                tuple((a, b, c, d) for a, b, c, d in (rows[k] for k in reading)),
+                tuple((rows[k][0], callees[rows[k][1] - NUM_BYTES], rows[k][3]) for k in calling),
+                tuple((a, b) for a, b in nfa.epsilons.tolist()), (1,), origins,
+            )
+        )  # fmt: skip
+        states, arcs = states + nfa.num_states, arcs + len(rows)
+        meter.check(STAGE, states=states, arcs=arcs, bytes=100 * arcs)
+    return tuple(made)
+
+
+def _listed(array: Int32) -> list[int]:
+    return array.tolist()
+
+
+def productive(pieces: Sequence[RulePiece]) -> list[bool]:
+    """Which rules have a word at all: a fixpoint over the automata.
+
+    Args:
+        pieces: All rules.
+    """
+    able = [False] * len(pieces)
+    callers: list[set[int]] = [set() for _ in pieces]
+    for k, piece in enumerate(pieces):
+        for _, rule, _ in piece.calls:
+            callers[rule].add(k)
+    waiting = dict.fromkeys(range(len(pieces) - 1, -1, -1))
+    while waiting:
+        k, _ = waiting.popitem()
+        if not able[k] and _has_word(pieces[k], able):
+            able[k] = True
+            waiting.update(dict.fromkeys(c for c in callers[k] if not able[c]))
+    return able
+
+
+def _has_word(piece: RulePiece, able: Sequence[bool]) -> bool:
+    following: dict[int, list[int]] = {}
+    for source, _, _, target in piece.arcs:
+        following.setdefault(source, []).append(target)
+    for source, rule, target in piece.calls:
+        if able[rule]:
+            following.setdefault(source, []).append(target)
+    for source, target in piece.epsilons:
+        following.setdefault(source, []).append(target)
+    return not reached([0], following).isdisjoint(piece.accepting)
+
+
+def with_only_calls(pieces: Sequence[RulePiece], most: int) -> tuple[RulePiece, ...]:
+    """The same rules, each that is called in one place only laid in there; its own is then empty.
+
+    Args:
+        pieces: All rules, of which the first begins.
+        most: The most states of a rule with all that is laid into it.
+    """
+    callers: dict[int, list[int]] = {}
+    for k, piece in enumerate(pieces):
+        for _, rule, _ in piece.calls:
+            callers.setdefault(rule, []).append(k)
+    parent = {r: c[0] for r, c in callers.items() if len(c) == 1 and c[0] != r and r != 0}
+    inner: dict[int, list[int]] = {}
+    for rule, caller in parent.items():
+        inner.setdefault(caller, []).append(rule)
+    made = list(pieces)
+    # The innermost first. Rules that are called only by each other are never come to.
+    order = [k for k in range(len(pieces)) if k not in parent]
+    for k in order:  # The list grows while it is read.
+        order += inner.get(k, ())
+    for k in reversed(order):
+        piece = made[k]
+        states, arcs, epsilons = piece.num_states, list(piece.arcs), list(piece.epsilons)
+        calls: list[tuple[int, int, int]] = []
+        for source, rule, target in piece.calls:
+            callee = made[rule]
+            if parent.get(rule) != k or states + callee.num_states > most:
+                calls.append((source, rule, target))
+                continue
+            arcs += [(a + states, low, high, b + states) for a, low, high, b in callee.arcs]
+            calls += [(a + states, r, b + states) for a, r, b in callee.calls]
+            epsilons += [(a + states, b + states) for a, b in callee.epsilons]
+            epsilons.append((source, states))
+            epsilons += [(end + states, target) for end in callee.accepting]
+            states += callee.num_states
+            made[rule] = RulePiece(callee.name, 1, (), (), (), ())
+        if states > piece.num_states:
+            made[k] = RulePiece(
+                piece.name, states, tuple(arcs), tuple(calls), tuple(epsilons), piece.accepting
+            )
+    return tuple(made)
+
+
+def with_loops(piece: RulePiece, number: int) -> RulePiece:
+    """A rule that calls itself only as the last thing it does: it goes back to its start instead.
+
+    Args:
+        piece: The rule.
+        number: Its own number.
+    """
+    if not any(rule == number for _, rule, _ in piece.calls):
+        return piece
+    going_on = {source for source, *_ in (*piece.arcs, *piece.calls)}
+    silent: dict[int, list[int]] = {}
+    for source, target in piece.epsilons:
+        silent.setdefault(source, []).append(target)
+    last = {
+        target
+        for _, rule, target in piece.calls
+        if rule == number and going_on.isdisjoint(reached([target], silent))
+    }
+    if any(rule == number and after not in last for _, rule, after in piece.calls):
+        return piece
+    calls = tuple(row for row in piece.calls if row[1] != number)
+    back = tuple((source, 0) for source, rule, _ in piece.calls if rule == number)
+    return replace(piece, calls=calls, epsilons=(*piece.epsilons, *back))
+
+
+def reached(start: Iterable[int], following: dict[int, list[int]]) -> set[int]:
+    """Everything that can be reached.
+
+    Args:
+        start: Where to begin.
+        following: What comes after each.
+    """
+    seen = set(start)
+    waiting = list(seen)
+    while waiting:
+        for target in following.get(waiting.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                waiting.append(target)
+    return seen
+
+
+def components(following: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The strongly connected components, each after those that it leads to (Tarjan 1972).
+
+    Args:
+        following: What each node leads to.
+
+    Example:
+        >>> components([[1], [2], [1], [0]])
+        [[2, 1], [0], [3]]
+    """
+    order: list[int] = [-1] * len(following)
+    low = [0] * len(following)
+    on_stack = [False] * len(following)
+    stack: list[int] = []
+    found: list[list[int]] = []
+    count = 0
+    for root in range(len(following)):
+        if order[root] >= 0:
+            continue
+        work = [(root, 0)]
+        while work:
+            here, at = work.pop()
+            if at == 0:
+                order[here] = low[here] = count
+                count += 1
+                stack.append(here)
+                on_stack[here] = True
+            descended = False
+            for k in range(at, len(following[here])):
+                target = following[here][k]
+                if order[target] < 0:
+                    work += [(here, k + 1), (target, 0)]
+                    descended = True
+                    break
+                if on_stack[target]:
+                    low[here] = min(low[here], order[target])
+            if descended:
+                continue
+            if low[here] == order[here]:
+                component: list[int] = []
+                while not component or component[-1] != here:
+                    component.append(stack.pop())
+                    on_stack[component[-1]] = False
+                found.append(component)
+            if work:
+                above = work[-1][0]
+                low[above] = min(low[above], low[here])
+    return found
+
+
+def as_nfa(piece: RulePiece, symbols: dict[int, int]) -> Nfa:
+    """A rule as an NFA over bytes and the symbols of the rules that it calls.
+
+    Args:
+        piece: The rule.
+        symbols: The symbol of each rule.
+    """
+    arcs = [*piece.arcs, *((s, symbols[r], symbols[r], t) for s, r, t in piece.calls)]
+    return Nfa(
+        piece.num_states, 0, np.array(arcs, np.int32).reshape(-1, 4),
+        np.array(piece.epsilons, np.int32).reshape(-1, 2), np.array(piece.accepting, np.int32),
+        NUM_BYTES + len(symbols),
+    )  # fmt: skip

@@ -1,0 +1,6 @@
+"""What a person is told about a schema.
+
+Read in this order: `locating` (the place of a text in its schema), `deciding` (which keywords
+decide there), `conflict` (which exclude each other), `annotations` (what constrains nothing),
+`profiling` (sizes by subschema).
+"""

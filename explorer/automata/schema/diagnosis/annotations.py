@@ -1,0 +1,175 @@
+"""What a schema says that does not constrain, or less than it seems to.
+
+A ``format`` that an implementation does not know is an annotation (draft 2020-12, validation,
+section 7.2.1), and so is a keyword that it does not know. That is right, and easily a surprise, so
+it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any, Final, cast
+
+from explorer.automata.schema.building.members import MISCOUNTED
+from explorer.automata.schema.building.objects import MOST_TRACKED
+from explorer.automata.schema.reading.keywords import WELL_FORMED, draft_of, parts_of
+from explorer.automata.schema.reading.sharing import REMARKS
+from explorer.automata.schema.reading.subschemas import DEFAULT_DRAFT, Schema, pointer_to
+from explorer.automata.schema.text.formats import FORMATS
+
+NOT_FOLLOWED: Final = frozenset(("regex", "idn-hostname", "idn-email"))
+"""Formats of the drafts that no machine here follows."""
+
+_OTHERS: Final = frozenset(
+    ("$schema", "$id", "id", "$anchor", "$defs", "definitions", "$dynamicAnchor", "$vocabulary",
+     "$recursiveAnchor", "const", "exclusiveMinimum", "exclusiveMaximum", "contentEncoding",
+     "contentMediaType", "contentSchema", "$async", "example", "nullable", "discriminator")
+) | REMARKS  # fmt: skip
+_KEYWORDS: Final = tuple(sorted(WELL_FORMED.keys() | _OTHERS))
+_CLOSE: Final = 0.8
+"""How alike two words are that one is taken for a misspelling of the other, from 0 to 1."""
+
+
+def _every(schema: Schema) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """The subschemas of a schema that have keywords: pointer, keywords, draft; in order."""
+    todo: list[tuple[str, Schema, int]] = [("", schema, DEFAULT_DRAFT)]
+    while todo:
+        pointer, here, draft = todo.pop()
+        if isinstance(here, dict):
+            draft = draft_of(here, draft)
+            yield pointer, here, draft
+            below = [(pointer + pointer_to(*path), part, draft) for path, part in parts_of(here)]
+            todo += reversed(below)
+
+
+def unknown_formats(schema: Schema) -> tuple[tuple[str, str], ...]:
+    """The formats of a schema that are not followed, each with its JSON Pointer, in order.
+
+    Args:
+        schema: The schema as Python data.
+
+    Example:
+        >>> unknown_formats({"items": {"format": "color"}, "contains": {"format": "date"}})
+        (('/items/format', 'color'),)
+    """
+    return tuple(
+        (f"{pointer}/format", name)
+        for pointer, here, _ in _every(schema)
+        if isinstance(name := here.get("format"), str) and name not in FORMATS
+    )
+
+
+def misspelt_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
+    """The unknown keywords of a schema that are close to a known one: pointer, known keyword.
+
+    Args:
+        schema: The schema as Python data.
+
+    Example:
+        >>> misspelt_keywords({"requird": ["a"], "x-order": 3})
+        (('/requird', 'required'),)
+    """
+    found: list[tuple[str, str]] = []
+    for pointer, here, _ in _every(schema):
+        for keyword in here:
+            if keyword in _KEYWORDS or keyword.startswith("x-"):
+                continue
+            if close := get_close_matches(keyword, _KEYWORDS, 1, _CLOSE):
+                found.append((pointer + pointer_to(keyword), close[0]))
+    return tuple(found)
+
+
+def miscounted_names(schema: Schema) -> tuple[str, ...]:
+    """The JSON Pointers of ``minProperties`` that take one name, written twice, for two members.
+
+    Args:
+        schema: The schema as Python data.
+
+    Example:
+        >>> miscounted_names({"minProperties": 2})
+        ('/minProperties',)
+        >>> miscounted_names({"minProperties": 2, "propertyNames": {"enum": ["a", "b", "c"]}})
+        ()
+    """
+    found: list[str] = []
+    for pointer, here, _ in _every(schema):
+        fewest = here.get("minProperties", 0)
+        needed = here.get("required")
+        required = len(set(cast("list[Any]", needed))) if isinstance(needed, list) else 0
+        if not isinstance(fewest, int | float) or fewest < required + MISCOUNTED:
+            continue
+        if not _names_are_few(here):
+            found.append(f"{pointer}/minProperties")
+    return tuple(found)
+
+
+def empty_references(schema: Schema) -> tuple[str, ...]:
+    """The JSON Pointers of references that lead back to themselves before anything is said.
+
+    Args:
+        schema: The schema as Python data.
+
+    Example:
+        >>> empty_references({"allOf": [{"$ref": "#"}]})
+        ('/allOf/0/$ref',)
+        >>> empty_references({"properties": {"a": {"$ref": "#"}}})
+        ()
+    """
+    known = {pointer: here for pointer, here, _ in _every(schema)}
+    found: list[str] = []
+    for pointer, here in known.items():
+        if not isinstance(here.get("$ref"), str):
+            continue
+        seen: set[str] = set()
+        todo = [here["$ref"][1:]]
+        while todo:
+            target = todo.pop()
+            if target in seen or target not in known:
+                continue
+            seen.add(target)
+            at = known[target]
+            if isinstance(reference := at.get("$ref"), str):
+                todo.append(reference[1:])
+            todo += [f"{target}/allOf/{k}" for k in range(len(at.get("allOf", ())))]
+        if pointer in seen:
+            found.append(f"{pointer}/$ref")
+    return tuple(found)
+
+
+def _names_are_few(here: dict[str, Any]) -> bool:
+    names = here.get("propertyNames")
+    if isinstance(names, dict):
+        given = cast("dict[str, Any]", names)
+        listed = given.get("enum")
+        few = isinstance(listed, list) and len(cast("list[Any]", listed)) <= MOST_TRACKED
+        return few or "const" in given
+    closed = here.get("additionalProperties", here.get("unevaluatedProperties"))
+    return closed is False and not here.get("patternProperties")
+
+
+def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
+    """One sentence for each thing in a schema that constrains nothing, or less than it seems to.
+
+    Args:
+        schema: The schema as Python data.
+        formats: Whether ``format`` constrains.
+    """
+    said: list[str] = []
+    for pointer, name in unknown_formats(schema) if formats else ():
+        known = "followed here" if name in NOT_FOLLOWED else "known"
+        said.append(f"The format {name!r} at {pointer} is not {known}, so it constrains nothing.")
+    said += [
+        f"The keyword at {pointer} is not known, so it constrains nothing. Did you mean {close!r}?"
+        for pointer, close in misspelt_keywords(schema)
+    ]
+    said += [
+        f"{pointer} counts a name that is written twice as two members where there are more than "
+        f"{MOST_TRACKED} other names."
+        for pointer in miscounted_names(schema)
+    ]
+    said += [
+        f"The reference at {pointer} leads back to itself, so it constrains nothing."
+        for pointer in empty_references(schema)
+    ]
+    return tuple(said)

@@ -1,0 +1,122 @@
+"""JSON strings: a language of texts becomes a language of string literals.
+
+Constraints on strings (``pattern``, ``maxLength``, ``format``, ``enum``) are about the text that a
+literal stands for, so they are combined as machines over that text and only then written as
+literals. A literal is written in one way, the one of ``json.dumps(..., ensure_ascii=False)``: a
+character stands for itself unless it must be escaped. `explorer.automata.schema.text.spelling` adds
+the other ways to a finished machine.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from explorer.automata.construction import operations
+from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
+from explorer.automata.machine import Dfa, Nfa
+from explorer.automata.regex import compile_pattern
+from explorer.automata.tree.build import build
+from explorer.automata.tree.nodes import Texts
+from explorer.budget import Meter
+
+SHORT_ESCAPES: Final = {
+    0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0C: b"f", 0x0D: b"r", 0x22: b'"', 0x5C: b"\\",
+}  # fmt: skip
+"""The characters that have an escape of two characters, as `json.dumps` writes them."""
+
+_HEX: Final = b"0123456789abcdef"
+
+
+def literals(texts: Dfa, meter: Meter) -> Dfa:
+    """The string literals, quotes included, of a language of texts.
+
+    Args:
+        texts: A machine over UTF-8.
+        meter: Watches every limit.
+
+    Example:
+        >>> from explorer import choice
+        >>> quoted = literals(choice(['a"b', "\\n"]).dfa, Meter())
+        >>> quoted.accepts(b'"a\\\\"b"'), quoted.accepts(b'"\\\\n"'), quoted.accepts(b'"ab"')
+        (True, True, False)
+    """
+    nfa = dfa_to_nfa(texts)
+    arcs: list[tuple[int, int, int, int]] = []
+    first, last = nfa.num_states, nfa.num_states + 1
+    states = nfa.num_states + 2
+    backslash: dict[int, int] = {}
+    four: dict[tuple[int, str], int] = {}
+
+    def escape(source: int) -> int:
+        nonlocal states
+        if source not in backslash:
+            backslash[source] = states
+            arcs.append((source, 0x5C, 0x5C, states))
+            states += 1
+        return backslash[source]
+
+    def under(source: int, digits: str) -> int:
+        """The state after a backslash and the beginning of ``u00..``."""
+        nonlocal states
+        here = escape(source)
+        for length in range(1, len(digits) + 1):
+            key = (source, digits[:length])
+            if key not in four:
+                four[key] = states
+                byte = ord(digits[length - 1])
+                arcs.append((here, byte, byte, states))
+                states += 1
+            here = four[key]
+        return here
+
+    for source, low, high, target in nfa.arcs.tolist():
+        special = [byte for byte in (*range(0x20), 0x22, 0x5C) if low <= byte <= high]
+        begin = low
+        for byte in special:
+            if byte > begin and byte >= 0x20:
+                arcs.append((source, begin, byte - 1, target))
+            begin = byte + 1
+            if byte in SHORT_ESCAPES:
+                letter = SHORT_ESCAPES[byte][0]
+                arcs.append((escape(source), letter, letter, target))
+            else:
+                digit = _HEX[byte & 15]
+                arcs.append((under(source, f"u00{byte >> 4:x}"), digit, digit, target))
+        if max(begin, 0x20) <= high:
+            arcs.append((source, max(begin, 0x20), high, target))
+    arcs.append((first, 0x22, 0x22, nfa.start))
+    arcs += [(int(state), 0x22, 0x22, last) for state in nfa.accepting]
+    quoted = Nfa(
+        states, first, np.array(arcs, np.int32).reshape(-1, 4), nfa.epsilons,
+        np.array([last], np.int32),
+    )  # fmt: skip
+    return minimal_dfa(quoted, meter)
+
+
+@cache
+def length_between(minimum: int, maximum: int | None) -> Dfa:
+    """The texts of so many characters (code points)."""
+    most = "" if maximum is None else maximum
+    return compile_pattern(f"(?s:.{{{minimum},{most}}})", Meter())[1]
+
+
+def among(texts: list[str], meter: Meter) -> Dfa:
+    """Exactly these texts; those with half of a surrogate pair are not text and are left out."""
+    valid = [text for text in texts if not any(0xD800 <= ord(char) <= 0xDFFF for char in text)]
+    if not valid:
+        return nothing()
+    return build(Texts(0, 0, tuple(dict.fromkeys(valid))), meter)
+
+
+@cache
+def nothing() -> Dfa:
+    """The empty language."""
+    return compile_pattern(r"(?!)", Meter())[1]
+
+
+def without(texts: Dfa, excluded: Dfa, meter: Meter) -> Dfa:
+    """The texts of one language that the other does not have."""
+    return operations.difference(texts, excluded, meter)

@@ -1,0 +1,202 @@
+"""The detokenizing FST T_V: token ids in, bytes out.
+
+Detokenization is transduction (Koo, Liu & He 2024, Algorithm 1): a machine that loops at its
+root, once per token, and writes the token's bytes. Composing it with a character FSA gives the
+machine over token ids that the constraint means. `explorer.compile` computes that composition
+in closed form; here T_V is built as a pynini transducer, for the definition, for tests and to
+be looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+import numpy as np
+
+from explorer.alphabet import EPSILON, NUM_BYTES, byte_label, show_bytes, token_label
+from explorer.arguments import instance, listed, plain, shown, whole_number
+from explorer.automata.interchange.pynini_bridge import fst_from_arrays
+from explorer.errors import VocabularyError
+from explorer.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import pynini
+
+Form = Literal["compact", "original"]
+
+# pynini's stubs leave its symbol tables out.
+SymbolTable = Any
+
+_AFTER_A_BACKSLASH: Final = "nrtxuU␣<\\"
+"""Matches text that, after a backslash, a reader would take for an escape or its beginning."""
+
+_LIKE_A_BYTE: Final = re.compile("<[0-9A-F]{2}>")
+"""Text that looks like what `show_bytes` writes."""
+
+
+def readable(data: bytes) -> str:
+    """Token bytes as one line of printable text without spaces; distinct bytes stay distinct.
+
+    A byte that is not text is ``<C3>``; text that looks like one has a backslash before it. A
+    backslash is one backslash, except before what it would turn into an escape, such as ``n``:
+    there all that stand together are doubled.
+
+    Example:
+        >>> readable(b" the"), readable("ä".encode()), readable(b"\\xc3"), readable(b"\\n")
+        ('␣the', 'ä', '<C3>', '\\\\n')
+        >>> print(readable(b"<C3>"), readable(b"\\\\"), readable(b'\\\\"'), readable(b"\\\\n"))
+        \\<C3> \\ \\" \\\\n
+    """
+    parts: list[str] = []
+    backslashes = 0  # So many end the text so far.
+    text = data.decode(errors="surrogateescape")
+    for at, character in enumerate(text):
+        code = ord(character)
+        shown = character
+        if character == " ":
+            shown = "␣"
+        elif character == "␣" or (character == "<" and _LIKE_A_BYTE.match(text, at)):
+            shown = "\\" + character
+        elif 0xDC80 <= code <= 0xDCFF:
+            shown = show_bytes(bytes([code - 0xDC00]))
+        elif not character.isprintable():
+            shown = character.encode("unicode_escape").decode()
+        if character == "\\":
+            backslashes += 1
+        else:
+            if backslashes and shown[0] in _AFTER_A_BACKSLASH:
+                parts.append("\\" * backslashes)
+            backslashes = 0
+        parts.append(shown)
+    return "".join(parts)
+
+
+def byte_symbols() -> SymbolTable:
+    """Names for byte labels: printable ASCII as itself, other bytes as ``<C3>``."""
+    import pynini
+
+    table = cast(Any, pynini).SymbolTable("bytes")
+    table.add_symbol("ε", EPSILON)
+    for byte in range(NUM_BYTES):
+        name = chr(byte) if 0x20 < byte < 0x7F else show_bytes(bytes([byte]))
+        name = "␣" if byte == 0x20 else name
+        table.add_symbol(name, byte_label(byte))
+    return table
+
+
+def token_symbols(vocabulary: Vocabulary, only: Collection[int] | None = None) -> SymbolTable:
+    """Names for token labels: the token's text, with its id where another id has the same.
+
+    Args:
+        vocabulary: The tokens; ids that are not text are left out.
+        only: Ids to name; default all.
+    """
+    import pynini
+
+    table = cast(Any, pynini).SymbolTable("tokens")
+    table.add_symbol("ε", EPSILON)
+    taken = {"ε"}
+    for token in range(len(vocabulary)) if only is None else sorted(only):
+        data = vocabulary.tokens[token]
+        if data is None:
+            continue
+        name = readable(data)
+        while name in taken:
+            name = f"{name}#{token}"
+        taken.add(name)
+        table.add_symbol(name, token_label(token))
+    return table
+
+
+def _original(tokens: list[tuple[bytes, int]]) -> tuple[int, list[tuple[int, int, int, int]]]:
+    """A cycle per token: its bytes, then its id."""
+    arcs: list[tuple[int, int, int, int]] = []
+    states = 1
+    for data, token in tokens:
+        here = 0
+        for byte in data:
+            arcs.append((here, EPSILON, byte_label(byte), states))
+            here = states
+            states += 1
+        arcs.append((here, token_label(token), EPSILON, 0))
+    return states, arcs
+
+
+def _compact(tokens: list[tuple[bytes, int]]) -> tuple[int, list[tuple[int, int, int, int]]]:
+    """A state per proper prefix; in byte order, the path of one token begins like the last's."""
+    arcs: list[tuple[int, int, int, int]] = []
+    states = 1
+    path = [0]
+    before = b""
+    for data, token in sorted(tokens):
+        common = 0
+        while common < min(len(before), len(data)) and before[common] == data[common]:
+            common += 1
+        del path[common + 1 :]
+        for end in range(len(path), len(data)):
+            arcs.append((path[-1], EPSILON, byte_label(data[end - 1]), states))
+            path.append(states)
+            states += 1
+        arcs.append((path[len(data) - 1], token_label(token), byte_label(data[-1]), 0))
+        before = data
+    return states, arcs
+
+
+def detokenizing_fst(
+    vocabulary: Vocabulary, form: Form = "compact", only: Collection[int] | None = None
+) -> pynini.Fst:
+    """The transducer from token sequences to the byte strings that they spell.
+
+    Args:
+        vocabulary: The tokens. Ids that are not text write nothing and are left out.
+        form: ``"original"``: every token is a cycle of its own, one state per byte, which
+            writes the bytes and then reads the id. ``"compact"``: tokens with a common prefix
+            share states, and the id is read together with the last byte; states are prefixes.
+        only: Restrict the machine to these ids, for pictures.
+
+    Returns:
+        A transducer with token labels (id + 1) on the input side and byte labels (byte + 1) on
+        the output side, symbol tables attached. The root is the start and the only final state.
+
+    Raises:
+        VocabularyError: ``only`` names an id that is not a text token.
+
+    Example:
+        >>> from explorer import Vocabulary
+        >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
+        >>> detokenizing_fst(vocab).num_states(), detokenizing_fst(vocab, "original").num_states()
+        (5, 14)
+    """
+    vocabulary = instance(
+        "vocabulary", vocabulary, Vocabulary, "a Vocabulary", error=VocabularyError
+    )
+    ids = range(len(vocabulary))
+    if only is not None:
+        given = listed("only", only, "a list of token ids", error=VocabularyError)
+        numbers = {whole_number("an id of only", t, None, error=VocabularyError) for t in given}
+        ids = sorted(numbers)
+    form = plain(form)
+    if not isinstance(form, str) or form not in ("compact", "original"):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise VocabularyError(
+            f"form={shown(form)} is not known.", remedy='Write form="compact" or form="original".'
+        )
+    chosen: list[tuple[bytes, int]] = []
+    for token in ids:
+        data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
+        if data is not None:
+            chosen.append((data, token))
+        elif only is not None:
+            raise VocabularyError(
+                f"Token {token} is not a text token of this vocabulary, so it writes no bytes.",
+                remedy="Restrict the picture to ids whose entry in `tokens` is not None.",
+                evidence={"token": token},
+            )
+    states, arcs = _original(chosen) if form == "original" else _compact(chosen)
+    accepting = np.zeros(states, np.bool_)
+    accepting[0] = True
+    fst = fst_from_arrays(states, 0, np.array(arcs, np.int32).reshape(-1, 4), accepting)
+    cast(Any, fst).set_input_symbols(token_symbols(vocabulary, None if only is None else ids))
+    cast(Any, fst).set_output_symbols(byte_symbols())
+    return fst

@@ -1,0 +1,188 @@
+"""The construction as OpenFST does it: composed, ε-free, determinized, trimmed.
+
+`explorer.compile` reaches the result in one walk. These are the steps of the definition (Koo, Liu
+& He 2024, section 3), by pynini, for a few tokens and a small machine: so that each step can be
+looked at and understood. The end of the text is left out; it is an arc from each accepting state.
+
+Cost: pynini's operations cannot be interrupted, so the sizes are checked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from explorer.alphabet import EPSILON, label_byte, label_token
+from explorer.automata.interchange import openfst
+from explorer.automata.interchange.pynini_bridge import dfa_to_fst
+from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.textbook.detokenizing import detokenizing_fst
+from explorer.budget import Budget, Meter
+from explorer.vocabulary import Vocabulary
+
+LIMITS: Final = Budget(states=20_000, arcs=500_000, seconds=5.0)
+"""For the composition: states of the character FSA × states of the restricted T_V."""
+
+NO_TOKEN: Final = -1
+"""An arc that reads nothing."""
+
+STAGES: Final = ("composed", "ε-free", "determinized", "trimmed")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A machine over token ids on the way to the token DFA.
+
+    Args:
+        name: One of `STAGES`.
+        num_states: States are ``0 .. num_states - 1``.
+        start: The start state.
+        arcs: ``(source, token, target)``; `NO_TOKEN` for ε.
+        accepting: The accepting states.
+        characters: The character state of each state; `NO_ARC` if it has no character state.
+        between: The states between two tokens; the others are within one.
+        prefixes: The bytes of the unfinished token that each state has written; empty between two
+            tokens.
+    """
+
+    name: str
+    num_states: int
+    start: int
+    arcs: tuple[tuple[int, int, int], ...]
+    accepting: frozenset[int]
+    characters: tuple[int, ...] = ()
+    between: frozenset[int] = frozenset()
+    prefixes: tuple[bytes, ...] = ()
+
+    @property
+    def num_epsilons(self) -> int:
+        """How many arcs read nothing."""
+        return sum(token == NO_TOKEN for _, token, _ in self.arcs)
+
+
+def composition_stages(
+    vocabulary: Vocabulary, machine: Dfa, only: Collection[int]
+) -> tuple[Stage, ...]:
+    """T_V ∘ A for some tokens, step by step.
+
+    Args:
+        vocabulary: The tokens.
+        machine: The character FSA.
+        only: The ids to compose with; text tokens.
+
+    Returns:
+        The four stages, in order.
+
+    Raises:
+        BudgetExceeded: The composition could be too large to look at.
+        VocabularyError: ``only`` names an id that is not a text token.
+
+    Example:
+        >>> from explorer.automata.constraint import regex
+        >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
+        >>> found = composition_stages(vocab, regex("(foo)+d").dfa, range(5))
+        >>> [(stage.name, stage.num_states, stage.num_epsilons) for stage in found][-1]
+        ('trimmed', 4, 0)
+    """
+    import pynini
+
+    operations = cast(Any, pynini)  # Its stubs leave out keyword arguments and base classes.
+    transducer = cast(Any, detokenizing_fst(vocabulary, only=only))
+    transducer.set_input_symbols(None)
+    transducer.set_output_symbols(None)
+    Meter(LIMITS).check(
+        "Composing for a picture", states=transducer.num_states() * max(machine.num_states, 1)
+    )
+    acceptor = cast(Any, dfa_to_fst(machine))
+    composed = operations.compose(transducer, acceptor, connect=False)
+    pairs = _pairs(composed, transducer, machine)
+    composed = operations.project(composed, "input")
+    free = composed.copy()
+    free.rmepsilon(connect=False)
+    single = operations.determinize(free)
+    trimmed = single.copy()
+    trimmed.connect()
+    # Taking out ε leaves the states as they are; afterwards each is what its tokens lead to.
+    return (
+        _stage("composed", composed, pairs),
+        _stage("ε-free", free, pairs),
+        *(
+            _stage(name, fst, _after_tokens(fst, vocabulary, machine))
+            for name, fst in (("determinized", single), ("trimmed", trimmed))
+        ),
+    )
+
+
+def _pairs(composed: Any, transducer: Any, machine: Dfa) -> dict[int, tuple[bytes, int]]:
+    """For each state of T_V ∘ A, the bytes that T_V has written of a token, and the state of A."""
+    if composed.start() < 0:
+        return {}
+    _, root, inner, _ = openfst.read_fst(transducer.write_to_string())
+    leads = {(s, token, byte): t for s, token, byte, t in inner.tolist()}
+    written = {root: b""}
+    for source, _, byte, target in _in_order(transducer):
+        if target not in written:
+            written[target] = written[source] + bytes([label_byte(byte)])
+    found = {composed.start(): (root, machine.start)}
+    for source, token, byte, target in _in_order(composed):
+        prefix, state = found[source]
+        if byte != EPSILON:
+            state = _after(machine, state, bytes([label_byte(byte)]))
+        found.setdefault(target, (leads[prefix, token, byte], state))
+    return {number: (written[prefix], state) for number, (prefix, state) in found.items()}
+
+
+def _after_tokens(fst: Any, vocabulary: Vocabulary, machine: Dfa) -> dict[int, tuple[bytes, int]]:
+    """For each state of a deterministic machine, the state of A that the tokens' text leads to."""
+    if fst.start() < 0:
+        return {}
+    found = {fst.start(): (b"", machine.start)}
+    for source, token, _, target in _in_order(fst):
+        data = vocabulary.tokens[label_token(token)] or b""
+        found.setdefault(target, (b"", _after(machine, found[source][1], data)))
+    return found
+
+
+def _in_order(fst: Any) -> Iterator[tuple[int, int, int, int]]:
+    """The arcs that the start state leads to, each after one into its source."""
+    _, start, arcs, _ = openfst.read_fst(fst.write_to_string())
+    leaving: dict[int, list[tuple[int, int, int, int]]] = {}
+    for source, token, byte, target in arcs.tolist():
+        leaving.setdefault(source, []).append((source, token, byte, target))
+    seen, waiting = {start}, [start]
+    for state in waiting:
+        for arc in leaving.get(state, ()):
+            yield arc
+            if arc[3] not in seen:
+                seen.add(arc[3])
+                waiting.append(arc[3])
+
+
+def _stage(name: str, fst: Any, held: Mapping[int, tuple[bytes, int]]) -> Stage:
+    if fst.start() < 0:
+        return Stage(name, 0, -1, (), frozenset())
+    states, start, arcs, accepting = openfst.read_fst(fst.write_to_string())
+    found = tuple(
+        (source, NO_TOKEN if label == EPSILON else label_token(label), target)
+        for source, label, _, target in arcs.tolist()
+    )
+    return Stage(
+        name,
+        states,
+        start,
+        found,
+        frozenset(accepting.nonzero()[0].tolist()),
+        tuple(held.get(state, (b"", NO_ARC))[1] for state in range(states)),
+        frozenset(state for state in range(states) if state in held and not held[state][0]),
+        tuple(held.get(state, (b"", NO_ARC))[0] for state in range(states)),
+    )
+
+
+def _after(machine: Dfa, state: int, data: bytes) -> int:
+    """The state after some bytes; `NO_ARC` from the first failure on."""
+    for byte in data:
+        if state == NO_ARC:
+            break
+        state = int(machine.table[state, machine.symbol_class[byte]])
+    return state

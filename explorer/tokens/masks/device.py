@@ -1,0 +1,462 @@
+"""The masks of one or many constraints, as tables beside the logits.
+
+A language model's logits live on a device, and so does the choice among them. Going through the
+host once per token would cost more than the mask, so the whole machine goes to the device: tables
+of states × token classes, and one row of token classes per constraint. A batch mixes constraints
+freely: each row of the batch has a constraint number and a state.
+
+    logits ── mask_(logits, states) ──► draw ── advance(states, tokens) ──► states
+
+Every (state, class) has one number, the tokens that this choice *needs* up to the end of the text
+(`explorer.tokens.masks.needed`), so the mask and the token budget are one comparison. The sentinels
+`FREE`, `DONE` and `DEAD` have rows of their own in every table, in front of the states; a state is
+shifted before it indexes anything, and one that is out of range becomes `DEAD`. No number can
+reach another constraint's rows. What goes wrong is written to an error word on the device
+(`explorer.tokens.masks.error_word`), which `check` reads when the host waits anyway.
+
+There are three ways to the same mask, held equal by the tests:
+
+- on a GPU with Triton, one launch that reads two bytes per id and writes only what is masked;
+- on a CPU, the rows of visited states are kept and blended into the logits
+  (`explorer.tokens.masks.host_masks`);
+- anywhere, plain torch, which is the reference and can be captured in a CUDA graph too.
+
+A machine without a table (`explorer.tokens.machine`) has only the sentinels' rows in the tables;
+the masks of its states are worked out by the host when they are first met and kept packed on the
+device (`explorer.tokens.masks.visited`). A batch in which one takes part reads its states and
+tokens on the host at every step.
+
+Apart from that nothing here has shapes that depend on data, and nothing but `check` and the CPU
+path waits for the device. A table takes 8 bytes per state and class; the classes 2 bytes per id and
+constraint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.arguments import instance, listed, whole_number, wrong
+from explorer.automata.machine import Bool
+from explorer.errors import ExplorerError, VocabularyError
+from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.masks import error_word
+from explorer.tokens.masks.error_word import ErrorWord, ints
+from explorer.tokens.masks.host_masks import MINUS_INFINITY, HostMasks, refuse_budget
+from explorer.tokens.masks.needed import (
+    FIRST_STATE,
+    UNLIMITED,
+    least_needed,
+    needed_rows,
+    no_table,
+    target_rows,
+)
+from explorer.tokens.masks.tensors import checked_device, checked_rows, checked_tensor, misfit
+from explorer.tokens.masks.visited import Place, VisitedMasks
+from explorer.tokens.states import DEAD, DEAD_CLASS, EOS_CLASS, FREE
+from explorer.vocabulary import Vocabulary
+
+DEAD_ROW: Final = DEAD + FIRST_STATE
+"""The row of `DEAD` in every constraint's tables."""
+
+_COMPILE: Final = "Make it with explorer.compile(constraint, vocabulary)."
+
+
+class DeviceMasks:
+    """The token machines of a batch, on a device.
+
+    Args:
+        constraints: Token machines over one vocabulary. Row b of a batch follows one of them.
+        device: Where the logits are.
+        width: The width of the logits, if it is to be checked; at least the vocabulary's.
+        vocabulary: Needed only for a batch without any constraint (every row `FREE`).
+
+    Raises:
+        VocabularyError: The machines were compiled for different vocabularies, or none is known.
+        ExplorerError: The width does not cover the vocabulary's text.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
+        >>> masks = DeviceMasks([explorer.compile(explorer.regex(p), vocab) for p in ("ab", "b+")])
+        >>> states = torch.zeros(2, dtype=torch.int64)
+        >>> masks.mask_(torch.zeros(2, 5), states)
+        tensor([[0., -inf, 0., -inf, -inf],
+                [-inf, 0., -inf, -inf, -inf]])
+        >>> masks.advance(states, torch.tensor([2, 1])).tolist()
+        [2, 1]
+    """
+
+    def __init__(
+        self,
+        constraints: Sequence[TokenMachine],
+        *,
+        device: str | torch.device = "cpu",
+        width: int | None = None,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
+        given = listed("constraints", constraints, "a list of token machines")
+        self.constraints = tuple(_machine(f"constraints[{k}]", one) for k, one in enumerate(given))
+        if vocabulary is not None:
+            vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+        if width is not None:
+            width = whole_number("width", width, 1)
+        self.vocabulary = _one_vocabulary(self.constraints, vocabulary)
+        self.device = checked_device(device)
+        self.error = ErrorWord(self.device)
+
+        tables = [table_of(machine) for machine in self.constraints]
+        # The numbers of the machines that are asked state by state; `Free` has only sentinels.
+        self._asked = frozenset(
+            k
+            for k, (machine, table) in enumerate(zip(self.constraints, tables, strict=True))
+            if table is None and machine.constraint is not None
+        )
+        self._visited = VisitedMasks(self.constraints, len(self.vocabulary), self.device)
+        only_ends = np.full(len(self.vocabulary), DEAD_CLASS, np.uint16)
+        only_ends[list(self.vocabulary.eos_ids)] = EOS_CLASS
+        classes = [only_ends if t is None else np.asarray(t.token_class) for t in tables]
+        rows = [
+            (target_rows(table), needed_rows(table)) if table else no_table(_after_free(machine))
+            for machine, table in zip(self.constraints, tables, strict=True)
+        ]
+        if not classes:
+            rows, classes = [no_table()], [only_ends]
+        self._needed = [needed for _, needed in rows]
+
+        stacked = np.stack(classes)
+        # Two bytes per id where they suffice. Not torch's uint16, which lacks most operations.
+        narrow = max(needed.shape[1] for needed in self._needed) <= 2**15
+        allowed = (stacked != DEAD_CLASS).any(axis=0)
+        if self._asked:
+            allowed |= np.array([data is not None for data in self.vocabulary.tokens], np.bool_)
+        used = np.flatnonzero(allowed)
+        self.least_width = int(used[-1]) + 1 if len(used) else 1
+        if width is not None and width < self.least_width:
+            raise _too_narrow(width, self.least_width)
+        self.width = width
+
+        num_rows = [len(needed) for needed in self._needed]
+        self.token_class = self._put(stacked.astype(np.int16 if narrow else np.int32))
+        self.target = self._put(np.concatenate([targets.ravel() for targets, _ in rows]))
+        self.needed = self._put(np.concatenate([n.ravel() for n in self._needed]))
+        self.least = self._put(np.concatenate([least_needed(n) for n in self._needed]))
+        self.cell_start = self._put(_starts([needed.size for needed in self._needed]))
+        self.row_start = self._put(_starts(num_rows))
+        self.num_rows = self._put(np.array(num_rows, np.int64))
+        self.num_classes = self._put(np.array([n.shape[1] for n in self._needed], np.int64))
+        self._host = HostMasks(self.constraints, self._asked, self._needed, classes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        tables = (self.token_class, self.target, self.needed, self.least)
+        return sum(table.numel() * table.element_size() for table in tables) + self._visited.nbytes
+
+    @property
+    def asks_host(self) -> bool:
+        """Whether a machine without a table takes part, so that each step waits for the device."""
+        return bool(self._asked)
+
+    def mask_(
+        self,
+        logits: Tensor,
+        states: Tensor,
+        constraint: Tensor | None = None,
+        remaining: Tensor | None = None,
+        *,
+        step: int | Tensor = 0,
+    ) -> Tensor:
+        """Write -inf, in place, where a token is not allowed.
+
+        Args:
+            logits: float16, bfloat16, float32 or float64[B, W] on the device; W may exceed the
+                vocabulary, and everything past it is masked.
+            states: int64[B], states of each row's constraint, or sentinels.
+            constraint: int64[B], which constraint each row follows. Default: the only one, or
+                the b-th for row b if there are as many constraints as rows.
+            remaining: int64[B], how many tokens each row may still write, EOS included; a token
+                is allowed only if the text can still be ended within it. Default: no limit.
+            step: What the error word calls this step: a number, or int64[] on the device.
+
+        Returns:
+            ``logits``.
+
+        Raises:
+            ExplorerError: A shape, dtype or device does not fit.
+        """
+        self.check_logits(logits, states)
+        if remaining is not None:
+            remaining = checked_rows("remaining", remaining, len(states))
+        if logits.device.type == "cpu":
+            return self._mask_rows_(logits, states, constraint, remaining, step)
+        constraint = self._constraint_of_rows(constraint, len(states))
+        if self._has_kernels and logits.stride(1) == 1 and not self._asked:
+            from explorer.tokens.masks.mask_kernel import launch_mask
+
+            return launch_mask(self, logits, states, constraint, remaining, step)
+        return self.mask_reference_(logits, states, constraint, remaining, step=step)
+
+    def mask_reference_(
+        self,
+        logits: Tensor,
+        states: Tensor,
+        constraint: Tensor | None = None,
+        remaining: Tensor | None = None,
+        *,
+        step: int | Tensor = 0,
+    ) -> Tensor:
+        """`mask_` in plain torch, on any device; the tests hold the other ways equal to it."""
+        self.check_logits(logits, states)
+        constraint = self._constraint_of_rows(constraint, len(states))
+        given = states
+        states, asked, places = self._ask(states, constraint, remaining)
+        constraint, row, known = self._locate(states, constraint)
+        left = torch.full_like(row, UNLIMITED)
+        if remaining is not None:
+            left = remaining.to(torch.int64).clamp(0, UNLIMITED)
+        fault = torch.where(
+            self.least[self.row_start[constraint] + row] > left, error_word.NOTHING_ALLOWED, 0
+        )
+        fault = torch.where(known, fault, error_word.NO_SUCH_STATE)
+        self.error.write(fault, given, step)
+        covered = min(logits.shape[1], self.token_class.shape[1])
+        first = self.cell_start[constraint] + row * self.num_classes[constraint]
+        cells = first[:, None] + self.token_class[constraint, :covered].to(torch.int64)
+        logits[:, :covered].masked_fill_(self.needed[cells] > left[:, None], -torch.inf)
+        logits[:, covered:].fill_(-torch.inf)
+        if asked:
+            rows = torch.tensor(asked, device=self.device)
+            keep = self._visited.allowed(places, covered)
+            logits[rows, :covered] = logits[rows, :covered].masked_fill(~keep, -torch.inf)
+        return logits
+
+    def advance(
+        self,
+        states: Tensor,
+        tokens: Tensor,
+        constraint: Tensor | None = None,
+        *,
+        step: int | Tensor = 0,
+    ) -> Tensor:
+        """The states after one more token in each row.
+
+        Args:
+            states: int64[B].
+            tokens: int64[B], token ids; -1 stands for "none could be drawn".
+            constraint: As in `mask_`.
+            step: As in `mask_`.
+
+        Returns:
+            int64[B]; `DEAD` where the token is not allowed, noted in the error word unless the
+            row was dead already.
+
+        Raises:
+            ExplorerError: A shape does not fit.
+        """
+        batch = checked_tensor("states", states, "a tensor, int64[B]").numel()
+        states = checked_rows("states", states, batch)
+        tokens = checked_rows("tokens", tokens, batch)
+        constraint = self._constraint_of_rows(constraint, batch)
+        given = states
+        states, asked, places = self._ask(states, constraint, None)
+        constraint, row, known = self._locate(states, constraint)
+        in_range = (tokens >= 0) & (tokens < self.token_class.shape[1])
+        class_ = self.token_class[constraint, torch.where(in_range, tokens, 0)].to(torch.int64)
+        first = self.cell_start[constraint] + row * self.num_classes[constraint]
+        target = torch.where(in_range, self.target[first + class_].to(torch.int64), DEAD)
+        if asked:
+            taken = ints(tokens[torch.tensor(asked, device=self.device)])
+            following = [
+                self.constraints[which].step(state, token)
+                for (which, state), token in zip(places, taken, strict=True)
+            ]
+            known_targets = [DEAD if state is None else state for state in following]
+            target[torch.tensor(asked, device=self.device)] = torch.tensor(
+                known_targets, dtype=torch.int64, device=self.device
+            )
+        stuck = (target == DEAD) & (states != DEAD)
+        fault = torch.where(stuck, error_word.TOKEN_NOT_ALLOWED, 0)
+        fault = torch.where(stuck & (tokens == -1), error_word.NOTHING_TO_DRAW, fault)
+        self.error.write(torch.where(known, fault, error_word.NO_SUCH_STATE), given, step)
+        return target
+
+    def check(self) -> None:
+        """Raise the first fault that the device noted since the last time. Waits for the device.
+
+        Raises:
+            ExplorerError: The first fault, with its row, step and state.
+        """
+        self.error.check()
+
+    def allowed(self, constraint: int, state: int, remaining: int | None = None) -> Bool:
+        """The mask of one state on the host, kept for visited states.
+
+        Args:
+            constraint: Which constraint.
+            state: A state of it, or a sentinel.
+            remaining: As in `mask_`, for one row.
+
+        Returns:
+            bool[len(vocabulary)], read-only.
+        """
+        return self._host.allowed(constraint, state, remaining)
+
+    def _mask_rows_(
+        self,
+        logits: Tensor,
+        states: Tensor,
+        constraint: Tensor | None,
+        remaining: Tensor | None,
+        step: int | Tensor,
+    ) -> Tensor:
+        """`mask_` on the CPU."""
+        whiches = [0] * len(states)
+        if constraint is not None or len(self._needed) > 1:
+            whiches = ints(self._constraint_of_rows(constraint, len(states)))
+        faults = self._host.mask_(logits, ints(states), whiches, remaining)
+        if any(faults):
+            self.error.write(torch.tensor(faults, dtype=torch.int64), states, step)
+        return logits
+
+    def _ask(
+        self, states: Tensor, constraint: Tensor, remaining: Tensor | None
+    ) -> tuple[Tensor, list[int], list[Place]]:
+        """The rows that stand in a state of a machine without a table, and the other rows' states.
+
+        Returns:
+            The states, `FREE` in those rows; the numbers of those rows; each one's machine and
+            state.
+        """
+        if not self._asked:
+            return states, [], []
+        rows: list[int] = []
+        places: list[Place] = []
+        for k, (which, state) in enumerate(zip(ints(constraint), ints(states), strict=True)):
+            if which in self._asked and 0 <= state < self.constraints[which].num_states:
+                rows.append(k)
+                places.append((which, state))
+        if remaining is not None:
+            budgets = ints(remaining)
+            for k in rows:
+                refuse_budget(budgets[k])
+        states = states.clone()
+        states[torch.tensor(rows, dtype=torch.int64, device=states.device)] = FREE
+        return states, rows, places
+
+    def _locate(self, states: Tensor, constraint: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Each row's constraint and table row, made safe, and whether they were."""
+        known = (constraint >= 0) & (constraint < len(self._needed))
+        constraint = torch.where(known, constraint, 0)
+        row = states.to(torch.int64) + FIRST_STATE
+        known = known & (row >= 0) & (row < self.num_rows[constraint])
+        return constraint, torch.where(known, row, DEAD_ROW), known
+
+    def _constraint_of_rows(self, constraint: Tensor | None, batch: int) -> Tensor:
+        if constraint is not None:
+            return checked_rows("constraint", constraint, batch)
+        if len(self._needed) == 1:
+            return torch.zeros(batch, dtype=torch.int64, device=self.device)
+        if len(self._needed) == batch:
+            return torch.arange(batch, device=self.device)
+        raise ExplorerError(
+            f"{len(self._needed)} constraints for {batch} rows: which row follows which?",
+            remedy="Give `constraint`, int64[B].",
+            evidence={"constraints": len(self._needed), "rows": batch},
+        )
+
+    def check_logits(self, logits: Tensor, states: Tensor) -> None:
+        """Raise if a batch does not fit: shape, dtype, device or width. Does not wait.
+
+        Args:
+            logits: As for `mask_`.
+            states: As for `mask_`.
+        """
+        checked_tensor("logits", logits, "a tensor, float[B, W]")
+        checked_tensor("states", states, "a tensor, int64[B]")
+        if logits.dtype not in MINUS_INFINITY:
+            raise ExplorerError(
+                f"Logits of {logits.dtype} cannot be masked.",
+                remedy="Give float16, bfloat16, float32 or float64.",
+                evidence={"dtype": str(logits.dtype)},
+            )
+        if logits.dim() != 2:
+            rows, columns = len(states), self.width or len(self.vocabulary)
+            raise misfit("logits", list(logits.shape), [rows, columns])
+        checked_rows("states", states, len(logits))
+        if logits.device.type != self.device.type:
+            raise ExplorerError(
+                f"The logits are on {logits.device}, the masks on {self.device}.",
+                remedy=f'Make the masks for that device: dfa.to("{logits.device}").',
+                evidence={"logits": str(logits.device), "masks": str(self.device)},
+            )
+        if self.width is not None and logits.shape[1] != self.width:
+            raise misfit("logits", list(logits.shape), [logits.shape[0], self.width])
+        if logits.shape[1] < self.least_width:
+            raise _too_narrow(logits.shape[1], self.least_width)
+
+    def _put(self, array: NDArray[np.generic]) -> Tensor:
+        host = torch.from_numpy(np.ascontiguousarray(array))  # pyright: ignore[reportUnknownMemberType]
+        return host.to(self.device)
+
+    @cached_property
+    def _has_kernels(self) -> bool:
+        return self.device.type == "cuda" and find_spec("triton") is not None
+
+
+def _starts(sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Where each of several arrays begins once they are put together."""
+    return np.cumsum([0, *sizes[:-1]], dtype=np.int64)
+
+
+def _machine(name: str, value: object) -> TokenMachine:
+    """A token machine.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    if not isinstance(value, TokenMachine):
+        raise wrong(name, value, "a token machine", remedy=_COMPILE)
+    return value
+
+
+def _after_free(machine: TokenMachine) -> int:
+    """The state that the end of the text leads to from `FREE` in a machine."""
+    ends = machine.vocabulary.eos_ids
+    target = machine.step(FREE, ends[0]) if ends else FREE
+    return FREE if target is None else target
+
+
+def _one_vocabulary(
+    constraints: Sequence[TokenMachine], vocabulary: Vocabulary | None
+) -> Vocabulary:
+    known = [dfa.vocabulary for dfa in constraints] + ([] if vocabulary is None else [vocabulary])
+    if not known:
+        raise VocabularyError(
+            "There are no constraints, so the vocabulary is not known.",
+            remedy="Give `vocabulary`.",
+        )
+    for k, other in enumerate(known):
+        if other is not known[0] and other != known[0]:
+            raise VocabularyError(
+                f"Constraint {k} was compiled for another vocabulary ({other!r}) than the first "
+                f"({known[0]!r}).",
+                remedy="One batch is drawn from one model: compile all for its vocabulary.",
+                evidence={"constraint": k, "fingerprint": other.fingerprint},
+            )
+    return known[0]
+
+
+def _too_narrow(width: int, needed: int) -> ExplorerError:
+    return ExplorerError(
+        f"The logits have {width:,} columns, but a constraint allows ids up to {needed - 1:,}.",
+        remedy="Check that the tokenizer is the model's; compile with vocabulary.with_width(W).",
+        evidence={"width": width, "least_width": needed},
+    )

@@ -1,0 +1,152 @@
+"""`DeviceMasks.mask_` as one Triton launch, for a GPU.
+
+A program of the grid takes a block of one row: for each id its token class, two bytes that all rows
+of a constraint share and that stay in the second-level cache; for each class what it needs, from
+the row of the state, a few hundred numbers that stay in the first-level cache; and -inf is stored
+where that does not fit. Logits are not read at all, and those that stay are not written, so the
+kernel moves less memory than an elementwise operation over the same logits.
+
+With ``TRITON_INTERPRET=1`` the same code runs on the CPU, block by block in numpy; the tests hold
+it equal to the reference there, and on a GPU where there is one.
+"""
+
+# Triton has no types, and a kernel is not Python: its names are pointers and blocks. Only
+# `launch_mask` is called from outside, and it is annotated.
+# pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportOperatorIssue=false, reportMissingTypeStubs=false, reportAttributeAccessIssue=false
+# pyright: reportCallIssue=false
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from explorer.tokens import states
+from explorer.tokens.masks import error_word, needed
+
+if TYPE_CHECKING:
+    from explorer.tokens.masks.device import DeviceMasks
+
+FIRST_STATE = tl.constexpr(needed.FIRST_STATE)
+DEAD_ROW = tl.constexpr(states.DEAD + needed.FIRST_STATE)
+UNLIMITED = tl.constexpr(needed.UNLIMITED)
+FORBIDDEN = tl.constexpr(needed.FORBIDDEN)
+NOTHING_ALLOWED = tl.constexpr(error_word.NOTHING_ALLOWED)
+NO_SUCH_STATE = tl.constexpr(error_word.NO_SUCH_STATE)
+
+BLOCK = 4096
+
+
+@triton.jit
+def locate(state, which, num_constraints, num_rows, cell_start, row_start, num_classes):
+    """A row's constraint, first cell and row number, made safe, and whether they were."""
+    known = (which >= 0) & (which < num_constraints)
+    which = tl.where(known, which, 0)
+    row = state + FIRST_STATE
+    known = known & (row >= 0) & (row < tl.load(num_rows + which))
+    row = tl.where(known, row, DEAD_ROW)
+    cell = tl.load(cell_start + which) + row * tl.load(num_classes + which)
+    return which, cell, tl.load(row_start + which) + row, known
+
+
+@triton.jit
+def budget(remaining, batch_row, HAS_REMAINING: tl.constexpr):
+    """The number of tokens that a row may still write, ready to be compared."""
+    left = tl.full([], UNLIMITED, tl.int64)
+    if HAS_REMAINING:
+        left = tl.minimum(tl.maximum(tl.load(remaining + batch_row).to(tl.int64), 0), UNLIMITED)
+    return left
+
+
+@triton.jit
+def note(error, fault, batch_row, step, state):
+    """Write the error word, if there is a fault and none was noted before."""
+    if fault != 0:
+        before = tl.atomic_cas(error, fault * 0, fault)
+        tl.store(error + 1, batch_row, mask=before == 0)
+        tl.store(error + 2, step, mask=before == 0)
+        tl.store(error + 3, state, mask=before == 0)
+
+
+@triton.jit
+def needed_by(columns, covered, token_class, classes, needed_cells):
+    """The tokens that each choice of a block needs; `FORBIDDEN` past the vocabulary."""
+    inside = columns < covered
+    class_ = tl.load(token_class + columns, mask=inside, other=0).to(tl.int32)
+    # A class is inside of its row because the tables were made so; the mask makes it certain.
+    return tl.load(
+        needed_cells + class_, mask=inside & (class_ >= 0) & (class_ < classes), other=FORBIDDEN
+    )
+
+
+@triton.jit(do_not_specialize=["step", "num_constraints"])
+def mask_kernel(
+    logits, logits_stride, width, covered, states, constraints, remaining, step,
+    token_class, token_class_stride, needed_cells, least, cell_start, row_start, num_rows,
+    num_classes, num_constraints, error,
+    HAS_REMAINING: tl.constexpr, STEP_IS_TENSOR: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Mask one block of one row."""
+    batch_row = tl.program_id(0).to(tl.int64)
+    block = tl.program_id(1)
+    state = tl.load(states + batch_row).to(tl.int64)
+    which, cell, row, known = locate(
+        state, tl.load(constraints + batch_row).to(tl.int64), num_constraints,
+        num_rows, cell_start, row_start, num_classes,
+    )  # fmt: skip
+    left = budget(remaining, batch_row, HAS_REMAINING)
+    if block == 0:
+        now = tl.load(step).to(tl.int64) if STEP_IS_TENSOR else step.to(tl.int64)
+        nothing = tl.where(tl.load(least + row) > left, NOTHING_ALLOWED, 0)
+        fault = tl.where(known, nothing, NO_SUCH_STATE).to(tl.int64)
+        note(error, fault, batch_row, now, state)
+    columns = block * BLOCK + tl.arange(0, BLOCK)
+    need = needed_by(
+        columns, covered, token_class + which * token_class_stride,
+        tl.load(num_classes + which), needed_cells + cell,
+    )  # fmt: skip
+    tl.store(
+        logits + batch_row * logits_stride + columns,
+        float("-inf"),
+        mask=(columns < width) & (need > left),
+    )
+
+
+def launch_mask(
+    masks: DeviceMasks,
+    logits: Tensor,
+    states: Tensor,
+    constraint: Tensor,
+    remaining: Tensor | None,
+    step: int | Tensor,
+) -> Tensor:
+    """Mask the logits of a batch in place.
+
+    Args:
+        masks: The tables.
+        logits: [B, W] with adjacent columns.
+        states: int64[B].
+        constraint: int64[B].
+        remaining: int64[B] or None.
+        step: A number, or int64[] on the device.
+
+    Returns:
+        ``logits``.
+    """
+    batch, width = logits.shape
+    if batch == 0:
+        return logits
+    mask_kernel[(batch, triton.cdiv(width, BLOCK))](
+        logits, logits.stride(0), width, min(width, masks.token_class.shape[1]),
+        states.contiguous(), constraint.contiguous(),
+        states if remaining is None else remaining.contiguous(), step,
+        masks.token_class, masks.token_class.stride(0), masks.needed, masks.least,
+        masks.cell_start, masks.row_start, masks.num_rows, masks.num_classes,
+        len(masks.num_rows), masks.error.word,
+        HAS_REMAINING=remaining is not None, STEP_IS_TENSOR=isinstance(step, Tensor), BLOCK=BLOCK,
+        num_warps=8, enable_fp_fusion=False,
+    )  # fmt: skip
+    return logits

@@ -1,0 +1,7 @@
+"""The vocabulary as a trie, and the walks over it.
+
+Reading order: `trie`, `written` (what a token writes), `arrays` (a byte machine for the kernels),
+`functions` (the fast walk, for all states at once), `rows` (the plain one, state by state),
+`spelling` (bytes as tokens), `finishing` (which states can finish), `failing` (where reading
+fails).
+"""

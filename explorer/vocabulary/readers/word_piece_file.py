@@ -1,0 +1,153 @@
+"""WordPiece's ``vocab.txt``: one piece a line; the line's number is its id.
+
+``##`` marks a piece that continues a word; any other starts one, and prints a space before itself.
+The bracketed names that the format reserves are not text. The decoder is the one of every BERT,
+clean-up included, so that the file and the ``tokenizer.json`` of the same model give the same
+bytes.
+
+The name ``vocab.txt`` is shared: other tokenizers keep other lists under it. The class that
+``tokenizer_config.json`` names tells them apart, and so does the unknown token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+from explorer.errors import DamagedFile, UnsupportedTokenizer
+from explorer.vocabulary.configs import Beside, token_name
+from explorer.vocabulary.guards.library import library_call
+from explorer.vocabulary.readers.huggingface import read_tokenizer
+from explorer.vocabulary.readers.lines import lines_of
+from explorer.vocabulary.reading import TokenizerReading
+
+_SPECIALS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+# The classes of transformers that cut text as BERT does.
+_BERT_CLASSES: Final = frozenset(
+    {
+        "BertTokenizer",
+        "ConvBertTokenizer",
+        "DPRContextEncoderTokenizer",
+        "DPRQuestionEncoderTokenizer",
+        "DPRReaderTokenizer",
+        "DistilBertTokenizer",
+        "ElectraTokenizer",
+        "FunnelTokenizer",
+        "LayoutLMTokenizer",
+        "LayoutLMv2Tokenizer",
+        "LxmertTokenizer",
+        "MPNetTokenizer",
+        "MobileBertTokenizer",
+        "NystromformerTokenizer",
+        "RealmTokenizer",
+        "RetriBertTokenizer",
+        "SplinterTokenizer",
+        "SqueezeBertTokenizer",
+    }
+)
+# Classes that read a vocab.txt, but print its pieces by a rule of their own.
+_OTHER_RULES: Final = {
+    "BertweetTokenizer": "it marks with '@@' that a word goes on",
+    "CpmAntTokenizer": "it prints no space between words",
+    "ErnieMTokenizer": "its pieces are SentencePiece's",
+    "EsmTokenizer": "its pieces are letters of proteins",
+    "GPTNeoXJapaneseTokenizer": "a line lists several spellings, and it prints no space between",
+    "PhobertTokenizer": "it marks with '@@' that a word goes on",
+    "TransfoXLTokenizer": "its pieces are whole words, joined by rules for punctuation",
+    "VitsTokenizer": "its pieces are sounds",
+}
+# Classes whose pieces print as BERT's do, but that cut text by a dictionary, and do not clean up.
+_UNTIDIED: Final = frozenset({"BertJapaneseTokenizer"})
+
+
+def read_word_piece(data: bytes, beside: Beside, where: str) -> TokenizerReading:
+    """Read WordPiece's ``vocab.txt``.
+
+    Args:
+        data: The whole file.
+        beside: The configuration files beside it. They tell how text is cut and whether it is
+            lower-cased; without them the vocabulary is proved, but cannot encode.
+        where: The file's name, for messages.
+
+    Raises:
+        DamagedFile: The file is not UTF-8, or a piece stands twice; the line is named.
+        UnsupportedTokenizer: The file is another kind of list.
+    """
+    name = beside.tokenizer_class
+    if name in _OTHER_RULES:
+        raise UnsupportedTokenizer(
+            f"tokenizer_class {name}",
+            f"it does not print the pieces of {where} as WordPiece does: {_OTHER_RULES[name]}",
+            remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
+        )
+    ids = _ids(lines_of(data, where), where)
+    unknown = token_name(beside.settings.get("unk_token")) or "[UNK]"
+    if unknown not in ids:
+        raise _not_word_piece(list(ids), unknown, where)
+    tokenizer = library_call(
+        lambda: Tokenizer(models.WordPiece(vocab=ids, unk_token=unknown)), "read the vocabulary"
+    )
+    settings = beside.settings
+    lower = settings.get("do_lower_case", True if name in _BERT_CLASSES else None)
+    if isinstance(lower, bool):
+        accents = settings.get("strip_accents")
+        tokenizer.normalizer = normalizers.BertNormalizer(
+            lowercase=lower,
+            handle_chinese_chars=settings.get("tokenize_chinese_chars") is not False,
+            strip_accents=accents if isinstance(accents, bool) else None,
+        )
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(cleanup=name not in _UNTIDIED)
+    special = {ids[name]: name for name in (*_SPECIALS, unknown) if name in ids}
+    reading = read_tokenizer(tokenizer, also_special=special)
+    basic = settings.get("do_basic_tokenize") is not False
+    known = isinstance(lower, bool) and basic and (not name or name in _BERT_CLASSES)
+    notes = list(reading.notes)
+    if name and name not in _BERT_CLASSES | _UNTIDIED:
+        notes.append(
+            f"tokenizer_config.json names the class {name}, which is not known here; the file is "
+            f"read as WordPiece."
+        )
+    if not known:
+        notes.append(
+            f"encode() is not offered: no configuration beside {where} says how text is cut into "
+            f"words and whether it is lower-cased. A tokenizer.json declares both."
+        )
+    return replace(reading, notes=tuple(notes), encodes=known)
+
+
+def _ids(lines: list[str], where: str) -> dict[str, int]:
+    if lines and not lines[-1]:
+        lines.pop()
+    ids: dict[str, int] = {}
+    for token, piece in enumerate(lines):
+        if piece in ids:
+            raise DamagedFile(
+                f"{where}: the piece {piece!r} stands on line {ids[piece] + 1} and on line "
+                f"{token + 1}.",
+                remedy="The tokenizer can only give one of these ids: write another piece, such as "
+                "'[unused]', on the line of the other.",
+                evidence={"piece": piece, "lines": (ids[piece] + 1, token + 1)},
+            )
+        ids[piece] = token
+    return ids
+
+
+def _not_word_piece(pieces: list[str], unknown: str, where: str) -> UnsupportedTokenizer:
+    shown = pieces[: 1 << 10]
+    counted = sum(piece.rpartition(" ")[2].isdecimal() and " " in piece for piece in shown)
+    what = f"it has no piece {unknown!r}, as WordPiece's have"
+    if 2 * counted > len(shown):
+        what = "its lines are pieces with their numbers, as in a dictionary of fairseq"
+    elif shown and "\t" in shown[-1]:
+        what = "its lines are pieces with their scores, as SentencePiece writes beside its model"
+    return UnsupportedTokenizer(
+        where,
+        f"it is not a WordPiece vocabulary: {what}",
+        remedy="Give the tokenizer.json or the .model of the same tokenizer; or name its unknown "
+        "token as unk_token in a tokenizer_config.json beside the file; or write the bytes of each "
+        "id by hand with Vocabulary.from_bytes(...).",
+    )

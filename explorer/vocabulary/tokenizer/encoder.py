@@ -1,0 +1,256 @@
+"""Encoding with a tokenizer of the `tokenizers` library, all text read as text.
+
+To encode, a second tokenizer shares the model and has the same normalizer and pre-tokenizer but no
+special tokens, no post-processor, no truncation: so the name of a special token in a text is text.
+One trap remains. Some models hold those names among their pieces (every converted Unigram model
+does), and find them in text by themselves. When that happens, or seems to, the model is rebuilt
+once with those pieces hidden.
+
+Sharing the model is free. Rebuilding takes as long as loading it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, Literal, cast
+
+from tokenizers import AddedToken, Tokenizer, models
+
+from explorer.errors import VocabularyError
+from explorer.vocabulary.guards.library import library_call
+from explorer.vocabulary.tokenizer.added_tokens import AddedTokens, TextPart
+from explorer.vocabulary.tokenizer.decoder import PieceReader, clean_up
+from explorer.vocabulary.tokenizer.model_facts import ModelFacts, model_state
+from explorer.vocabulary.tokenizer.preprocessing import Declaration
+
+
+class TokenizersEncoder:
+    """A tokenizer of the `tokenizers` library that knows no special tokens.
+
+    Args:
+        tokenizer: The caller's tokenizer.
+        model: Facts about its model.
+        reader: Its decoder's reading of pieces.
+        declared: Its normalizer and pre-tokenizer.
+        literal: Its added tokens that are text, by id.
+        controls: Ids that the spelling of their names must never become, the unknown token too.
+        unwritten: Ids of pieces that the model never gives.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        model: ModelFacts,
+        reader: PieceReader,
+        declared: Declaration,
+        literal: Mapping[int, AddedToken],
+        controls: frozenset[int],
+        unwritten: frozenset[int] = frozenset(),
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._model = model
+        self._reader = reader
+        self._declared = declared
+        self._literal = literal
+        self._controls = controls
+        self._unwritten = unwritten
+        self._added = AddedTokens(literal, declared.normalize)
+        self._plain, self._ids = _with_added(Tokenizer(tokenizer.model), tokenizer, literal)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # What is worked out from these parts is worked out again where it is needed.
+        literal = [(token, _flags(entry)) for token, entry in self._literal.items()]
+        parts = (self._model, self._reader, self._declared, literal, self._controls)
+        return _restored, (self._tokenizer, *parts, self._unwritten)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The caller's tokenizer."""
+        return self._tokenizer
+
+    @property
+    def literal(self) -> Mapping[int, AddedToken]:
+        """Its added tokens that are text, by id."""
+        return self._literal
+
+    @property
+    def joins(self) -> Literal["none", "before", "after"]:
+        """Where the decoder gives pieces that are words a space of their own."""
+        return self._reader.joins
+
+    @property
+    def cleanup(self) -> bool:
+        """Whether the decoder takes away spaces before punctuation."""
+        return self._reader.cleanup
+
+    @property
+    def greedy(self) -> bool:
+        """Whether a word may be called unknown that other pieces could spell."""
+        return self._model.kind == "WordPiece"
+
+    @property
+    def apart(self) -> frozenset[int]:
+        """Added tokens that are text, which flags decide on, and pieces that are never given."""
+        return self._unwritten.union(self._literal)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The ids of ``text``, all of it read as text.
+
+        Raises:
+            VocabularyError: The tokenizer has no token for some of it, and no unknown token.
+        """
+        ids = _run(self._plain, text)
+        if not self._controls.isdisjoint(self._ids.get(token, token) for token in ids):
+            plain, moved = self._without_controls
+            return tuple(moved.get(token, token) for token in _run(plain, text))
+        return tuple(self._ids.get(token, token) for token in ids) if self._ids else tuple(ids)
+
+    def image(self, text: str) -> bytes:
+        """The declared image of ``text``: added tokens are themselves, the rest is normalized."""
+        image = bytearray()
+        for part in self._added.parts(text):
+            if part.token is None:
+                image += self._part_image(part)
+            elif self._reader.joins == "before":
+                # Where the decoder joins words, an added token is a word to it like any other.
+                image += self._reader.read(self._literal[part.token].content)
+            else:
+                image += self._declared.literal(self._literal[part.token].content)
+        return bytes(image)
+
+    def loses(self, text: str) -> bool:
+        """Whether some of ``text`` becomes the unknown token, or nothing at all."""
+        try:
+            ids = self.encode(text)
+        except VocabularyError:
+            return True
+        if self._model.unknown is not None:
+            return self._model.unknown in ids
+        # A BPE model without an unknown token drops the characters that it has no piece for.
+        return self._model.kind == "BPE" and not self._covers(text)
+
+    def _covers(self, text: str) -> bool:
+        splitter = self._tokenizer.pre_tokenizer
+        for part in self._added.parts(text):
+            if part.token is None:
+                words = [part.text]
+                if splitter is not None:
+                    words = [word for word, _ in splitter.pre_tokenize_str(part.text)]
+                if not all(self._has(character) for word in words for character in word):
+                    return False
+        return True
+
+    def _has(self, character: str) -> bool:
+        model = self._model
+        lookup = self._tokenizer.model.token_to_id
+        forms = {a + character + z for a in ("", model.prefix) for z in ("", model.suffix)}
+        if any(lookup(form) is not None for form in forms):
+            return True
+        return model.byte_fallback and all(
+            lookup(f"<0x{byte:02X}>") is not None for byte in character.encode()
+        )
+
+    def _part_image(self, part: TextPart) -> bytes:
+        segments = self._declared.segments(part.text, part.first)
+        to_bytes = self._declared.to_bytes
+        match self._reader.joins:
+            case "none":
+                return to_bytes("".join(segments))
+            case "after":
+                return b"".join(to_bytes(segment) + b" " for segment in segments)
+            case "before":
+                return b"".join(map(self._word_image, segments))
+
+    def _word_image(self, word: str) -> bytes:
+        if not self._reader.cleanup:
+            return f" {word}".encode()
+        # The clean-up sees one piece at a time, so what counts is the word's first piece: the
+        # longest that it starts with.
+        lookup = self._tokenizer.model.token_to_id
+        longest = next((n for n in range(len(word), 0, -1) if lookup(word[:n]) is not None), 0)
+        return (clean_up(f" {word[:longest]}") + word[longest:]).encode()
+
+    @cached_property
+    def _without_controls(self) -> tuple[Tokenizer, dict[int, int]]:
+        """The plain tokenizer over a model that cannot find control pieces in a text."""
+        state = model_state(self._tokenizer)
+
+        def hidden(token: int) -> str:
+            # Noncharacters, which no text in interchange holds, keep the entry but hide it.
+            return f"\uffff{token}\ufffe"
+
+        vocab = state["vocab"]
+        if isinstance(vocab, list):
+            scored = [
+                (hidden(token) if token in self._controls else piece, score)
+                for token, (piece, score) in enumerate(cast(list[tuple[str, float]], vocab))
+            ]
+            model = models.Unigram(scored, state["unk_id"], bool(state.get("byte_fallback")))
+            return _with_added(Tokenizer(model), self._tokenizer, self._literal)
+        pieces = cast(dict[str, int], vocab)
+        kept = {p: t for p, t in pieces.items() if t not in self._controls}
+        state["vocab"] = {hidden(t) if t in self._controls else p: t for p, t in pieces.items()}
+        if state.get("unk_token") in pieces:
+            unknown = pieces[state["unk_token"]]
+            state["unk_token"] = hidden(unknown) if unknown in self._controls else None
+        if "merges" in state:
+            merges = cast(list[Sequence[str]], state["merges"])
+            cut = len(self._model.prefix)
+            state["merges"] = [
+                [a, b] for a, b in merges if a in kept and b in kept and a + b[cut:] in kept
+            ]
+        shell: dict[str, object] = {"version": "1.0", "added_tokens": [], "model": state}
+        rebuilt = Tokenizer.from_str(json.dumps(shell))
+        return _with_added(rebuilt, self._tokenizer, self._literal)
+
+
+_FLAGS: Final = ("content", "single_word", "lstrip", "rstrip", "normalized", "special")
+
+
+def _flags(entry: AddedToken) -> dict[str, object]:
+    return {name: getattr(entry, name) for name in _FLAGS}
+
+
+def _restored(
+    tokenizer: Tokenizer,
+    model: ModelFacts,
+    reader: PieceReader,
+    declared: Declaration,
+    literal: Sequence[tuple[int, dict[str, Any]]],
+    controls: frozenset[int],
+    unwritten: frozenset[int],
+) -> TokenizersEncoder:
+    entries = {token: AddedToken(**flags) for token, flags in literal}
+    return TokenizersEncoder(tokenizer, model, reader, declared, entries, controls, unwritten)
+
+
+def _with_added(
+    plain: Tokenizer, source: Tokenizer, literal: Mapping[int, AddedToken]
+) -> tuple[Tokenizer, dict[int, int]]:
+    """``plain`` with the source's normalizer, pre-tokenizer and literal added tokens.
+
+    Returns:
+        The tokenizer, and how its ids of added tokens map to the source's.
+    """
+    # Unset and None differ: the library's setters refuse None for a component never set.
+    if source.normalizer is not None:
+        plain.normalizer = source.normalizer
+    if source.pre_tokenizer is not None:
+        plain.pre_tokenizer = source.pre_tokenizer
+    plain.add_tokens([literal[token] for token in sorted(literal)])  # pyright: ignore[reportUnknownMemberType]  # a bare list in the stubs
+    ids = {entry.content: token for token, entry in literal.items()}
+    moved = {
+        token: ids[entry.content]
+        for token, entry in plain.get_added_tokens_decoder().items()
+        if ids[entry.content] != token
+    }
+    return plain, moved
+
+
+def _run(tokenizer: Tokenizer, text: str) -> list[int]:
+    encoded = library_call(
+        lambda: tokenizer.encode(text, add_special_tokens=False), f"encode {text[:40]!r}"
+    )
+    return encoded.ids
