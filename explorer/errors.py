@@ -137,25 +137,40 @@ class GrammarError(ExplorerError):
 
     Attributes:
         reason: What is wrong, without the place.
+        text: The whole grammar.
         start, end: The offending span, in characters of the grammar.
         line, column: Where it begins, both from 1.
     """
 
     def __init__(
         self, reason: str, *, text: str, start: int, end: int | None = None, remedy: str = "",
-        more: str = "", evidence: Mapping[str, object] | None = None,
+        more: str = "", evidence: Mapping[str, object] | None = None, rule: str = "",
     ) -> None:  # fmt: skip
         self.reason = reason
+        self.text = text
+        self._more, self._further = more, dict(evidence or {})
         self.start = start
         self.end = start + 1 if end is None else end
         self.line = text.count("\n", 0, start) + 1
         self.column = start - (text.rfind("\n", 0, start) + 1) + 1
-        shown = f"Line {self.line}, column {self.column}: {reason}.\n"
+        around = f"In rule({rule!r}), written as GBNF: line" if rule else "Line"
+        shown = f"{around} {self.line}, column {self.column}: {reason}.\n"
         shown += f"{caret(text, start, self.end)}\n{more}"
         place = {"start": self.start, "end": self.end, "line": self.line, "column": self.column}
         super().__init__(
-            shown, remedy=remedy, evidence={"reason": reason, **place, **(evidence or {})}
+            shown, remedy=remedy, evidence={"reason": reason, **place, **self._further}
         )
+
+    def in_rule(self, rule: str) -> GrammarError:
+        """The same error for rules that are Python objects: it names the rule.
+
+        Args:
+            rule: The name of the rule that the place is in.
+        """
+        return GrammarError(
+            self.reason, text=self.text, start=self.start, end=self.end, remedy=self.remedy,
+            more=self._more, evidence={**self._further, "rule": rule}, rule=rule,
+        )  # fmt: skip
 
 
 class UnsupportedTokenizer(ExplorerError):

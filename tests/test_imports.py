@@ -24,7 +24,7 @@ LAYERS = (
     ("errors", "arguments", "alphabet", "budget", "files", "jit", "hashing", "memo"),
     ("vocabulary",),
     ("automata",),
-    ("terminals",),
+    ("terminals", "grammars"),
     ("tokens",),
     ("decoding",),
     ("analysis",),

@@ -26,6 +26,7 @@ from explorer.automata.sources.algebra import (
     Difference,
     Intersection,
     Repetition,
+    TakesConstraints,
     Union,
     alternatives,
     not_an_operand,
@@ -70,11 +71,9 @@ class Constraint(StageMethods):
     __slots__ = ("_depth", "_dfa", "_machine", "_source", "_tokens_dfa")
 
     def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
-        if not isinstance(source, Source):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise wrong(
-                "source", source, "the source of a constraint", error=ConstraintError,
-                remedy="Make constraints with regex(...), choice([...]) or literal(...).",
-            )  # fmt: skip
+        what = "the source of a constraint"
+        remedy = "Make constraints with regex(...), choice([...]) or literal(...)."
+        instance("source", source, Source, what, error=ConstraintError, remedy=remedy)
         if dfa is not None:
             what, remedy = "the minimal byte machine of the source", "Leave it out: it is built."
             instance("dfa", dfa, Dfa, what, error=ConstraintError, remedy=remedy)
@@ -197,6 +196,8 @@ class Constraint(StageMethods):
 
     def __or__(self, other: Constraint) -> Constraint:
         """Words of either."""
+        if isinstance(other, TakesConstraints):
+            return NotImplemented
         _check_operand("|", other)
         parts = (*alternatives(self.source), *alternatives(other.source))
         return Constraint(Union(parts), depth=_depth(self, other, flat=Union))
@@ -213,6 +214,8 @@ class Constraint(StageMethods):
 
     def __add__(self, other: Constraint) -> Constraint:
         """A word of the left one, then one of the right."""
+        if isinstance(other, TakesConstraints):
+            return NotImplemented
         _check_operand("+", other)
         parts = (*sequence(self.source), *sequence(other.source))
         return Constraint(Concatenation(parts), depth=_depth(self, other, flat=Concatenation))
@@ -352,8 +355,7 @@ class Constraint(StageMethods):
         Raises:
             BudgetExceeded: A limit was reached.
         """
-        if not isinstance(other, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise wrong("other", other, "a constraint", error=ConstraintError)
+        instance("other", other, Constraint, "a constraint", error=ConstraintError)
         meter = Meter(budget)
         if self.over_tokens or other.over_tokens:
             mine, others = (build_over_tokens(c.source.tree, meter) for c in (self, other))

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from explorer.arguments import flag, plain, shown
+from collections.abc import Sequence
+from typing import cast
+
+from explorer.arguments import flag, listed, plain, shown, wrong
 from explorer.automata.constraint import Constraint
-from explorer.automata.grammar.source import NOTATIONS
-from explorer.errors import ConstraintError
+from explorer.automata.grammar.objects.embedding import EmbeddingGrammar
+from explorer.automata.grammar.objects.parts import GrammarRule, RulePart
+from explorer.automata.grammar.objects.writing import written_rules
+from explorer.automata.grammar.source import NOTATIONS, GbnfGrammar
+from explorer.errors import ConstraintError, GrammarError
 
 
-def grammar(text: str, syntax: str = "gbnf", *, ambiguous: bool = False) -> Constraint:
+def grammar(
+    text: str | GrammarRule | Sequence[GrammarRule],
+    syntax: str = "gbnf",
+    *,
+    ambiguous: bool = False,
+) -> Constraint:
     """The texts that a context-free grammar derives.
 
     Args:
-        text: The grammar.
-        syntax: Its notation: ``"gbnf"``, that of llama.cpp; ``"lark"``; or ``"ebnf"``, that of the
-            W3C or of ISO. `explorer.automata.grammar.notations.gbnf`, ``lark`` and ``ebnf`` say
-            what is read.
+        text: The grammar; or a rule of `explorer.grammars.rule`, with which a text begins, or
+            several of them, of which the first begins.
+        syntax: The notation of a text: ``"gbnf"``, that of llama.cpp; ``"lark"``; or ``"ebnf"``,
+            that of the W3C or of ISO. `explorer.automata.grammar.notations` says what is read.
         ambiguous: Follow every stack that a text can lead to. By default a text leads to one stack,
             and a grammar for which that is not so is an error that shows a shortest such text and
             what to rewrite.
 
     Raises:
         GrammarError: It cannot be read, or its rules cannot be followed; with line and column.
+        ConstraintError: A rule is named and has no body, or two rules have one name.
 
     Example:
         >>> nested = grammar('root ::= "a" root "b" | ""')
         >>> nested.accepts("aabb"), nested.accepts("aab")
         (True, False)
     """
+    several = flag("ambiguous", ambiguous)
+    if isinstance(text, RulePart | list | tuple):
+        return _of_rules(text, several)
     syntax = plain(syntax)
     kind = NOTATIONS.get(syntax) if isinstance(syntax, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if kind is None:
@@ -35,4 +50,32 @@ def grammar(text: str, syntax: str = "gbnf", *, ambiguous: bool = False) -> Cons
         raise ConstraintError(
             f"syntax={shown(syntax)} is not a notation of grammars.", remedy=f"Use {known}."
         )
-    return Constraint(kind.of(text, ambiguous=flag("ambiguous", ambiguous)))
+    if not isinstance(text, str):
+        raise wrong(
+            "text", text, "the text of a grammar, or a rule", error=ConstraintError,
+            remedy="Write the grammar in quotes, or rules with explorer.grammars.rule.",
+        )  # fmt: skip
+    return Constraint(kind.of(text, ambiguous=several))
+
+
+def _of_rules(given: object, ambiguous: bool) -> Constraint:
+    """The grammar of rules that are Python objects, written out in GBNF."""
+    one = isinstance(given, RulePart)
+    rules = [given] if one else listed("text", given, "rules", error=ConstraintError)
+    for each in rules:
+        if not isinstance(each, GrammarRule):
+            raise ConstraintError(
+                f"{shown(each)} is not a rule, and a grammar begins with one.",
+                remedy='Give it a name: rule("root", ...).',
+            )
+    if not rules:
+        raise ConstraintError("There is no rule.", remedy="Give the rule with which texts begin.")
+    made = written_rules(cast("list[GrammarRule]", rules))
+    try:
+        if made.terminals:
+            source = EmbeddingGrammar(made.text, ambiguous, made.terminals).checked()
+            return Constraint(source)
+        return Constraint(GbnfGrammar.of(made.text, ambiguous=ambiguous))
+    except GrammarError as error:
+        line = made.text.splitlines()[error.line - 1]
+        raise error.in_rule(line.partition("::=")[0].strip()) from error

@@ -52,9 +52,13 @@ class GrammarText(Source):
     @cached_property
     def rules(self) -> tuple[WrittenRule, ...]:
         """The rules, in their order; they were checked."""
-        found = self.reader(self.grammar).rules()
+        found = self.written()
         check_rules(self.grammar, found, self.root(found), circles=self.ambiguous)
         return tuple(found)
+
+    def written(self) -> list[WrittenRule]:
+        """The rules of the text, unchecked."""
+        return self.reader(self.grammar).rules()
 
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:
@@ -107,11 +111,18 @@ class GrammarText(Source):
                 f"The grammar has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read",
                 text="", start=0, remedy="Leave something out.",
             )  # fmt: skip
-        made = cls(text, ambiguous)
-        rules, tree = made.rules, made.tree.body
-        if not ambiguous and isinstance(tree, Rules):
-            check_deterministic(text, rules, tree)
-        return made
+        return cls(text, ambiguous).checked()
+
+    def checked(self) -> Self:
+        """This grammar, if its rules can be followed.
+
+        Raises:
+            GrammarError: They cannot.
+        """
+        rules, tree = self.rules, self.tree.body
+        if not self.ambiguous and isinstance(tree, Rules):
+            check_deterministic(self.grammar, rules, tree)
+        return self
 
     def with_stacks(self, ambiguous: bool) -> Self:
         """The same grammar, with one stack or several."""

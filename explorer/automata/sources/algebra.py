@@ -28,6 +28,12 @@ from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 
 
+class TakesConstraints:
+    """An operand that combines itself with a constraint on either side of ``|`` and ``+``, such as
+    a rule of a grammar; the operators of `Constraint` leave it to its own.
+    """
+
+
 class Combination(Source):
     """A source that is made of others."""
 

@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from explorer.automata.grammar import bounded as _bounded
 from explorer.automata.grammar import source as _grammar
+from explorer.automata.grammar.objects import embedding as _embedding
 from explorer.automata.pipeline import staged as _staged
 from explorer.automata.regex import source as _regex
 from explorer.automata.schema import source as _schema
@@ -40,6 +41,7 @@ BUILT_IN: Final = (
     _staged,
     _grammar,
     _bounded,
+    _embedding,
 )
 """The files whose kinds every process knows."""
 

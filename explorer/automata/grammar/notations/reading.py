@@ -32,6 +32,9 @@ from explorer.errors import GrammarError, RegexError
 MOST_NESTED: Final = 150
 """How deep parentheses may be nested."""
 
+NAME_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+"""The characters of the name of a rule."""
+
 MOST_CHARACTERS: Final = 5_000_000
 """The longest grammar that is read."""
 
@@ -62,7 +65,7 @@ class GrammarReader(ABC):
         at: The place in it.
     """
 
-    letters: str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+    letters: str = NAME_LETTERS
     """The characters of a name."""
 
     def __init__(self, text: str) -> None:

@@ -1,0 +1,31 @@
+"""Grammars beside `explorer.grammar`: rules as Python objects, and grammars that ship.
+
+`rule` makes the rules of a grammar without a notation; `shipped_grammar` gives a grammar by name,
+one of `SHIPPED`, and `shipped_text` its text, to read and to change; `xml_text` and `python_text`
+write the two that have a parameter.
+
+    >>> from explorer import grammar, grammars
+    >>> value = grammars.rule("value", "[" + grammars.rule("value").star() + "]")
+    >>> grammar(value).accepts("[[][]]")
+    True
+    >>> grammars.shipped_grammar("arithmetic").accepts("(1 + 2) * 3")
+    True
+"""
+
+from __future__ import annotations
+
+from explorer.automata.grammar.objects.parts import GrammarRule, RulePart, rule
+from explorer.automata.grammar.shipped import SHIPPED, shipped_grammar, shipped_text
+from explorer.automata.grammar.shipped.python import python_text
+from explorer.automata.grammar.shipped.xml import xml_text
+
+__all__ = [
+    "SHIPPED",
+    "GrammarRule",
+    "RulePart",
+    "python_text",
+    "rule",
+    "shipped_grammar",
+    "shipped_text",
+    "xml_text",
+]
