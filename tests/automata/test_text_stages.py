@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from itertools import product
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 import explorer
 from explorer import Constraint, Vocabulary, choice, regex
 from explorer.automata.pipeline.characters import alphabet_of
-from explorer.automata.pipeline.normalized import Form, Normalized, normal_machine
+from explorer.automata.pipeline.normal_forms import Form, normal_form_machines
+from explorer.automata.pipeline.normalized import Normalized, normal_machine
 from explorer.automata.pipeline.restricted import Restricted, scripts
 from explorer.automata.pipeline.staged import Staged, stages_of, with_stages
 from explorer.automata.pipeline.valid import ValidUtf8
@@ -113,6 +115,55 @@ def test_a_normal_form_is_that_of_unicodedata(form: Form, alphabet: str) -> None
     assert 20 < sum(normal) < len(texts)
     for text, expected in zip(texts, normal, strict=True):
         assert machine.accepts(text.encode()) == expected, ascii(text)
+
+
+def _wide_texts(form: Form, count: int) -> list[str]:
+    """Random texts of all of Unicode, most with characters that are joined or ordered."""
+    everything = [chr(c) for c in (*range(0x20, 0xD800), *range(0xE000, 0x33480))]
+    marks = [c for c in everything if unicodedata.combining(c)]
+    parts = [unicodedata.decomposition(c).split() for c in everything]
+    canonical = [part for part in parts if len(part) == 2 and part[0].isalnum()]
+    pairs = [[chr(int(code, 16)) for code in part] for part in canonical]
+    hangul = [
+        chr(c) for c in (*range(0x1100, 0x1113), *range(0x115F, 0x1178), *range(0x11A6, 0x11C4))
+    ]
+    hangul += ["\uac00", "\uac01", "\uac1c"]
+    kinds = [everything, marks, [a for a, _ in pairs], [b for _, b in pairs], hangul,
+             [c for c, part in zip(everything, parts, strict=True) if part]]  # fmt: skip
+    random = Random(form)
+    texts: list[str] = []
+    for _ in range(count):
+        text = "".join(random.choice(random.choice(kinds)) for _ in range(random.randint(1, 5)))
+        if random.random() < 0.7:
+            text = unicodedata.normalize(form, text)
+        if random.random() < 0.4:  # Nearly in the form.
+            text += random.choice(random.choice(kinds[1:5]))
+        texts.append(text)
+    return texts
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_the_machines_of_all_of_unicode_are_those_of_unicodedata(form: Form) -> None:
+    count = int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 0) * 100 or 6000
+    machines = normal_form_machines(form)
+    texts = _wide_texts(form, count)
+    normal = [unicodedata.is_normalized(form, text) for text in texts]
+    assert count // 5 < sum(normal) < count - count // 20
+    for text, expected in zip(texts, normal, strict=True):
+        assert all(one.accepts(text.encode()) for one in machines) == expected, ascii(text)
+    if form == "NFC":  # A mutant: either machine alone accepts texts that are not in the form.
+        for machine in machines:
+            assert any(
+                machine.accepts(t.encode()) for t, ok in zip(texts, normal, strict=True) if not ok
+            )
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", r'"[^"\\]*"', "(?s:.*)"])
+def test_wide_constraints_are_normalized_whole(pattern: str) -> None:
+    c = regex(pattern).normalized("NFC")
+    for text in _wide_texts("NFC", 400):
+        wanted = unicodedata.is_normalized("NFC", text) and re.fullmatch(pattern, text) is not None
+        assert c.accepts(text) == wanted, ascii(text)
 
 
 def test_only_the_characters_concerned_count() -> None:

@@ -21,6 +21,7 @@ from explorer.automata.machine import ByteMachine
 from explorer.automata.tree.assertions.lookaround import resolve
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import (
+    Deferred,
     Group,
     Intersect,
     Machine,
@@ -63,6 +64,8 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
         node = node.body
     if isinstance(node, Machine):
         return node.dfa
+    if isinstance(node, Deferred) and node.outline is None and not node.is_late:
+        return node.make(meter)
     if isinstance(node, Intersect | Subtract | Negate):
         return _pair(node, budget, meter)
     if isinstance(node, Whole):

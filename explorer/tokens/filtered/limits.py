@@ -9,7 +9,8 @@ import numpy as np
 from explorer.automata.construction.operations import equivalent, intersection
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.automata.pipeline.characters import alphabet_of
-from explorer.automata.pipeline.normalized import Form, normal_machine
+from explorer.automata.pipeline.normal_forms import Form
+from explorer.automata.pipeline.normalized import normal_machine
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, UnsupportedTokenizer
