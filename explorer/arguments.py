@@ -195,7 +195,7 @@ def real_number(
 
 
 class _Holder(Protocol):
-    """What holds one number: an array or a tensor."""
+    """An array or a tensor that holds one number."""
 
     def item(self) -> object:
         """The number."""

@@ -167,7 +167,7 @@ class _CheckedFiles(IndexDataCacheFile):
 
     @property
     def stamp(self) -> object:
-        """What the code was made from: the text of its file, and the kernels that it calls."""
+        """The origin of the code: the text of its file, and the kernels that it calls."""
         return self._source_stamp
 
     def _load_data(self, name: str) -> object:

@@ -1,4 +1,4 @@
-"""What was worked out about a value, kept for as long as the value lives.
+"""A memo: results about a value, kept for as long as the value lives.
 
 A vocabulary has one trie and a machine has one drawing, however often they are asked for. They do
 not belong into the value itself: it is immutable, travels to other processes, and its own module

@@ -154,7 +154,7 @@ class PageData:
 
     @property
     def num_stages(self) -> int:
-        """How many stages the constraint has."""
+        """The number of stages of the constraint."""
         return 0 if self._source is None else len(stages_of(self._source))
 
     def stage(self, number: int, session: Session | None = None, *at: Any) -> Packet:

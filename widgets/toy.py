@@ -101,7 +101,7 @@ class ToyModel:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The name to show."""
         return "toy"
 
     @property

@@ -45,7 +45,7 @@ class ByteMachine(Protocol):
 
     @property
     def num_states(self) -> int:
-        """How many states are known."""
+        """The number of states known so far."""
         ...
 
     def step(self, state: int, byte: int) -> int:
@@ -75,7 +75,7 @@ class DiscoveredMachine(ABC):
     @property
     @abstractmethod
     def num_states(self) -> int:
-        """How many states have been met."""
+        """The number of states met so far."""
 
     @abstractmethod
     def step(self, state: int, byte: int) -> int:
@@ -161,12 +161,12 @@ class Dfa:
 
     @property
     def num_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return self.table.shape[0]
 
     @property
     def num_classes(self) -> int:
-        """How many symbol classes there are."""
+        """The number of symbol classes."""
         return self.table.shape[1]
 
     @property

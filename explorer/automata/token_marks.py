@@ -1,4 +1,4 @@
-"""What a machine over token ends reads besides bytes, as arcs with names that one can draw.
+"""The labels that a machine over token ends reads besides bytes, as arcs with names to draw.
 
 The end of a token is one symbol. The id of a token that is not text is eight digits and an end;
 drawn, that is one arc with the ids for its name.

@@ -204,7 +204,7 @@ def _template(text: str, parts: list[str]) -> Constraint:
 
 
 def _named_type(name: str) -> object:
-    """What a name such as ``shop.models:Order`` names; this runs the code of the module.
+    """The object that a name such as ``shop.models:Order`` means; this runs the code of the module.
 
     As with ``python -m``, modules of the current folder are found.
     """

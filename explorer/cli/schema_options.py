@@ -48,7 +48,7 @@ def add_schema_options(command: argparse.ArgumentParser) -> None:
 
 
 def schema_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the options say, as arguments of `explorer.json_schema`.
+    """The options as arguments of `explorer.json_schema`.
 
     Args:
         arguments: The parsed options of `add_schema_options`.

@@ -1,4 +1,4 @@
-"""What a command leaves with where it did not come to its own end."""
+"""The exit status of a command that did not come to its own end."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Hint = tuple[Callable[[object], bool], str]
 
 
 class Exercise(Protocol):
-    """What `explorer.course.check` asks."""
+    """An exercise that `explorer.course.check` can check."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What a check says."""
+"""The verdict of a check."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class NumberedPlaces(ABC, Generic[P]):
 
     @property
     def num_states(self) -> int:
-        """How many states have been met."""
+        """The number of states met so far."""
         return len(self._places)
 
     def is_final(self, state: int) -> bool:

@@ -74,7 +74,7 @@ _CLASS_OF_MODEL: Final = {
 
 @dataclass(frozen=True)
 class Beside:
-    """What the files beside a tokenizer say.
+    """The facts that the files beside a tokenizer add.
 
     Attributes:
         eos_ids: Ends of text by id.

@@ -70,7 +70,7 @@ SAMPLED: Final = 400
 
 @dataclass(frozen=True)
 class Proof:
-    """What a proof has shown.
+    """The result of a proof.
 
     Attributes:
         exact: Strings whose tokens spell their image.

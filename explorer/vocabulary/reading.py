@@ -1,4 +1,4 @@
-"""What a reader finds in a tokenizer, before anything is decided about it.
+"""The findings of a reader in a tokenizer, before anything is decided about it.
 
 Each format has a reader of its own; all of them give a `TokenizerReading`, and `assemble` alone
 turns that into the public vocabulary. So the rules that hold for every format (what is text, which

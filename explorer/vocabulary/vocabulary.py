@@ -48,7 +48,7 @@ from explorer.vocabulary.reading import Encoder, checked_width
 
 @runtime_checkable
 class FastTokenizer(Protocol):
-    """What is read of a fast tokenizer of transformers, without importing transformers."""
+    """The parts of a fast tokenizer of transformers that are read; transformers is not imported."""
 
     @property
     def backend_tokenizer(self) -> Tokenizer:

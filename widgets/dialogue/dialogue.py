@@ -283,7 +283,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
 
 
 def table_for_page() -> dict[str, Packet]:
-    """What the page is given of `TABLE`: by name, the fields, and two flags."""
+    """The part of `TABLE` that the page is given: by name, the fields, and two flags."""
     return {
         name: {
             "fields": [field for field in entry.message.__struct_fields__ if field != "re"],

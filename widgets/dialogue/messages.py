@@ -119,7 +119,7 @@ class Reset(PageMessage, frozen=True):
 
 
 class WalkToken(AtPosition, frozen=True, kw_only=True):
-    """What a token does in the machines, byte by byte."""
+    """The question what a token does in the machines, byte by byte."""
 
     token: int
 

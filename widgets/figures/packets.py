@@ -187,7 +187,7 @@ def written_pattern(machine: TokenMachine | None) -> str:
 
 
 def class_count(machine: TokenMachine) -> int:
-    """How many bits a mask has on the page."""
+    """The number of bits of a mask on the page."""
     table = table_of(machine)
     return len(machine.vocabulary) if table is None else table.table.shape[1]
 

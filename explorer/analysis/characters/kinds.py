@@ -1,4 +1,4 @@
-"""What kind of text a token offers at a byte: a letter, a digit, white space, half a character.
+"""The kinds of text that a token can offer at a byte: a letter, a digit, half a character.
 
 The kind is that of the whole character the byte belongs to, by its Unicode general category. It is
 worked out once for every byte of every distinct token, so that grouping 131,072 reasons is a few

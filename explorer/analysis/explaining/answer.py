@@ -1,4 +1,4 @@
-"""What every answer has: the verdict under its own names, the words, the forms to show it in.
+"""The base of every answer: the verdict under its own names, the words, the forms to show it in.
 
 With a vocabulary the answer is an `explorer.analysis.explaining.explanation.Explanation`, which
 also searches; without one it is an `explorer.analysis.explaining.text.TextExplanation`. Both say
@@ -41,7 +41,7 @@ class Answered:
 
     @property
     def stage(self) -> Stage:
-        """What decided; see `explorer.analysis.verdict.verdict.STAGES`."""
+        """The stage that decided; see `explorer.analysis.verdict.verdict.STAGES`."""
         return self.verdict.stage
 
     @property
@@ -51,7 +51,7 @@ class Answered:
 
     @property
     def char_offset(self) -> int | None:
-        """How many whole characters stand before the one that fails."""
+        """The number of whole characters before the one that fails."""
         return self.verdict.char_offset
 
     @property

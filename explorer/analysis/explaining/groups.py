@@ -314,7 +314,7 @@ _SENTINEL: Final = {
 
 
 class _ExpectedNames:
-    """What was expected, in words, for the state at which a character begins."""
+    """The expected characters in words, for each state at which a character begins."""
 
     def __init__(self, background: Background, tail: tuple[int, bytes], state: int) -> None:
         self._characters = background.characters

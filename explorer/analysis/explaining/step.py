@@ -313,7 +313,7 @@ def _probabilities(
 
 
 def _over_budget(trace: Trace, k: int, found: Explanation) -> OverBudget | None:
-    """What the token needs to the end, where that is more than remains."""
+    """The tokens that are needed to the end, where they are more than remain."""
     if trace.max_tokens is None or not trace.masking_budget or not found.allowed:
         return None
     target = found.machine.step(found.state, found.token)

@@ -114,7 +114,7 @@ def _known(machine: TokenMachine) -> list[tuple[Trap, ...]]:
 
 
 class _ArcsOfStates(Protocol):
-    """What the search for loops asks of the states it may look at."""
+    """The states and arcs that the search for loops may look at."""
 
     @property
     def states(self) -> Sequence[int]:
@@ -136,7 +136,7 @@ class _ArcsOfStates(Protocol):
 
 
 class _Table:
-    """All states of a table.
+    """The states of a table, all of them.
 
     Args:
         table: The table.

@@ -1,4 +1,4 @@
-"""What a trap is: something that makes decoding go wrong although every mask is right."""
+"""A trap: something that makes decoding go wrong although every mask is right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the explanations of one token machine share: its character view, its trie, the ways through.
+"""The parts that all explanations of one token machine share: characters, trie, ways on.
 
 Worked out once per machine and forgotten with it. An explanation after the first then costs the
 walk of its own bytes.

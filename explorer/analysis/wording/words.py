@@ -144,7 +144,7 @@ def title(verdict: Verdict, names: Names | None, *, assumed: bool = False) -> st
 
 
 def show_sentinel(verdict: Verdict, names: Names | None) -> str:
-    """What is wrong with the text before the token; empty if the text leads to a state."""
+    """A clause on what is wrong with the text before the token; empty if nothing is."""
     if verdict.ended:
         by = verdict.ended_by
         return "the text has already ended" + (
@@ -179,7 +179,7 @@ def show_expected(verdict: Verdict) -> str:
 
 
 def show_writable(verdict: Verdict) -> str:
-    """What this vocabulary can write of what is expected; empty where it can write all of it."""
+    """The expected text that this vocabulary can write; empty where it can write all of it."""
     writable = verdict.writable
     if writable is None or writable == verdict.expected:
         return ""

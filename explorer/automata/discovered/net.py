@@ -69,12 +69,12 @@ class Net(NamedTuple):
 
     @property
     def num_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.accepting)
 
     @property
     def num_classes(self) -> int:
-        """How many classes of bytes there are."""
+        """The number of classes of bytes."""
         return int(self.symbol_class.max()) + 1
 
     @property

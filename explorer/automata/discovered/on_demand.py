@@ -81,7 +81,7 @@ class OnDemand(DiscoveredMachine):
 
     @property
     def num_states(self) -> int:
-        """How many states have been met."""
+        """The number of states met so far."""
         return int(self._found.progress[STATES])
 
     @property

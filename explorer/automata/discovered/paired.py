@@ -75,7 +75,7 @@ class Paired(DiscoveredMachine):
 
     @property
     def num_states(self) -> int:
-        """How many pairs have been met, those that cannot finish included."""
+        """The number of pairs met so far, those that cannot finish included."""
         return len(self._pairs)
 
     @property

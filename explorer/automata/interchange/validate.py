@@ -175,7 +175,7 @@ class _Check:
         return self._error(message, remedy=self._remedy, evidence={"part": name})
 
     def sized(self, name: str, value: object) -> int:
-        """How many rows a list or an array has."""
+        """The number of rows of a list or an array."""
         if isinstance(value, list | tuple):
             return len(cast("list[object]", value))
         if isinstance(value, np.ndarray) and value.ndim:

@@ -37,7 +37,7 @@ class Canonical(TokenStage):
 
     @property
     def about(self) -> str:
-        """What the stage does."""
+        """A sentence that says what the stage does."""
         return "only the tokens that the tokenizer itself would write: T(T⁻¹(t)) = t"
 
     def rules(self, vocabulary: Vocabulary) -> Rules:

@@ -74,7 +74,7 @@ _WHITE: Final = char_set(
 
 @dataclass(frozen=True)
 class TextsBefore:
-    """What a step meets.
+    """The texts that a step of a tokenizer can meet.
 
     Args:
         machine: The texts.

@@ -21,7 +21,7 @@ from explorer.vocabulary.vocabulary import Vocabulary
 
 
 class StageMethods:
-    """What a constraint can be sent through, one method for each kind of stage.
+    """The stages that a constraint can be sent through, one method for each kind.
 
     A stage is kept in the constraint's source, so it travels wherever the constraint goes: into
     traces, saved machines and exported pages. The explorer shows the stages as a bar.

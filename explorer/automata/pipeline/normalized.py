@@ -84,7 +84,7 @@ class Normalized(TextStage):
 
     @property
     def about(self) -> str:
-        """What the stage does."""
+        """A sentence that says what the stage does."""
         return (
             f"only texts that are their own {self.form}; drawn for the characters a e é è and "
             "three combining marks"

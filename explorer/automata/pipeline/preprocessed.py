@@ -36,7 +36,7 @@ from explorer.errors import ConstraintError, DamagedFile
 @register_stage
 @dataclass(frozen=True)
 class Preprocessed(TextStage):
-    """What a tokenizer makes of a text before its model sees it.
+    """The stage that a tokenizer's normalizer and pre-tokenizer are.
 
     Args:
         steps: The declared steps in order, each as JSON, as
@@ -52,7 +52,7 @@ class Preprocessed(TextStage):
         return self.named(Deferred(0, 0, lambda meter: self.image(build(part, meter), meter)))
 
     def image(self, machine: Dfa, meter: Meter) -> Dfa:
-        """What the tokens of a language's texts spell.
+        """The language that the tokens of some texts spell.
 
         Args:
             machine: The language.
@@ -131,7 +131,7 @@ class Preprocessed(TextStage):
 
     @property
     def about(self) -> str:
-        """What the stage does."""
+        """A sentence that says what the stage does."""
         kinds = [str(json.loads(step)["type"]) for step in self.steps]
         return "the text as the tokenizer rewrites it before its model sees it: " + (
             ", ".join(kinds) or "as it is"

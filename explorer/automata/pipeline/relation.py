@@ -223,7 +223,7 @@ def _symbol(label: int) -> str:
 
 
 def character_map(changed: Iterable[tuple[str, str]], others: CharSet) -> Relation:
-    """Each character by itself becomes a text.
+    """The relation that replaces each character by a text.
 
     Args:
         changed: Characters and what they become.
@@ -348,7 +348,7 @@ def runs_replaced(run: CharSet, others: CharSet, least: int, content: str) -> Re
 
 
 def text_replaced(pattern: str, content: str, alphabet: CharSet) -> Relation:
-    """Each place where a text stands, from the left, becomes another text.
+    """The relation that replaces a text by another one at each place, from the left.
 
     Args:
         pattern: The text; not empty.

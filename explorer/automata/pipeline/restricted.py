@@ -172,7 +172,7 @@ class Restricted(TextStage):
 
     @property
     def about(self) -> str:
-        """What the stage does."""
+        """A sentence that says what the stage does."""
         kept = [*self.names, *(f"the script {name}" for name in self.scripts)]
         if self.chars:
             kept.append(f"the characters {shown(self.chars)}")
@@ -182,7 +182,7 @@ class Restricted(TextStage):
         return " and ".join(clauses)
 
     def fields(self) -> dict[str, object]:
-        """What it keeps to."""
+        """The characters, scripts or words that it keeps to."""
         return {
             "names": list(self.names),
             "scripts": list(self.scripts),

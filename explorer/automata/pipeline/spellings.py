@@ -56,7 +56,7 @@ class WithoutRedundantBytes(SpellingStage):
 
     @property
     def about(self) -> str:
-        """What the stage does."""
+        """A sentence that says what the stage does."""
         return "a character that has a token of its own is not written by tokens of single bytes"
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class WithoutIsolatedSpaces(SpellingStage):
 
     @property
     def about(self) -> str:
-        """What the stage does."""
+        """A sentence that says what the stage does."""
         return "a lone space is not written before text that the tokenizer would fuse it with"
 
     def __str__(self) -> str:

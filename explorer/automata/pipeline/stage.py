@@ -1,4 +1,4 @@
-"""What a stage of a constraint is, and the one registry of the kinds there are.
+"""The stage of a constraint as a protocol, and the one registry of its kinds.
 
 A *stage* is a machine or a relation that a constraint is composed with: one of the text, such as
 "only Latin letters", or one of the tokens, such as "only what the tokenizer itself would write".
@@ -68,7 +68,7 @@ class PipelineStage(ABC):
     @property
     @abstractmethod
     def about(self) -> str:
-        """What the stage does, as one sentence."""
+        """One sentence that says what the stage does."""
 
     @abstractmethod
     def fields(self) -> dict[str, object]:

@@ -57,7 +57,7 @@ class Staged(Combination):
         return Written(0, 0, trees[0])
 
     def parse(self, text: str) -> object:
-        """What the part makes of the text, as it was before this stage."""
+        """The value of the text for the part, as the text was before this stage."""
         if self.on and isinstance(self.stage, TextStage):
             text = self.stage.original(self.part.tree, text)
         return self.part.parse(text)

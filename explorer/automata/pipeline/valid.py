@@ -34,7 +34,7 @@ class ValidUtf8(TextStage):
 
     @property
     def about(self) -> str:
-        """What the stage does."""
+        """A sentence that says what the stage does."""
         return "only bytes that are valid UTF-8; true of every constraint, here to be looked at"
 
     def around(self, part: Written) -> Node:

@@ -1,4 +1,4 @@
-"""What a user calls about JSON: with a schema, without one, and the sizes of a schema's parts."""
+"""The functions for JSON: with a schema, without one, and the sizes of a schema's parts."""
 
 from __future__ import annotations
 

@@ -229,11 +229,11 @@ class JsonSchema(Source):
 
     @cached_property
     def _noted(self) -> list[list[UnsupportedSchema]]:
-        """What the last build ignored; empty before the first."""
+        """The keywords that the last build ignored; empty before the first."""
         return []
 
     def ignored(self) -> list[UnsupportedSchema]:
-        """What ``strict=False`` leaves out, each with its place and reason."""
+        """The keywords that ``strict=False`` leaves out, each with its place and reason."""
         if self.strict:
             return []
         if not self._noted:  # The machine came from elsewhere.

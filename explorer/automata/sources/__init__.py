@@ -1,4 +1,4 @@
-"""What a kind of source is, and the kinds that have no language of their own.
+"""The protocol of a source, and the kinds that have no language of their own.
 
 Reading order: `registry` (the protocol, and the one place where a kind makes itself known),
 `choice`, `aliases`, `algebra` (sources that combine others), `healed`, `imported`, `serial`

@@ -118,7 +118,7 @@ class Union(Several):
         return Branch(0, 0, trees)
 
     def parse(self, text: str) -> object:
-        """What the first part that has the word makes of it."""
+        """The value of the word for the first part that has it."""
         data = text.encode()
         return next(part for part in self.parts if _has(part, data)).parse(text)
 
@@ -158,7 +158,7 @@ class Intersection(Pair):
         return Intersect(0, 0, *trees)
 
     def parse(self, text: str) -> object:
-        """What the left part makes of the word."""
+        """The value of the word for the left part."""
         return self.left.parse(text)
 
     def __str__(self) -> str:
@@ -180,7 +180,7 @@ class Difference(Pair):
         return Subtract(0, 0, *trees)
 
     def parse(self, text: str) -> object:
-        """What the left part makes of the word."""
+        """The value of the word for the left part."""
         return self.left.parse(text)
 
     def __str__(self) -> str:
@@ -213,7 +213,7 @@ class Complement(Combination):
         return cls(*children)
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
-        """Everything else."""
+        """The combination of any other parts."""
         return Negate(0, 0, *trees)
 
     def __str__(self) -> str:
@@ -241,7 +241,7 @@ class Repetition(Combination):
         return replace(self, part=children[0])
 
     def fields(self) -> dict[str, object]:
-        """How often the part is repeated."""
+        """The bounds of the repetition."""
         return {"minimum": self.minimum, "unbounded": self.unbounded}
 
     @classmethod

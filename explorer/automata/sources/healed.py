@@ -37,7 +37,7 @@ class Healed(Combination):
 
     @property
     def children(self) -> tuple[Source, ...]:
-        """What comes after the prompt."""
+        """The source of the text after the prompt."""
         return (self.part,)
 
     def with_children(self, children: tuple[Source, ...]) -> Self:
@@ -51,7 +51,7 @@ class Healed(Combination):
         return Concat(0, 0, (named, trees[0]))
 
     def parse(self, text: str) -> object:
-        """What the part makes of the text after the prompt."""
+        """The value of the text after the prompt."""
         return self.part.parse(text.removeprefix(self.prefix))
 
     def fields(self) -> dict[str, object]:

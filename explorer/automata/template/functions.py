@@ -1,4 +1,4 @@
-"""What users call: `template`, `gen` and `many`."""
+"""The functions for templates: `template`, `gen` and `many`."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Limited(Source):
         return TokenLimit(0, 0, replace(self.part.tree, child=0), self.most)
 
     def parse(self, text: str) -> object:
-        """What the part makes of the text."""
+        """The value of the text for the part."""
         return self.part.parse(text)
 
     def fields(self) -> dict[str, object]:

@@ -140,7 +140,7 @@ class Many(Source):
         return ends
 
     def fields(self) -> dict[str, object]:
-        """How often, and what stands between."""
+        """The bounds of the repetition, and the separator."""
         return {"min": self.minimum, "max": self.maximum, "separator": self.separator}
 
     @classmethod

@@ -57,7 +57,7 @@ class Stage:
 
     @property
     def num_epsilons(self) -> int:
-        """How many arcs read nothing."""
+        """The number of arcs that read nothing."""
         return sum(token == NO_TOKEN for _, token, _ in self.arcs)
 
 

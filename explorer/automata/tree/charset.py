@@ -40,7 +40,7 @@ class CharSet:
         return any(low <= code_point <= high for low, high in self.ranges)
 
     def size(self) -> int:
-        """How many characters are in the set."""
+        """The number of characters in the set."""
         return sum(high - low + 1 for low, high in self.ranges)
 
     def bounds(self) -> NDArray[np.int64]:

@@ -242,7 +242,7 @@ class Record:
         return in_sequence(keys, Template.of(("", ""), (label,), {label: source}))
 
     def value(self, node: ast.expr) -> object:
-        """What the constructor makes of the parts."""
+        """The value that the constructor makes of the parts."""
         nodes: dict[str, ast.expr] = {}
         if self.name:
             call = called(node, self.name)

@@ -1,4 +1,4 @@
-"""What users call: `from_type`."""
+"""The function for types: `from_type`."""
 
 from __future__ import annotations
 

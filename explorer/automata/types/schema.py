@@ -145,7 +145,7 @@ _MOST_DIGITS: Final = 400
 
 
 def type_name(described: object) -> str:
-    """What to call a type.
+    """The name of a type, for messages.
 
     Args:
         described: The type.

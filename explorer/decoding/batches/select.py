@@ -105,7 +105,7 @@ def _with_choice(
 
 
 def _pieces(lm: LanguageModel, ids: Sequence[int]) -> list[bytes]:
-    """What each id writes; nothing for an id that the vocabulary does not have."""
+    """The bytes that each id writes; empty for an id that the vocabulary does not have."""
     tokens = lm.vocabulary.tokens
     return [(tokens[token] or b"") if token < len(tokens) else b"" for token in ids]
 
@@ -145,7 +145,7 @@ def _scored(
 
 
 def _greedy(lm: LanguageModel, prompt: Prompt, source: Aliases | Choice) -> Scored:
-    """What decoding token by token writes under a mask that allows the choices."""
+    """The text that decoding token by token writes under a mask that allows the choices."""
     trace = Walk(lm, Constraint(source), prompt).run()
     steps = [step for step in trace.steps if step.data]
     values = tuple(step.log_prob_model or 0.0 for step in steps)

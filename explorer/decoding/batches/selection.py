@@ -67,7 +67,7 @@ class Selection:
         return self.greedy.choice != self.best
 
     def score(self, entry: Scored) -> float:
-        """What decides: a log-probability, of the whole or per token.
+        """The number that decides: a log-probability, of the whole or per token.
 
         Args:
             entry: One of `scored`.

@@ -52,7 +52,7 @@ def check_weights(folder: Path, shown: str, remedy: str) -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """How much the files of a folder hold.
+    """The sizes of the files of a folder.
 
     Args:
         tensors: How many tensors.

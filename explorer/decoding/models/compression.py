@@ -47,7 +47,7 @@ class CompressionModel:
 
     @property
     def name(self) -> str:
-        """What to call it in a trace."""
+        """The name to show in a trace."""
         return "zlib"
 
     @property
@@ -76,7 +76,7 @@ class CompressionModel:
         return ids
 
     def read(self, tokens: Sequence[int]) -> Reading:
-        """What each token costs after some others, as logits.
+        """The cost of each token after some others, as logits.
 
         Args:
             tokens: Ids.

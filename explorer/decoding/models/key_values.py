@@ -41,7 +41,7 @@ from transformers.cache_utils import (
 )
 
 ENTRIES: Final = 8
-"""How many texts are remembered."""
+"""The number of texts that are remembered."""
 
 _GROW_BY_CONCATENATION: Final = (DynamicLayer, DynamicSlidingWindowLayer)
 
@@ -135,7 +135,7 @@ class KeyValues:
         self._entries: list[CacheEntry] = []  # The last one was used last.
 
     def __len__(self) -> int:
-        """How many texts are remembered."""
+        """The number of texts that are remembered."""
         return len(self._entries)
 
     def start(self, tokens: Sequence[int]) -> Start:

@@ -1,4 +1,4 @@
-"""What an answer begins with: tokens between the prompt and what the model writes itself."""
+"""The prefix of an answer: tokens between the prompt and what the model writes itself."""
 
 from __future__ import annotations
 

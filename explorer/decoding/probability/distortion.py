@@ -1,4 +1,4 @@
-"""What masking does to a model's distribution over the texts of a constraint.
+"""The distortion that masking brings to a model's distribution over the texts of a constraint.
 
 The model's distribution, given that the text is allowed, is p(x)/p(C). Decoding under the mask
 draws x with the probability q(x), the product of locally renormalised steps. The two agree exactly

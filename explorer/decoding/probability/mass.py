@@ -98,7 +98,7 @@ class ConditionalProbability:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a sum over all texts needs, checked.
+    """The checked arguments of a sum over all texts.
 
     Args:
         lm, ids, rule: The model, the prompt's ids and the constraint.

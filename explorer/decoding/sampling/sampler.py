@@ -38,7 +38,7 @@ Filter = Literal["mask", "greedy", "top_k", "top_p", "min_p"]
 
 @dataclass(frozen=True)
 class Sampler:
-    """How a token is chosen from logits.
+    """The way in which a token is chosen from logits.
 
     Args:
         temperature: Divides the logits; 0 is greedy: the likeliest token, of equals the lowest id.
@@ -91,7 +91,7 @@ class Sampler:
 
     @property
     def divisor(self) -> float:
-        """What logits are divided by: the temperature, within what single precision can hold.
+        """The divisor of the logits: the temperature, within what single precision can hold.
 
         1e-46 would be 0 there and 1e308 infinite, and both would leave NaN. At either end nothing
         changes between the temperature and its bound: differences of logits have become infinite,

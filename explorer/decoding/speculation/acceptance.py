@@ -24,7 +24,7 @@ from explorer.tokens.machine import TokenMachine
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What became of the proposals of one draft.
+    """The proposals of one draft, and how many of them were taken.
 
     Args:
         masked, accept: As `Drafting` has them.

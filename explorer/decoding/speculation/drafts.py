@@ -1,4 +1,4 @@
-"""What the second model proposes at a place: a function of the place, worked out once.
+"""The proposals of the second model at a place: a function of the place, worked out once.
 
 The mask of the draft is the one that the model is given at the same place: both ask one `Rule`,
 whose machine keeps the masks of its states. A rejected proposal leaves nothing to undo, because

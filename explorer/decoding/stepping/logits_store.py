@@ -39,12 +39,12 @@ class LogitsStore:
         self._bytes = 0
 
     def __len__(self) -> int:
-        """How many positions are kept."""
+        """The number of positions that are kept."""
         return len(self._kept)
 
     @property
     def nbytes(self) -> int:
-        """How much is kept."""
+        """The number of bytes that are kept."""
         return self._bytes
 
     def __contains__(self, tokens: object) -> bool:

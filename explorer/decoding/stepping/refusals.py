@@ -38,7 +38,7 @@ def checked_position(k: object, length: int, index: int) -> int:
 
 
 def checked_distance(move: str, n: object, most: int) -> int:
-    """How many tokens a cursor moves.
+    """Check the number of tokens that a cursor is to move.
 
     Args:
         move: ``"back"`` or ``"forward"``.

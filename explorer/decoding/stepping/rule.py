@@ -1,4 +1,4 @@
-"""What a session's token machine says at one place: the state, the mask, what the budget removes.
+"""The answer of a session's token machine at one place: state, mask, tokens over the budget.
 
 A thin layer over any token machine (`explorer.tokens.machine`). What it adds is the token budget,
 which needs the distance of every target and therefore a table, and the mask in a form that a trace

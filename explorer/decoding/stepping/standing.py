@@ -69,7 +69,7 @@ class Standing:
 
     @property
     def constraint(self) -> Constraint | None:
-        """What the text must be; ``None`` without a constraint."""
+        """The constraint on the text; ``None`` without one."""
         return self.machine.constraint
 
     @property
@@ -84,12 +84,12 @@ class Standing:
 
     @property
     def restrict(self) -> Restricted | None:
-        """What every constraint of the session is kept to; ``None`` for nothing."""
+        """The restriction of every constraint of the session; ``None`` without one."""
         return self._tree.setting.restrict
 
     @property
     def sampler(self) -> Sampler:
-        """How a token is chosen."""
+        """The sampler that chooses tokens."""
         return self._tree.setting.sampler
 
     @property
@@ -140,7 +140,7 @@ class Standing:
 
     @property
     def position(self) -> Position:
-        """What is known at the cursor. Reads the model if it was not here before."""
+        """The position at the cursor. Reads the model if it was not here before."""
         with self._lock:
             return self._tree.position(self._node)
 

@@ -1,4 +1,4 @@
-"""What a user means by a token: an id of any integer type, or a text that is one token."""
+"""The token that a user means: by an id of any integer type, or by a text that is one token."""
 
 from __future__ import annotations
 

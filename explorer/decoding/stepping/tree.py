@@ -91,7 +91,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class DrawnToken:
-    """What the sampler takes at a place.
+    """The token that the sampler takes at a place.
 
     Args:
         token: The id.

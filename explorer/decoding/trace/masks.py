@@ -31,7 +31,7 @@ NARROW: Final = 2**16
 
 @dataclass(frozen=True, slots=True)
 class MaskRows:
-    """What every position of a trace allows.
+    """The masks of every position of a trace.
 
     Args:
         num_classes: How many classes there are, 0 and 1 included.

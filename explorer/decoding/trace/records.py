@@ -72,7 +72,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class TokenDistribution:
-    """What the model says at one position, and what the mask makes of it.
+    """The model's distribution at one position, and what the mask makes of it.
 
     Args:
         candidates: The likeliest tokens of each of the three distributions, together, in the
@@ -228,7 +228,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a second model proposed for a step.
+    """The token that a second model proposed for a step.
 
     Args:
         token: The id.
@@ -272,7 +272,7 @@ class Step:
 
     @property
     def index(self) -> int:
-        """How many tokens stand before it."""
+        """The number of tokens before it."""
         return self.before.index
 
     @property

@@ -45,7 +45,7 @@ MAX_CLASSES_SHOWN: Final = 2_000
 
 @dataclass(frozen=True)
 class MentionedTokens:
-    """What a trace knows of the vocabulary.
+    """The tokens of the vocabulary that a trace mentions.
 
     Args:
         fingerprint: Of the whole vocabulary (`Vocabulary.fingerprint`).
@@ -181,7 +181,7 @@ class Trace:
             )
 
     def __len__(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
         return len(self.steps)
 
     @property

@@ -28,7 +28,7 @@ Cells = NDArray[np.int16] | Int32
 
 @jit
 def _sizes(token_class: UInt16 | Int32, num_classes: int) -> NDArray[np.int64]:
-    """How many ids each class has."""
+    """The number of ids of each class."""
     # Four tallies take turns: neighbouring ids are often of one class, and adding to one counter
     # again and again would wait for itself.
     tally = np.zeros(4 * num_classes, np.int32)

@@ -30,7 +30,7 @@ from explorer.vocabulary.canonical.word_rules import WordRules
 
 
 class WordFilter:
-    """What a tokenizer's rules allow after some tokens; thread-safe.
+    """A filter of the tokens that a tokenizer's rules allow after some others; thread-safe.
 
     Made by `explorer.tokens.filtered.choose.filter_of`.
 

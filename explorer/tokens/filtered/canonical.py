@@ -36,7 +36,7 @@ _MOST_COMPLETED: Final = 4_000_000
 
 
 class CanonicalFilter:
-    """What a tokenizer's rules allow after some tokens; thread-safe. Made by `filter_of`.
+    """A filter by a tokenizer's rules, made by `filter_of`; thread-safe.
 
     Args:
         rules: The tokenizer's.

@@ -23,7 +23,7 @@ from explorer.vocabulary import Vocabulary
 
 
 class RuleFilter:
-    """What a rule allows after some tokens; thread-safe.
+    """A filter of the tokens that a rule allows after some others; thread-safe.
 
     Args:
         rule: The rule.

@@ -46,7 +46,7 @@ START: Final = WrittenSoFar(NO_TOKEN, (0,))
 
 
 class TokenFilter(Protocol):
-    """What a tokenizer's rules allow after some tokens; thread-safe."""
+    """A filter of the tokens that a tokenizer's rules allow after some others; thread-safe."""
 
     reach: int
     """The number of tokens, from the first on, that must be checked on a known way to the end."""

@@ -91,7 +91,7 @@ class HostMasks:
         self._rows: OrderedDict[tuple[int, int, int], Bool] = OrderedDict()
 
     def num_rows(self, which: int) -> int:
-        """How many states and sentinels a machine has by now.
+        """The number of states and sentinels that a machine has by now.
 
         Args:
             which: The number of a machine.

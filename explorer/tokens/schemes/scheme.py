@@ -1,4 +1,4 @@
-"""What all schemes share: a language over characters, and a filter that says which tokens write it.
+"""The base of all schemes: a language over characters, and a filter of the tokens that write it.
 
 A state is a pair: what the filter knows of the tokens so far, and the state of the language's own
 machine. A token is allowed if both allow it; the text may end where the language may. So a scheme
@@ -102,7 +102,7 @@ class SchemeMachine(ABC, Generic[K]):
 
     @property
     def num_states(self) -> int:
-        """How many states have been met."""
+        """The number of states met so far."""
         return len(self._states)
 
     def known(self, state: int) -> K:

@@ -49,7 +49,7 @@ class Trie:
 
     @property
     def num_words(self) -> int:
-        """How many distinct byte strings there are."""
+        """The number of distinct byte strings."""
         return len(self.first_id)
 
 

@@ -1,4 +1,4 @@
-"""What the detokenizing transducer writes for a token: its bytes, or its bytes and marks.
+"""The output of the detokenizing transducer for a token: its bytes, or its bytes and marks.
 
 Most byte machines read bytes, and a token writes its bytes. A machine over token ends
 (`explorer.automata.tree.over_tokens`) also reads a mark after each token, and the digits of the id

@@ -39,7 +39,7 @@ _LONGEST_WORD: Final = 1 << 20
 
 
 class BestPaths:
-    """What a Unigram model writes within a word; thread-safe.
+    """The best paths of a Unigram model within a word; thread-safe.
 
     Args:
         pieces: The bytes of each piece that the model may give, with its id.

@@ -32,7 +32,7 @@ _CONTINUED: Final = b"\xff"
 
 
 class LongestPieces:
-    """What a WordPiece model writes within a word; thread-safe.
+    """The longest pieces of a WordPiece model within a word; thread-safe.
 
     Args:
         pieces: The pieces as the model spells them, with their ids.

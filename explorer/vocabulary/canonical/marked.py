@@ -83,7 +83,7 @@ class Marked:
 
     @classmethod
     def uncut(cls) -> Marked:
-        """All text is one word."""
+        """The rule that all text is one word."""
         table = np.array([[0], [LOST]], np.int32)
         return cls(np.zeros(NUM_CHARACTERS, np.uint16), table, np.ones(1, np.bool_))
 

@@ -94,7 +94,7 @@ def _derive(
     symbols: Int32, offset: Int32, start: Int32, right: Int32, rank: Int32, result: Int32,
     left_part: Int32, right_part: Int32, made: Int32,
 ) -> int:  # fmt: skip
-    """How each token is made; returns a token whose merges are out of order, or -1."""
+    """Derive how each token is made; returns a token whose merges are out of order, or -1."""
     last = np.zeros(4, np.int32)
     disordered = -1
     for token in range(offset.shape[0] - 1):
@@ -341,7 +341,7 @@ class Merges:
         return bool(self.fitting(np.array([before], np.int32), after)[0])
 
     def encode(self, symbols: Sequence[int]) -> tuple[int, ...]:
-        """What byte-pair encoding makes of the symbols of one word: the definition, by itself."""
+        """Encode the symbols of one word by byte-pair encoding: the definition, by itself."""
         word = np.array(symbols, np.int32)
         last = np.zeros(4, np.int32)
         count = _encode(word, self.start, self.right, self.rank, self.result, last)

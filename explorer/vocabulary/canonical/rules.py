@@ -1,4 +1,4 @@
-"""What of a tokenizer decides which token sequences are canonical, read from the tokenizer.
+"""The parts of a tokenizer that decide which token sequences are canonical, read from it.
 
 *Canonical* is a sequence that the tokenizer itself would write for the sequence's own text, as that
 stands after the normalizer and a dummy prefix: the prefix of a SentencePiece model is text here.
@@ -85,7 +85,7 @@ class CanonicalRules:
         return self.ascii_only
 
     def encode(self, data: bytes) -> tuple[int, ...] | None:
-        """What the tokenizer writes for the bytes of a text, without a dummy prefix.
+        """Encode the bytes of a text as the tokenizer does, without a dummy prefix.
 
         Returns:
             The ids; ``None`` where the tokenizer cannot be asked for these bytes alone.

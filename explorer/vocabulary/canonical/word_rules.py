@@ -117,7 +117,7 @@ class WordRules:
         return None
 
     def encode(self, data: bytes) -> tuple[int, ...] | None:
-        """What the tokenizer writes for the bytes of a text, without a dummy prefix.
+        """Encode the bytes of a text as the tokenizer does, without a dummy prefix.
 
         Returns:
             The ids; ``None`` where the text is cut in the middle of a character or has one that is

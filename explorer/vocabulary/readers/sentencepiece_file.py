@@ -160,7 +160,7 @@ def _notes(trainer: dict[int, Value], rules: dict[int, Value], types: list[int])
 
 @dataclass(frozen=True)
 class ModelPieces:
-    """What of a model decides how it cuts a text.
+    """The part of a model that decides how it cuts a text.
 
     Attributes:
         kind: ``unigram``, ``bpe``, ``word`` or ``char``.

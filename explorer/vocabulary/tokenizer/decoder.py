@@ -59,7 +59,7 @@ _CLEANUP: Final = (
 
 @dataclass(frozen=True)
 class PieceReader:
-    """How a declared decoder reads single pieces.
+    """The reading of single pieces by a declared decoder.
 
     Attributes:
         read: A piece to its bytes, at any place but the first of a text.

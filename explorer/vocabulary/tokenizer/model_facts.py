@@ -1,4 +1,4 @@
-"""What a model of the `tokenizers` library says about itself beyond its pieces."""
+"""The facts that a model of the `tokenizers` library states beyond its pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tokenizer does to a text before its model cuts pieces: normalizer and pre-tokenizer.
+"""A tokenizer's steps before its model cuts pieces: normalizer and pre-tokenizer.
 
 A normalizer rewrites the text (NFC, lower case, ``▁`` for spaces), a pre-tokenizer cuts it and may
 put a space before it or drop spaces altogether. The result is called the *image* of the text: it is
@@ -82,7 +82,7 @@ def parse_component(part: object, name: str) -> Component | None:
 def text_before_model(
     segments: Sequence[Segment], steps: Sequence[tuple[Component, PreTokenizer]]
 ) -> list[str]:
-    """What the pre-tokenizer's steps leave of normalized text.
+    """The words that the pre-tokenizer's steps leave of normalized text.
 
     Args:
         segments: Normalized text, each part with whether it starts the whole text.
@@ -149,7 +149,7 @@ class Declaration:
     kinds: tuple[str, ...]
 
     def normalize(self, text: str) -> str:
-        """What the normalizer makes of a whole text."""
+        """Normalize a whole text as the tokenizer does."""
         return text if self.normalizer is None else self.normalizer.normalize_str(text)
 
     def segments(self, text: str, first: bool = True) -> list[str]:

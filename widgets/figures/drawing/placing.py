@@ -326,7 +326,7 @@ def _holder(box: Floats, taken: Floats, without: int) -> int:
 def _harm(
     box: Floats, points: Floats, owner: NDArray[np.int64], own: int, nodes: Floats, most: float
 ) -> float:
-    """What the curves and the states under a box cost.
+    """The cost of the curves and the states under a box.
 
     Args:
         box: Left, top, right, bottom.

@@ -62,7 +62,7 @@ class Arcs(Protocol):
         ...
 
     def sizes(self, source: str) -> dict[str, int]:
-        """How many tokens lead from a node to each other."""
+        """The number of tokens that lead from a node to each other node."""
         ...
 
     def edges(
@@ -198,7 +198,7 @@ class TableArcs:
         return {name: list(found) for name, found in targets.items()}
 
     def sizes(self, source: str) -> dict[str, int]:
-        """How many tokens lead from a node to each other."""
+        """The number of tokens that lead from a node to each other node."""
         found = self.classes(self.members.get(source, ()))
         return {name: int(self._sizes[classes].sum()) for name, classes in found.items()}
 
@@ -256,7 +256,7 @@ class MetArcs:
         return node_of(self.machine, state, self.form)
 
     def sizes(self, source: str) -> dict[str, int]:
-        """How many tokens lead from a node to each other."""
+        """The number of tokens that lead from a node to each other node."""
         return {name: len(ids) for name, ids in self._of(self.members.get(source, ())).items()}
 
     def edges(

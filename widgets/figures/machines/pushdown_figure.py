@@ -175,7 +175,7 @@ def pushdown_figure(
 
 
 def _moved(pops: tuple[int, ...], pushes: tuple[int, ...]) -> str:
-    """What an arc does to the stack, behind what it reads."""
+    """The change of the stack by an arc, to be written behind what it reads."""
     taken = [" ⊥" if symbol == EMPTY else f" −{symbol}" for symbol in pops]
     return "".join([*taken, *(f" +{symbol}" for symbol in reversed(pushes))])
 

@@ -185,7 +185,7 @@ def allowed_at(trace: Trace, k: int) -> Bool:
 
 
 def count_at(trace: Trace, k: int) -> int:
-    """How many ids `allowed_at` allows.
+    """The number of ids that `allowed_at` allows.
 
     Args:
         trace: The record.

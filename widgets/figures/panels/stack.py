@@ -246,7 +246,7 @@ def _row(row: StackRow, data: bytes) -> Packet:
 
 
 def shown_tail(data: bytes) -> str:
-    """What a rule has read, readable, from its end.
+    """The end of the text that a rule has read, readable.
 
     Args:
         data: Its bytes.

@@ -1,4 +1,4 @@
-"""What a person is told about a grammar.
+"""Everything that tells a person about a grammar: errors, places, derivations.
 
 Read in this order: `places` (where in the text of the grammar one is), `derivation` (which rules a
 text has opened and closed), `conflicts` and `deterministic` (the error for two stacks).

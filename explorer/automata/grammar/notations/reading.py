@@ -188,7 +188,7 @@ class GrammarReader(ABC):
         return fewest, most
 
     def group(self, close: str = ")") -> Node:
-        """What stands in parentheses; the opening one comes next."""
+        """Read a group in parentheses; the opening one comes next."""
         begin = self.at
         self.at += 1
         self.depth += 1

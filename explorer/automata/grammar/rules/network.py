@@ -99,7 +99,7 @@ class Network:
 
     @property
     def num_classes(self) -> int:
-        """How many classes of bytes there are."""
+        """The number of classes of bytes."""
         return int(self.symbol_class.max()) + 1
 
     @property

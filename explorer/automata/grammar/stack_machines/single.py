@@ -92,7 +92,7 @@ class SingleStack(DiscoveredMachine):
 
     @property
     def num_states(self) -> int:
-        """How many configurations have been met."""
+        """The number of configurations met so far."""
         return int(self._met.progress[CONFIGURATIONS])
 
     @property

@@ -252,7 +252,7 @@ class StackMachine(DiscoveredMachine):
 
     @property
     def num_states(self) -> int:
-        """How many configurations have been met."""
+        """The number of configurations met so far."""
         return len(self._configurations)
 
     @property

@@ -20,7 +20,7 @@ Recursion = Literal["unroll", "stack"]
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How much deeper values may go.
+    """The depth that values may still go down.
 
     Args:
         recursion: How many more references of recursive schemas may be followed inside each other.

@@ -36,7 +36,7 @@ _PARTS: Final = ("number", "string", "array", "object")
 
 
 class MarkedTexts(Protocol):
-    """What marks of values stand for; see `explorer.automata.schema.building.waiting.Waiting`.
+    """The texts behind marks of values; see `explorer.automata.schema.building.waiting.Waiting`.
 
     Attributes:
         finite: Whether every mark can be written out.

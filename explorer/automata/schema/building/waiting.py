@@ -78,7 +78,7 @@ class Waiting:
         self._outlines: dict[int, Outline] = {}
 
     def mark(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values | None:
-        """What stands for the values of a place: equal ones have one mark.
+        """The mark that stands for the values of a place: equal ones have one mark.
 
         Args:
             subschemas, place, depth: As for the compiler.
@@ -121,7 +121,7 @@ class Waiting:
         return value_word(number)
 
     def made_of(self, values: Values) -> Made | None:
-        """What a mark stands for, as it was given; ``None`` for other values."""
+        """The values that a mark stands for, as they were given; ``None`` for other values."""
         number = self._by_identity.get(id(values))
         made = None if number is None else self._made[number]
         return None if isinstance(made, Rest) else made

@@ -1,4 +1,4 @@
-"""What a person is told about a schema.
+"""Everything that tells a person about a schema: errors, places, sizes.
 
 Read in this order: `locating` (the place of a text in its schema), `deciding` (which keywords
 decide there), `conflict` (which exclude each other), `annotations` (what constrains nothing),

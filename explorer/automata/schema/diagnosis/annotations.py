@@ -1,4 +1,4 @@
-"""What a schema says that does not constrain, or less than it seems to.
+"""The keywords of a schema that do not constrain, or less than they seem to.
 
 A ``format`` that an implementation does not know is an annotation (draft 2020-12, validation,
 section 7.2.1), and so is a keyword that it does not know. That is right, and easily a surprise, so

@@ -84,7 +84,7 @@ def excluding(pointer: str) -> str:
 
 
 class _Question:
-    """What may follow a text, keyword by keyword.
+    """The question what may follow a text, keyword by keyword.
 
     Args:
         byte: The byte that fails; ``None`` asks what must come before the text may end.

@@ -50,7 +50,7 @@ class Row:
 
     @property
     def remark(self) -> str:
-        """What is said beside the figures."""
+        """A remark beside the figures."""
         return self.error or (f"same as {self.same_as}" if self.same_as else "")
 
 

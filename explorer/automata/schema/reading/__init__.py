@@ -1,4 +1,4 @@
-"""What a schema says, before a machine is made of it.
+"""The reading of a schema, before a machine is made of it.
 
 Read in this order: `subschemas` (a part of a schema, its address, its references), `keywords` (one
 part, read by the rules of its draft), `sharing` (equal parts are one), `cases` (the alternatives of

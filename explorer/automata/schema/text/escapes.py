@@ -92,7 +92,7 @@ class Escapes:
         return _joined(sorted(each for each in found if each[2] != NO_ARC))
 
     def _after(self, state: int, more: int) -> Runs:
-        """What the bytes that follow a first one lead to, by the bits that they hold."""
+        """The states that the bytes after a first one lead to, by the bits that they hold."""
         if more == 0:
             return ((0, 0, state),)
         known = self._rest.get((state, more))

@@ -118,7 +118,7 @@ class Sketch:
         return minimal_dfa(self.drawn(start, accepting), self._meter)
 
     def drawn(self, start: int, accepting: Iterable[int]) -> Nfa:
-        """What was drawn, as it is."""
+        """The automaton as it was drawn."""
         arcs = np.array(self._arcs, np.int32).reshape(-1, 4)
         if self._blocks:
             arcs = np.concatenate([arcs, *self._blocks]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""What an assertion says, and the same pattern with fewer of them.
+"""The assertions of a pattern, and the same pattern with fewer of them.
 
 Anchors that stand at an edge of the whole pattern, as in ``^...$``, always hold in a full match.
 Of several assertions that say the same of one place, one is enough.

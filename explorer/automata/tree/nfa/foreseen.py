@@ -1,4 +1,4 @@
-"""What a long sequence takes as an automaton, known before the first of its pieces is laid."""
+"""The size of a long sequence as an automaton, known before the first of its pieces is laid."""
 
 from __future__ import annotations
 
