@@ -20,7 +20,6 @@ from explorer.cli.options import (
     constraint_of,
 )
 from explorer.errors import ExplorerError
-from explorer.tokens.machine import table_of
 
 if TYPE_CHECKING:
     from explorer.decoding.trace.records import Step
@@ -96,7 +95,6 @@ def run(arguments: argparse.Namespace) -> int:
         from explorer.analysis.session import Session
         from explorer.decoding.models.load import load_model
         from explorer.decoding.sampling.sampler import Sampler
-        from explorer.decoding.stepping.rule import without_distances
         from explorer.decoding.trace.text import HEADER, ending, step_line
         from explorer.decoding.trace.trace import MentionedTokens
         from explorer.decoding.trace.writing import to_json
@@ -110,15 +108,6 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(arguments.model, device=arguments.device, dtype=arguments.dtype)
     prompt: str = arguments.prompt
     machine = None if constraint is None else compiled(arguments, constraint, model.vocabulary)
-    # Only a table knows how many tokens each text still takes.
-    masking_budget = not (arguments.no_masking_budget or arguments.lazy or arguments.canonical)
-    if masking_budget and machine is not None and table_of(machine) is None:
-        raise without_distances(
-            machine,
-            f"--max-tokens {arguments.max_tokens}",
-            remedy="Give --no-masking-budget to be cut off after so many tokens, or make the "
-            "constraint smaller.",
-        )
     session = Session(
         model,
         machine,
@@ -126,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
         sampler=Sampler(arguments.temperature, arguments.top_k, arguments.top_p, arguments.min_p),
         seed=arguments.seed,
         max_tokens=arguments.max_tokens,
-        masking_budget=masking_budget,
+        masking_budget=False if arguments.no_masking_budget else None,
         heal=arguments.heal,
     )
     # The steps go where they do not mix with a document.

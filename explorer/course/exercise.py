@@ -108,7 +108,7 @@ class LanguageExercise:
             try:
                 answer = regex(answer, budget=LIMITS)
             except ExplorerError as error:
-                return Graded(False, f"This pattern cannot be read: {error.message}")
+                return Graded(False, f"This pattern cannot be read: {error}")
         if not isinstance(answer, Constraint):
             return Graded(False, f"The answer is a constraint or a pattern. {self.hint}")
         wanted = regex(self.answer)

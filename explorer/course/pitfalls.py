@@ -82,7 +82,15 @@ UNICODE: Final[tuple[Exercise, ...]] = (
         "U+00C5",
         "The angstrom sign U+212B looks the same, and it too becomes this one.",
         "Ask unicodedata, and print f'U+{ord(...):04X}'.",
-        ((lambda answer: answer == "U+212B", "That is a sign, not the letter; NFC changes it."),),
+        (
+            (lambda answer: answer == "U+212B", "That is a sign, not the letter; NFC changes it."),
+            (
+                lambda answer: (
+                    answer == "Å" or str(answer).upper().removeprefix("U+").lstrip("0") == "C5"
+                ),
+                "That is the letter. Write it as Unicode does: U+ and four digits in capitals.",
+            ),
+        ),
     ),
 )
 

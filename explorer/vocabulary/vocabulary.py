@@ -198,8 +198,10 @@ class Vocabulary:
                 "a fast tokenizer",
                 error=VocabularyError,
                 remedy=(
-                    "Give a tokenizers.Tokenizer or a fast tokenizer of transformers, or read its "
-                    "files with Vocabulary.from_file(folder)."
+                    "Give the vocabulary of the model: lm.vocabulary."
+                    if isinstance(getattr(tokenizer, "vocabulary", None), Vocabulary)
+                    else "Give a tokenizers.Tokenizer or a fast tokenizer of transformers, or read "
+                    "its files with Vocabulary.from_file(folder)."
                 ),
             )
         backend = tokenizer.backend_tokenizer

@@ -17,7 +17,13 @@ from explorer import Constraint, Vocabulary, literal, regex
 from explorer.automata.pipeline.preprocessed import Preprocessed
 from explorer.automata.sources.serial import source_from_dict, source_to_dict
 from explorer.budget import Meter
-from explorer.errors import DamagedFile, ExplorerError, UnsupportedTokenizer
+from explorer.errors import (
+    ConstraintError,
+    DamagedFile,
+    ExplorerError,
+    UnsupportedTokenizer,
+    VocabularyError,
+)
 from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF
 from tests.tokens.canonical_oracle import accepts
 from tests.tokens.test_canonical import folder
@@ -205,8 +211,30 @@ def test_what_is_not_finite_state_is_refused_by_name() -> None:
         literal("ab").through(Preprocessed((json.dumps(odd),))).examples(1)
     with pytest.raises(UnsupportedTokenizer, match="none is at hand"):
         literal("a").preprocessed(Vocabulary.from_bytes([b"a"], eos_ids=[1]))
+    with pytest.raises(ConstraintError, match=r"Write preprocessed\(lm\.vocabulary\)"):
+        literal("a").preprocessed()
+    with pytest.raises(VocabularyError, match=r"Give the vocabulary of the model: lm\.vocabulary"):
+        literal("a").preprocessed(explorer.load_model("tiny"))
     with pytest.raises(UnsupportedTokenizer, match="kind that is not followed"):
         literal("a").through(Preprocessed(('{"type": "Sonnet"}',))).examples(1)
+
+
+def test_the_reason_without_a_tokenizer_is_what_its_files_lack(tmp_path: Path) -> None:
+    """A vocab.txt alone does not say how a text is cut; that is the reason that is given."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "b"]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    vocabulary = Vocabulary.from_file(tmp_path / "vocab.txt")
+    word = literal("a")
+    for ask in (
+        lambda: word.preprocessed(vocabulary),
+        lambda: word.canonical(vocabulary),
+        lambda: explorer.compile(word.without_isolated_spaces(), vocabulary),
+    ):
+        with pytest.raises(
+            UnsupportedTokenizer, match=r"lower-cased\. A tokenizer\.json"
+        ) as raised:
+            ask()
+        assert "none is at hand" not in str(raised.value)
 
 
 def test_an_added_token_in_a_rewritten_text_is_refused() -> None:

@@ -240,6 +240,64 @@ def test_an_explanation_names_the_stage() -> None:
     assert explorer.explain(machine, machine.start, 0).allowed
 
 
+def test_a_stage_that_is_not_the_reason_alone_is_not_blamed() -> None:
+    """At the start only a space may come, with the stage and without."""
+    vocabulary = Vocabulary.from_bytes([b" ", "ж".encode(), b"b"], eos_ids=[3])
+    machine = explorer.compile(regex(r" \w+").restrict(scripts=["Latin"]), vocabulary)
+    begin = explorer.explain(machine, machine.start, 1)
+    assert (
+        "would exclude it too." in begin.paragraph and "Excluded by the stage" not in begin.message
+    )
+    assert "expects space" in begin.paragraph
+    after = explorer.explain(machine, machine.step(machine.start, 0) or 0, 1)
+    assert "excludes it." in after.paragraph and "too" not in after.paragraph
+
+
+@pytest.mark.parametrize(
+    ("constraint", "stage", "text"),
+    [
+        (regex("ж").restrict("ascii"), "restrict('ascii')", "ж"),
+        (regex("ж|б").normalized().restrict(scripts=["Latin"]), "restrict(scripts=['Latin'])", "б"),
+        (regex("e\u0301").normalized("NFC").restrict("latin-1"), "normalized('NFC')", "e\u0301"),
+        (regex("ж").restrict("ascii") | regex("x").restrict(chars="y"), "", ""),
+    ],
+    ids=["one", "outer", "inner", "parts"],
+)
+def test_a_stage_that_leaves_nothing_is_named(
+    constraint: Constraint, stage: str, text: str
+) -> None:
+    vocabulary = Vocabulary.from_bytes([b" ", "ж".encode(), b"b"], eos_ids=[3])
+    with pytest.raises(EmptyConstraint) as raised:
+        explorer.compile(constraint, vocabulary)
+    said = str(raised.value)
+    if stage:
+        assert f"passes the stage {stage}, so" in said and repr(text) in said
+        assert raised.value.evidence["stage"] == stage
+    else:
+        assert "has no word" in said
+
+
+def test_names_that_are_nearly_right_are_understood() -> None:
+    assert literal_of(regex("é").normalized("nfc")) == literal_of(regex("é").normalized("NFC"))
+    for name, meant in [
+        ("Latn", "Latin"),
+        ("latin", "Latin"),
+        ("Cyrl", "Cyrillic"),
+        ("Grek", "Greek"),
+    ]:
+        with pytest.raises(ConstraintError, match=f'Did you mean "{meant}"') as raised:
+            regex("a").restrict(scripts=[name])
+        assert len(str(raised.value)) < 300
+    with pytest.raises(ConstraintError, match=r'restrict\(scripts=\["Latin"\]\)'):
+        regex("a").restrict("Latin")
+    with pytest.raises(ConstraintError, match='Did you mean "ascii"'):
+        regex("a").restrict("ASCII")
+
+
+def literal_of(constraint: Constraint) -> str:
+    return repr(constraint)
+
+
 def test_stages_of_the_text_are_parts_like_any_other() -> None:
     name = regex(r"\w{1,3}").restrict("ascii")
     both = name + explorer.literal("!")

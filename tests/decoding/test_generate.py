@@ -237,4 +237,4 @@ def test_every_kind_of_machine_decodes() -> None:
             re.fullmatch(r"(foo, )*food|[12\-]{3,20}", t.text) for t in texts[:2] if t.finished
         )
     with pytest.raises(ExplorerError, match="masking_budget=False"):
-        generate(model, ["x"], lazy, max_tokens=30)
+        generate(model, ["x"], lazy, max_tokens=30, masking_budget=True)

@@ -120,10 +120,12 @@ def test_a_token_budget_needs_a_table() -> None:
     model = byte_model()
     machine = Untabled(explorer.compile(explorer.regex("[a-z]+"), model.vocabulary))
     with pytest.raises(ExplorerError, match="does not know them") as raised:
-        Session(model, machine, max_tokens=5)
+        Session(model, machine, max_tokens=5, masking_budget=True)
     assert "masking_budget=False" in (raised.value.remedy or "")
     cut = Session(model, machine, max_tokens=2, masking_budget=False, seed=1, sampler=LOOSE).run()
     assert len(cut) == 2
+    default = Session(model, machine, max_tokens=2, seed=1, sampler=LOOSE).run()
+    assert default.ids == cut.ids and not default.masking_budget
 
 
 def test_without_a_constraint_the_machine_is_free() -> None:

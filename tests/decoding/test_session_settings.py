@@ -10,6 +10,7 @@ import explorer
 from explorer import choice, generate, regex
 from explorer.automata.pipeline.staged import stages_of
 from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.stepping.forced import Forced
 from explorer.decoding.stepping.kept_to import checked_restrict, kept_to
 from explorer.errors import ConstraintError, ExplorerError
 
@@ -138,14 +139,90 @@ def test_a_token_named_by_its_text_is_that_token(text: str, wrong: str) -> None:
 
 @pytest.mark.parametrize(
     "constraint",
-    [explorer.grammar('root ::= "(" root ")" | "x"'), explorer.choice([" Rome"]).canonical()],
-    ids=["grammar", "canonical"],
+    [
+        explorer.grammar('root ::= "(" root ")" | "x"'),
+        regex("[a-z ]+").canonical(),
+        regex("[a-z ]+").without_isolated_spaces().canonical(),
+    ],
+    ids=["grammar", "canonical", "two stages"],
 )
-def test_the_remedy_for_a_budget_without_a_table_helps(constraint: explorer.Constraint) -> None:
-    """What the error names first is what makes the same call work."""
-    lm = explorer.load_model("tiny")
-    with pytest.raises(explorer.errors.ExplorerError) as raised:
-        explorer.generate(lm, "x", constraint, max_tokens=4)
+@pytest.mark.parametrize("forced", ["step", "run"])
+def test_a_text_is_cut_off_where_its_distances_are_not_known(
+    constraint: explorer.Constraint, forced: Forced
+) -> None:
+    """The defaults work, and say that the budget took no part; who insists is told what helps."""
+    lm = TINY
+    (text,) = generate(lm, "x", constraint, max_tokens=4, forced=forced)
+    assert not text.planned and len(text.tokens) <= 4
+    trace = explorer.Session(lm, constraint, "x", max_tokens=4).run()
+    assert not trace.masking_budget and trace.ids == text.tokens
+    with pytest.raises(ExplorerError) as raised:
+        generate(lm, "x", constraint, max_tokens=4, masking_budget=True)
     remedy = str(raised.value.remedy)
     assert remedy.startswith("Give masking_budget=False") and "lazy" not in remedy
-    explorer.generate(lm, "x", constraint, max_tokens=4, masking_budget=False)
+    assert generate(lm, "x", constraint, max_tokens=4, masking_budget=False) == [text]
+
+
+TEXTS = (" Berlin", " Berlin is the capital of Germany", " Rome", " Paris and Rome")
+
+
+@pytest.mark.parametrize("forced", ["step", "run"])
+@pytest.mark.parametrize("drafted", [False, True])
+def test_a_few_canonical_texts_end_in_time(forced: Forced, drafted: bool) -> None:
+    """With every budget, drawn texts are exactly those whose canonical tokens fit into it."""
+    if forced == "run" and drafted:
+        pytest.skip("two ways to read several tokens at once")
+    lm = TINY
+    cities = choice(TEXTS).canonical()
+    sizes = {text: len(lm.vocabulary.encode(text) or ()) + 1 for text in TEXTS}
+    for most in sorted(set(sizes.values())):
+        fitting = {text for text, size in sizes.items() if size <= most}
+        drawn = generate(
+            lm, ["The capital is"] * 60, cities, explorer.Sampler(3.0), most, seed=most,
+            forced=forced, draft=explorer.load_model("tiny-draft") if drafted else None,
+        )  # fmt: skip
+        assert all(text.finished and text.planned for text in drawn)
+        assert {text.text for text in drawn} == fitting
+    with pytest.raises(ExplorerError, match="No text of the constraint fits"):
+        generate(lm, "x", cities, max_tokens=min(sizes.values()) - 1)
+
+
+def test_a_batch_plans_where_it_can() -> None:
+    """Each row by itself: a table, few texts, free text, and texts whose distances nobody knows."""
+    lm = TINY
+    rows = [
+        choice([" Rome"]),
+        choice([" Rome"]).canonical(),
+        None,
+        regex("[a-z ]{40,}").canonical(),
+    ]
+    texts = generate(lm, ["In"] * 4, rows, max_tokens=3)
+    assert [text.planned for text in texts] == [True, True, True, False]
+    assert [text.finished for text in texts[:2]] == [True, True] and not texts[3].finished
+
+
+def test_the_setting_follows_an_edited_constraint() -> None:
+    lm = TINY
+    pattern = regex("[a-z ]+")
+    session = explorer.Session(lm, pattern, "x", max_tokens=4)
+    assert session.trace.masking_budget
+    session.edit(constraint=pattern.canonical())
+    assert not session.trace.masking_budget
+    session.edit(constraint=pattern)
+    assert session.trace.masking_budget
+
+
+def test_ids_of_a_prefix_are_those_of_the_model() -> None:
+    lm = SP
+    wrong = r"response_prefix\[1\] is 99999"
+    with pytest.raises(ExplorerError, match=wrong):
+        generate(lm, "x", choice(TEXTS), response_prefix=[5, 99999])
+    with pytest.raises(ExplorerError, match=wrong):
+        explorer.Session(lm, choice(TEXTS), "x", response_prefix=[5, 99999])
+
+
+def test_the_ways_to_heal_are_named() -> None:
+    lm = SP
+    with pytest.raises(ExplorerError, match='not True, False or "prompt"') as why:
+        explorer.Session(lm, choice(TEXTS), "x", heal="back")  # pyright: ignore[reportArgumentType]
+    assert "heal=True to take the prompt's last token back" in str(why.value)

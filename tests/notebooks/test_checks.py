@@ -69,6 +69,13 @@ def test_numbers_texts_and_sets() -> None:
     assert word.grade("a").right and word.grade("b").message == "b is not it."
 
 
+def test_a_letter_written_otherwise_is_told_how_to_write_it() -> None:
+    for answer in ("u+00c5", "U+C5", "00C5", "Å"):
+        assert check("unicode-ring", answer).message.startswith("That is the letter."), answer
+    assert "sign" in check("unicode-ring", "U+212B").message
+    assert "unicodedata" in check("unicode-ring", "U+0041").message
+
+
 def test_languages_are_compared_as_languages() -> None:
     asked = LanguageExercise("l", "a+b", "yes", "Think of runs.")
     for right in ("a+b", "aa*b", explorer.regex("a{1,}b")):

@@ -56,14 +56,18 @@ def test_a_token_budget_is_refused_with_the_reason_and_a_remedy_that_works() -> 
     model = load_model("tiny")
     few = explorer.Budget(bytes=300_000)
     with pytest.raises(ExplorerError) as caught:
-        generate(model, ["hi"], LARGE, max_tokens=5, budget=few)
+        generate(model, ["hi"], LARGE, max_tokens=5, budget=few, masking_budget=True)
     said = str(caught.value)
     assert "300,000 bytes" in said and "larger budget" in said and "lazy=False" not in said
     assert "masking_budget=False" in said
-    generate(model, ["hi"], LARGE, max_tokens=5, budget=few, masking_budget=False)
+    for masking_budget in (False, None):
+        (cut,) = generate(
+            model, ["hi"], LARGE, max_tokens=5, budget=few, masking_budget=masking_budget
+        )
+        assert not cut.planned
     asked = explorer.compile(LARGE, model.vocabulary, lazy=True)
-    with pytest.raises(ExplorerError, match="lazy=False"):
-        explorer.Session(model, asked, "hi", max_tokens=5)
+    with pytest.raises(ExplorerError, match="masking_budget=False"):
+        explorer.Session(model, asked, "hi", max_tokens=5, masking_budget=True)
 
 
 def test_the_processor_names_an_argument_that_it_has() -> None:
@@ -75,15 +79,16 @@ def test_the_processor_names_an_argument_that_it_has() -> None:
     assert "masking_budget" not in str(caught.value)
 
 
-def test_the_command_line_names_its_own_flag(
+def test_the_command_line_says_that_the_budget_took_no_part(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("explorer.tokens.compile._TABLE_SHARE", 1e-9)
-    assert main(["trace", "--regex", "(ab){3}", "--max-tokens", "9"]) == 2
-    said = capsys.readouterr().err
-    assert "--max-tokens 9" in said and "--no-masking-budget" in said and "It was not made" in said
-    assert "masking_budget=" not in said and "lazy=False" not in said
+    assert main(["trace", "--regex", "(ab){3}", "--max-tokens", "9"]) == 0
+    assert main(["trace", "--regex", "(ab)*", "--max-tokens", "2", "--prompt", "abab"]) in (0, 1)
     assert main(["trace", "--regex", "(ab){3}", "--no-masking-budget"]) == 0
+    assert main(["trace", "--regex", "x{9}x*", "--max-tokens", "2"]) == 1
+    said = capsys.readouterr().out
+    assert "cut off by max_tokens, which took no part in the mask" in said
 
 
 def test_the_lines_about_it_are_english() -> None:

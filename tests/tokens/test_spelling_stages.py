@@ -269,6 +269,8 @@ def test_the_stage_is_the_reason_where_it_alone_leaves_no_way_on(name: str, lazy
     assert plain.allowed(plain.start)[token] and not machine.allowed(machine.start)[token]
     found = explorer.explain(machine, machine.start, token)
     assert found.stage == "filtered" and f"by the {name} filter" in found.message
+    written = " Berlin" if name == "isolated space" else "ü"
+    assert f"the tokenizer would write '{written}' as one token" in found.message
 
 
 @pytest.mark.parametrize("lazy", [False, True])

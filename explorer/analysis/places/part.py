@@ -30,6 +30,8 @@ class SourcePart:
         assertion: For an excluding assertion: what kind it is.
         note: For ``expects``: one more sentence, such as which rules of a grammar are open.
         operands: For ``combination``: what each operand was written as, in the order of ``words``.
+        beside: For ``state``: whether another part forbids it as well, so that the reason is not
+            this one alone.
         limit: For ``token_limit``: what the part is called, if it has a name, and the most tokens.
     """
 
@@ -43,6 +45,7 @@ class SourcePart:
     operands: tuple[str, ...] = ()
     limit: tuple[str, int] = ("", 0)
     note: str = ""
+    beside: bool = False
 
     @property
     def pattern(self) -> str:

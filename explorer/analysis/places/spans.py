@@ -335,7 +335,8 @@ class SourceMachines:
         operands = list(self.operands(node, at))
         dying = [item for item in operands if self.survives(item[0], question) == NO_ARC]
         if dying:
-            return [part for item, there in dying for part in self.find(item, there, question)]
+            found = [part for item, there in dying for part in self.find(item, there, question)]
+            return [replace(part, beside=len(dying) > 1) for part in found]
         words = tuple(self.word(item, question) for item, _ in operands)
         names = tuple(_name(item, there) for item, there in operands)
         _, there = at.entered(node)

@@ -106,7 +106,7 @@ def refused_by_filter(verdict: Verdict, names: Names | None) -> str:
     if found.reason:
         return f"by the {found.filter} filter: {found.reason}"
     pieces = found.pieces
-    said = "no tokens that the tokenizer would write complete the text after it"
+    said = "no tokens that it lets through complete the text after this one"
     if names is not None and verdict.token in names.eos_ids:
         said = "the tokenizer would write the text otherwise if it ended here"
     if len(pieces) == 1:
@@ -200,7 +200,8 @@ def _part(part: SourcePart) -> str:
             texts = ", ".join(inline(p.text) for p in part.positions)
             return f"Excluded by the combination of {texts}"
         case "state" if isinstance(part.source, StageSource):
-            return f"Excluded by the stage {inline(str(part.source))}"
+            by = "Excluded by" if not part.beside else "Excluded too by"
+            return f"{by} the stage {inline(str(part.source))}"
         case "state":
             return f"State {part.state} of {inline(str(part.source))}"
         case "token_limit":

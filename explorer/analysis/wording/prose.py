@@ -236,7 +236,8 @@ def _part(part: SourcePart) -> str:
         case "combination":
             return _combination(part)
         case "state" if isinstance(part.source, StageSource):
-            return f"The stage {inline(str(part.source))} excludes it."
+            excludes = "would exclude it too" if part.beside else "excludes it"
+            return f"The stage {inline(str(part.source))} {excludes}."
         case "state":
             return (
                 f"The constraint was given as a machine, here in its state {part.state}: it has "

@@ -42,6 +42,7 @@ from explorer.vocabulary.tokenizer.decoder import flatten
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from explorer.vocabulary.tokenizer.preprocessing import combines, only_component, parse_component
 from explorer.vocabulary.vocabulary import Vocabulary
+from explorer.vocabulary.without_encoder import without_encoder
 
 Step = Mapping[str, Any]
 """A step as a ``tokenizer.json`` declares it."""
@@ -142,11 +143,7 @@ def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
         case SentencePieceEncoder() as encoder:
             steps = _of_sentencepiece(encoder)
         case None:
-            raise UnsupportedTokenizer(
-                "tokenizer",
-                "none is at hand, so it is not known what it does to a text",
-                remedy="Give the vocabulary that was read from the tokenizer's own files.",
-            )
+            raise without_encoder(vocabulary, "what it does to a text")
         case encoder:
             raise UnsupportedTokenizer(
                 f"tokenizer.{type(encoder).__name__}",

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Self, cast
 
+from explorer.arguments import plain
 from explorer.automata.pipeline.canonical import Canonical
 from explorer.automata.pipeline.declared import steps_of
 from explorer.automata.pipeline.normal_forms import Form
@@ -16,6 +17,7 @@ from explorer.automata.pipeline.restricted import Restricted
 from explorer.automata.pipeline.spellings import WithoutIsolatedSpaces, WithoutRedundantBytes
 from explorer.automata.pipeline.stage import PipelineStage
 from explorer.automata.pipeline.valid import ValidUtf8
+from explorer.errors import ConstraintError
 from explorer.vocabulary.canonical.rules import rules_of
 from explorer.vocabulary.vocabulary import Vocabulary
 
@@ -44,10 +46,13 @@ class StageMethods:
         """These texts, as far as they have only some characters, or only some words.
 
         Args:
-            name: A set with a name, or several: ``"ascii"``, ``"printable-ascii"``, ``"latin-1"``,
-                ``"hangul"``, ``"digits"``.
-            scripts: Scripts of Unicode, such as ``"Latin"``. Digits, spaces, punctuation and
-                combining marks stay allowed.
+            name: A set with a name, or several: ``"ascii"`` (U+0000 to U+007F, line breaks
+                included), ``"printable-ascii"`` (the space to ``~``), ``"latin-1"`` (U+0000 to
+                U+00FF), ``"digits"`` (0 to 9), ``"hangul"`` (the 11,172 whole syllables and the
+                space; no single letters such as ``ㄱ`` and no punctuation, which
+                ``scripts=["Hangul"]`` has).
+            scripts: Scripts of Unicode, such as ``"Latin"``. What belongs to no script of its own
+                stays allowed: digits, spaces, punctuation, symbols, emoji and combining marks.
             chars: Further characters.
             words: The only words there may be; a word is a longest run of letters, digits and
                 underscores.
@@ -66,11 +71,11 @@ class StageMethods:
         """
         return self.through(Restricted.of(name, scripts, chars, words))
 
-    def normalized(self, form: Form = "NFC") -> Self:
+    def normalized(self, form: Form | str = "NFC") -> Self:
         """These texts, as far as they are in a normal form of Unicode.
 
         Args:
-            form: ``"NFC"``, ``"NFD"``, ``"NFKC"`` or ``"NFKD"``.
+            form: ``"NFC"``, ``"NFD"``, ``"NFKC"`` or ``"NFKD"``; small letters are taken as well.
 
         Raises:
             ConstraintError: There is no such form.
@@ -80,7 +85,9 @@ class StageMethods:
             >>> choice(["\\u00e9", "e\\u0301"]).normalized("NFC").examples()
             ['é']
         """
-        return self.through(Normalized(form))
+        given = plain(form)
+        name = given.upper() if isinstance(given, str) else given
+        return self.through(Normalized(cast("Form", name)))
 
     def valid_utf8(self) -> Self:
         """These texts; the stage takes nothing away, and shows the machine of valid UTF-8.
@@ -92,17 +99,21 @@ class StageMethods:
         """
         return self.through(ValidUtf8())
 
-    def preprocessed(self, tokenizer: object) -> Self:
+    def preprocessed(self, tokenizer: object = None) -> Self:
         """These texts as a tokenizer rewrites them before its model sees them.
 
         The tokens of a text spell the rewritten text, so this is what a model is held to: write the
         pattern as text, and put this stage behind it.
 
         Args:
-            tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from.
+            tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from. It has no
+                default: this stage changes which texts there are, so it is worked out before the
+                constraint meets a vocabulary.
 
         Raises:
-            UnsupportedTokenizer: There is no tokenizer, or a step of it is not followed.
+            ConstraintError: No tokenizer is given.
+            UnsupportedTokenizer: It is not known how the tokenizer rewrites a text, or a step of
+                that is not followed.
 
         Example:
             >>> import explorer
@@ -116,7 +127,13 @@ class StageMethods:
             [' a', ' aa']
         """
         vocabulary = _vocabulary(tokenizer)
-        return self.through(Preprocessed(steps_of(vocabulary) if vocabulary is not None else ()))
+        if vocabulary is None:
+            raise ConstraintError(
+                "preprocessed(...) is given no tokenizer, and only that says how a text is "
+                "rewritten.",
+                remedy="Write preprocessed(lm.vocabulary), or give the tokenizer.",
+            )
+        return self.through(Preprocessed(steps_of(vocabulary)))
 
     def without_redundant_bytes(self, tokenizer: object = None) -> Self:
         """These texts, no character that has a token written by tokens of single bytes.

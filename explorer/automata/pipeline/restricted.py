@@ -1,7 +1,8 @@
 """The stage that keeps to some characters, or to the words of a list.
 
-A script is what Unicode calls one. Digits, spaces, punctuation and combining marks belong to no
-script of their own (they are *Common* or *Inherited*) and stay allowed beside any script.
+A script is what Unicode calls one. Digits, spaces, punctuation, symbols, emoji and combining marks
+belong to no script of their own (they are *Common* or *Inherited*) and stay allowed beside any
+script.
 
 A list of words is a trie: a text passes if each of its words (longest runs of letters, digits and
 underscores, as ``\\w`` has them) is in the list.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate
@@ -93,9 +95,9 @@ class Restricted(TextStage):
         if not (self.names or self.scripts or self.chars or self.words):
             raise ConstraintError("restrict(...) is given nothing to keep to.", remedy=_REMEDY)
         for name in self.names:
-            _known("a set of characters", name, BLOCKS)
+            _check_set(name)
         for name in self.scripts:
-            _known("a script", name, scripts())
+            _check_script(name)
         letters = category("w", 0)
         for word in self.words:
             if not word or any(ord(letter) not in letters for letter in word):
@@ -223,13 +225,41 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
     return tuple(str(entry) for entry in found)
 
 
-def _known(what: str, name: str, known: Mapping[str, object]) -> None:
-    if name not in known:
-        raise ConstraintError(
-            f"{name!r} is not {what} that is known here.",
-            remedy=f"Choose one of {', '.join(sorted(known))}.",
-            evidence={"name": name},
+def _check_set(name: str) -> None:
+    """Refuse the name of a set of characters that is not known."""
+    if name in BLOCKS:
+        return
+    remedy = (
+        f"Choose one of {', '.join(sorted(BLOCKS))}, or name scripts of Unicode: scripts=[...]."
+    )
+    script = next((known for known in scripts() if known.casefold() == name.casefold()), "")
+    if script:
+        remedy = (
+            f'{script} is a script: write restrict(scripts=["{script}"]), and for a session '
+            f'restrict={{"scripts": ["{script}"]}}.'
         )
+    elif close := get_close_matches(name.casefold(), BLOCKS, 1):
+        remedy = f'Did you mean "{close[0]}"? {remedy}'
+    raise ConstraintError(
+        f"{name!r} is not a set of characters that is known here.",
+        remedy=remedy,
+        evidence={"name": name},
+    )
+
+
+def _check_script(name: str) -> None:
+    """Refuse the name of a script that is not known."""
+    known = scripts()
+    if name in known:
+        return
+    close = get_close_matches(name.capitalize(), known, 1, 0.5)
+    meant = f'Did you mean "{close[0]}"? ' if close else ""
+    raise ConstraintError(
+        f"{name!r} is not a script that is known here.",
+        remedy=f"{meant}Scripts have Unicode's own names, such as Latin, Greek, Cyrillic, Arabic, "
+        f"Hangul and Han; {len(known)} are known.",
+        evidence={"name": name},
+    )
 
 
 def _both(one: CharSet, other: CharSet) -> Iterable[tuple[int, int]]:

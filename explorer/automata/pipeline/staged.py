@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from explorer.arguments import flag
+from explorer.arguments import flag, shown
+from explorer.automata.machine import NO_ARC
 from explorer.automata.pipeline.stage import (
     PipelineStage,
     TextStage,
@@ -20,8 +21,11 @@ from explorer.automata.pipeline.stage import (
 )
 from explorer.automata.sources.algebra import Combination, filtered_operand
 from explorer.automata.sources.registry import register
+from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Node, Source, Written
-from explorer.errors import DamagedFile
+from explorer.automata.words import shortest_word
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, DamagedFile, EmptyConstraint
 
 
 @register("staged")
@@ -55,6 +59,24 @@ class Staged(Combination):
         if self.on and isinstance(self.stage, TextStage):
             return self.stage.around(trees[0])
         return Written(0, 0, trees[0])
+
+    def why_empty(self) -> EmptyConstraint | None:
+        """The error that names this stage, where no text of the part passes it."""
+        if not (self.on and isinstance(self.stage, TextStage)):
+            return self.part.why_empty()
+        try:
+            before = build(self.part.tree, Meter())
+        except BudgetExceeded:
+            return None
+        if before.start == NO_ARC:
+            return self.part.why_empty()
+        witness = shortest_word(before).decode(errors="backslashreplace")
+        return EmptyConstraint(
+            f"No text of {self.part} passes the stage {self.stage}, so nothing could ever be "
+            f"generated: {shown(witness)}, for example, does not pass.",
+            remedy="Leave out the stage, or allow texts that pass it.",
+            evidence={"stage": str(self.stage), "text": witness},
+        )
 
     def parse(self, text: str) -> object:
         """The value of the text for the part, as the text was before this stage."""

@@ -42,7 +42,8 @@ class ConstrainedBatch:
         seed: The seed of the random numbers.
         streams: Each row's stream of random numbers; default 0, 1, ...
         max_tokens: The token budget of each row; ``None`` for none.
-        masking_budget: Whether the budget takes part in the mask.
+        masking_budget: Whether the budget takes part in the mask; ``None`` for each row whose
+            machine knows how many tokens each text still takes.
         device: Where the logits are.
         budget: Limits for compiling the constraints.
 
@@ -52,14 +53,14 @@ class ConstrainedBatch:
 
     def __init__(
         self,
-        constraints: Sequence[AnyConstraint],
+        constraints: Sequence[AnyConstraint | Rule],
         vocabulary: Vocabulary,
         sampler: Sampler,
         *,
         seed: int,
         streams: Sequence[int] | None,
         max_tokens: int | None,
-        masking_budget: bool,
+        masking_budget: bool | None,
         device: str | torch.device,
         budget: Budget | None = None,
     ) -> None:
@@ -67,21 +68,28 @@ class ConstrainedBatch:
         rules: dict[int, Rule] = {}
         for constraint in constraints:
             if id(constraint) not in rules:
-                rules[id(constraint)] = Rule.of(constraint, vocabulary, budget)
+                known = isinstance(constraint, Rule)
+                rules[id(constraint)] = (
+                    constraint if known else Rule.of(constraint, vocabulary, budget)
+                )
         self.rules = [rules[id(constraint)] for constraint in constraints]
-        if masking_budget:
-            for rule in self.rules:
-                rule.check_budget(max_tokens)
-        machines = [rule.machine for rule in rules.values()]
+        plans = {id(rule): rule.plans(max_tokens, masking_budget) for rule in rules.values()}
+        self.plans = [plans[id(rule)] for rule in self.rules]
+        """bool of each row: whether the budget takes part in its mask."""
+        machines = [
+            (rule.planned or rule.machine) if plans[id(rule)] and max_tokens else rule.machine
+            for rule in rules.values()
+        ]
+        numbers = {id(rule): k for k, rule in enumerate(rules.values())}
         self.masks = DeviceMasks(machines, device=device, vocabulary=vocabulary)
         self.sampler = sampler
         self.seed = seed
         self.rows = Rows.start(
             [rule.start for rule in self.rules],
-            [machines.index(rule.machine) for rule in self.rules],
+            [numbers[id(rule)] for rule in self.rules],
             list(range(len(self.rules)) if streams is None else streams),
             device=device,
-            max_tokens=max_tokens if masking_budget else None,
+            max_tokens=[max_tokens if plan else None for plan in self.plans],
         )
         self._step = _step_for(self.masks.device)
 

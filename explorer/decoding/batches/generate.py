@@ -11,7 +11,8 @@ batch the same logits.
 
 With ``max_tokens`` every text is complete in time: a token is allowed only if the text can still be
 ended within what remains (`explorer.tokens.masks.needed`; EOS counts). ``masking_budget=False``
-leaves that out, and a text that is not finished by then is cut off and says so.
+leaves that out, and so does a machine that does not know how many tokens its texts still take; a
+text that is not finished by then is cut off and says so.
 
 Cost of a step, besides the model's: one launch where Triton is, else about 150 small operations.
 """
@@ -51,6 +52,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.drafting import Draft, checked_draft
 from explorer.decoding.speculation.texts import SpeculatedText, speculated
 from explorer.decoding.stepping.forced import Forced, checked_forced
+from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.tokens.masks.error_word import ints
 from explorer.tokens.states import FREE
@@ -75,6 +77,8 @@ class Generation:
         proposed: For how many tokens a draft made a proposal; 0 without one.
         accepted: How many of the proposals were taken.
         passes: How many forward passes the model made, where a draft was given; else 0.
+        planned: Whether ``max_tokens`` took part in the mask, so that the text was sure to end in
+            time; see ``masking_budget``.
     """
 
     tokens: tuple[int, ...]
@@ -87,6 +91,7 @@ class Generation:
     proposed: int = field(default=0, compare=False)
     accepted: int = field(default=0, compare=False)
     passes: int = field(default=0, compare=False)
+    planned: bool = field(default=True, compare=False)
 
     @property
     def text(self) -> str:
@@ -151,7 +156,7 @@ def generate(
     max_tokens: int = 64,
     *,
     seed: int = 0,
-    masking_budget: bool = True,
+    masking_budget: bool | None = None,
     streams: Sequence[int] | None = None,
     budget: Budget | None = None,
     forced: Forced = "step",
@@ -169,7 +174,10 @@ def generate(
         sampler: How tokens are chosen; default greedy.
         max_tokens: The most tokens of each text, EOS included.
         seed: Of the random numbers, 0 to 2**64 - 1.
-        masking_budget: Whether texts are made to end in time; else they are cut off.
+        masking_budget: Whether texts are made to end in time; with ``False`` they are cut off. By
+            default they are where the machine knows the fewest tokens to the end (every table, and
+            every machine of a few texts); else a text may be cut off, and `Generation.planned`
+            says so. ``True`` insists, and refuses a machine that does not know them.
         streams: Each row's stream of random numbers; default its number.
         budget: Limits for compiling the constraints.
         forced: ``"run"`` takes tokens that are the only ones allowed without asking the model, and
@@ -215,7 +223,8 @@ def generate(
             remedy="Give one stream for each prompt, or none.",
             evidence={"streams": len(streams), "prompts": len(rows)},
         )
-    masking_budget = flag("masking_budget", masking_budget)
+    if masking_budget is not None:
+        masking_budget = flag("masking_budget", masking_budget)
     forced = checked_forced(forced)
     log_probs = flag("log_probs", log_probs)
     drafting = checked_draft(draft, model)
@@ -231,38 +240,42 @@ def generate(
     if not rows:
         return []
 
-    def batch_on(device: str | torch.device) -> ConstrainedBatch:
+    def batch_on(
+        constraints: Sequence[AnyConstraint | Rule], device: str | torch.device
+    ) -> ConstrainedBatch:
         return ConstrainedBatch(
-            wanted, model.vocabulary, sampler, seed=seed, streams=streams, max_tokens=max_tokens,
-            masking_budget=masking_budget, device=device, budget=budget,
+            constraints, model.vocabulary, sampler, seed=seed, streams=streams,
+            max_tokens=max_tokens, masking_budget=masking_budget, device=device, budget=budget,
         )  # fmt: skip
 
     # What is wrong with the constraints is said before the model reads anything.
-    wanted = [rule.machine for rule in batch_on("cpu").rules]
+    first = batch_on(wanted, "cpu")
     begun = prefix_ids(model, response_prefix)
     ids = [(*prompt_ids(model, prompt), *begun) for prompt in rows]
     if drafting is not None:
         texts = [
             speculated(
                 model, drafting, rule, row, sampler, seed=seed, stream=stream,
-                max_tokens=max_tokens, masking_budget=masking_budget, log_probs=log_probs,
+                max_tokens=max_tokens, masking_budget=plan, log_probs=log_probs,
             )
-            for rule, row, stream in zip(
-                batch_on("cpu").rules, ids, streams or range(len(ids)), strict=True
+            for rule, row, stream, plan in zip(
+                first.rules, ids, streams or range(len(ids)), first.plans, strict=True
             )
         ]  # fmt: skip
-        return [Generation.speculated(text, model.vocabulary) for text in texts]
+        made = [Generation.speculated(text, model.vocabulary) for text in texts]
+        return _with_plans(made, first.plans)
     reading = open_batch(model, ids) if forced == "step" else open_runs(model, ids)
-    batch = batch_on(reading.logits.device)
+    batch = batch_on(first.rules, reading.logits.device)
     if isinstance(reading, RunBatch) and forced == "run":
-        texts = in_runs(model, reading, batch, max_tokens, masking_budget, log_probs)
+        texts = in_runs(model, reading, batch, max_tokens, log_probs)
         batch.masks.check()
-        return [
+        made = [
             Generation.of(
                 text.tokens, model.vocabulary, (text.model, text.constrained), text.forced
             )
             for text in texts
         ]
+        return _with_plans(made, first.plans)
     ended = _Ended(reading.logits.device)
     logits = reading.logits
     taken: list[Tensor] = []
@@ -285,10 +298,16 @@ def generate(
     model_rows, constrained_rows = (
         _lists([pair[k] for pair in scores]) if log_probs else nothing for k in range(2)
     )
-    return [
+    made = [
         Generation.of(ints(row), model.vocabulary, (of_model, of_mask))
         for row, of_model, of_mask in zip(columns, model_rows, constrained_rows, strict=True)
     ]
+    return _with_plans(made, first.plans)
+
+
+def _with_plans(texts: Sequence[Generation], plans: Sequence[bool]) -> list[Generation]:
+    """The texts, each with whether it was sure to end in time."""
+    return [replace(text, planned=plan) for text, plan in zip(texts, plans, strict=True)]
 
 
 def _lists(columns: Sequence[Tensor]) -> list[list[float]]:

@@ -121,8 +121,8 @@ class ConstraintLogitsProcessor:
         for constraint in given:
             if id(constraint) not in compiled:
                 compiled[id(constraint)] = Rule.of(constraint, self._vocabulary, budget)
-                compiled[id(constraint)].check_budget(
-                    self._max_tokens, "leave out max_tokens to be cut off"
+                compiled[id(constraint)].plans(
+                    self._max_tokens, True, "leave out max_tokens to be cut off"
                 )
         self._rules = [compiled[id(constraint)] for constraint in given]
         self._prompts: Tensor | None = None
@@ -236,7 +236,7 @@ class ConstraintLogitsProcessor:
                 evidence={"streams": len(streams), "rows": count},
             )
         self._running = ConstrainedBatch(
-            [rule.machine for rule in rules], self._vocabulary, sampler, seed=self._seed,
+            rules, self._vocabulary, sampler, seed=self._seed,
             streams=streams, max_tokens=self._max_tokens, masking_budget=True,
             device=scores.device,
         )  # fmt: skip

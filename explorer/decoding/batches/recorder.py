@@ -66,7 +66,7 @@ class Recorder:
         seed: int,
         streams: Sequence[int],
         max_tokens: int | None,
-        masking_budget: bool,
+        masking_budget: bool | None,
     ) -> None:
         self._models: list[_Heard] = []
         self._walks: list[Walk] = []

@@ -88,7 +88,6 @@ def in_runs(
     reading: RunBatch,
     batch: ConstrainedBatch,
     max_tokens: int,
-    masking_budget: bool,
     log_probs: bool,
 ) -> list[GrowingText]:
     """Write the texts of a batch.
@@ -98,13 +97,12 @@ def in_runs(
         reading: The prompts, read.
         batch: Constraints and sampler, at the start.
         max_tokens: The most tokens of each text, EOS included.
-        masking_budget: Whether the budget takes part in the mask.
         log_probs: Whether the log-probabilities of all tokens are wanted.
 
     Returns:
         The rows; what went wrong on the device is in the error word of ``batch.masks``.
     """
-    writing = _Writing(model, reading, batch, max_tokens, masking_budget, log_probs)
+    writing = _Writing(model, reading, batch, max_tokens, log_probs)
     # The texts may begin with tokens that are the only ones allowed.
     for b in range(len(writing.rows)):
         writing.take_forced(b)
@@ -124,14 +122,12 @@ class _Writing:
         reading: RunBatch,
         batch: ConstrainedBatch,
         max_tokens: int,
-        masking_budget: bool,
         log_probs: bool,
     ) -> None:
         self._model = model
         self._reading = reading
         self._batch = batch
         self._max_tokens = max_tokens
-        self._masking_budget = masking_budget
         self._log_probs = log_probs
         self._states = ints(batch.rows.states)
         self._logits = reading.logits
@@ -143,7 +139,7 @@ class _Writing:
         row, rule, rows = self.rows[b], self._batch.rules[b], self._batch.rows
         left = self._max_tokens - len(row.tokens)
         longest = min(left, LONGEST_FORCED_RUN)
-        remaining = left if self._masking_budget else None
+        remaining = left if self._batch.plans[b] else None
         run = self._run(b, remaining, longest)
         state = self._states[b]
         for token in run:

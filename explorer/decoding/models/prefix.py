@@ -43,8 +43,20 @@ def prefix_ids(lm: LanguageModel, prefix: object) -> tuple[int, ...]:
         if isinstance(entry, str):
             found.append(_one_token(lm, name, whole_text(name, entry)))
         else:
-            found.append(whole_number(name, entry, 0, LAST_ID))
+            found.append(_known_id(lm, name, whole_number(name, entry, 0, LAST_ID)))
     return tuple(found)
+
+
+def _known_id(lm: LanguageModel, name: str, token: int) -> int:
+    size = len(lm.vocabulary)
+    if token < size:
+        return token
+    raise ExplorerError(
+        f"{name} is {token}, but the model {lm.name!r} has {size:,} tokens, with ids from 0 to "
+        f"{size - 1}.",
+        remedy="Give ids of the model's own tokenizer, or the beginning as one text.",
+        evidence={"token": token, "tokens": size},
+    )
 
 
 def _of_text(lm: LanguageModel, text: str) -> tuple[int, ...]:

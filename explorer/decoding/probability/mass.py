@@ -154,8 +154,8 @@ class Asked:
             raise ExplorerError(
                 f"The constraint has more than nodes={nodes:,} beginnings of token sequences, or "
                 "infinitely many, so its mass is not enumerated.",
-                remedy="Give a larger nodes=..., leave one spelling of each text with "
-                'c.canonical(tokenizer), or ask for method="sampling".',
+                remedy='Ask for method="sampling". If the texts are finitely many, a larger '
+                "nodes=... or one spelling of each text, c.canonical(), also helps.",
                 evidence={"nodes": nodes},
             )
         least = "a number above 0"

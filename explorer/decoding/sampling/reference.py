@@ -8,6 +8,7 @@ processor draw the same tokens. Runs on any device; on a GPU it can be captured 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -46,7 +47,7 @@ class Rows:
         streams: list[int],
         *,
         device: str | torch.device = "cpu",
-        max_tokens: int | None = None,
+        max_tokens: Sequence[int | None] | None = None,
     ) -> Rows:
         """Rows before their first token.
 
@@ -55,17 +56,16 @@ class Rows:
             constraint: Which constraint each row follows.
             streams: Each row's stream of random numbers.
             device: Where the masks are.
-            max_tokens: How many tokens each row may write, EOS included; default: no limit.
+            max_tokens: How many tokens each row may write, EOS included; ``None``, for a row or
+                for all: no limit.
         """
 
         def put(values: list[int]) -> Tensor:
             return torch.tensor(values, dtype=torch.int64, device=device)
 
-        limit = UNLIMITED if max_tokens is None else max_tokens
         zeros = [0] * len(states)
-        return cls(
-            put(states), put(constraint), put([limit] * len(states)), put(streams), put(zeros)
-        )
+        limits = [UNLIMITED if m is None else m for m in max_tokens or [None] * len(states)]
+        return cls(put(states), put(constraint), put(limits), put(streams), put(zeros))
 
 
 def reference_step(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from explorer.arguments import flag, plain
+from explorer.arguments import flag, plain, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.pipeline.stage import TokenStage
 from explorer.automata.pipeline.staged import Placed, Staged, check_operand
@@ -67,8 +67,16 @@ def checked_heal(heal: object) -> Heal:
         ExplorerError: It is something else.
     """
     heal = plain(heal)
-    if isinstance(heal, str) and heal == "prompt":
-        return "prompt"
+    if isinstance(heal, str):
+        if heal == "prompt":
+            return "prompt"
+        raise wrong(
+            "heal",
+            heal,
+            'True, False or "prompt"',
+            remedy='Give heal=True to take the prompt\'s last token back, or heal="prompt" to make '
+            "the prompt a part of a canonical constraint.",
+        )
     return flag("heal", heal)
 
 

@@ -24,8 +24,10 @@ from explorer.decoding.trace.masks import MaskRows, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.compile import compile
 from explorer.tokens.free import Free
-from explorer.tokens.machine import Filtered, TokenMachine, TokenTable, table_of
+from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, needed_rows
+from explorer.tokens.visited_whole import visited_whole
+from explorer.tokens.words import pack
 from explorer.vocabulary import Vocabulary
 
 
@@ -130,13 +132,19 @@ class Rule:
 
         Args:
             state: A state of the machine, or a sentinel.
-            remaining: Tokens that may still be written, EOS included; ``None`` for no limit. A
-                machine without a table has been refused one (`check_budget`).
+            remaining: Tokens that may still be written, EOS included; ``None`` for no limit, as
+                for every machine that does not know the distances (`knows_distances`).
         """
         allowed = self.machine.allowed(state)
         if self._table is None:
             row = self.machine.mask(state).tobytes()
-            return StateMask(allowed, row, row, 0)
+            if remaining is None or self.planned is None or state < 0:
+                return StateMask(allowed, row, row, 0)
+            over = (self._needed[state + FIRST_STATE] > remaining)[self.planned.token_class]
+            kept = allowed & ~over
+            kept.setflags(write=False)
+            removed = int(allowed.sum() - kept.sum())
+            return StateMask(kept, row, pack(kept).tobytes() if removed else row, removed)
         needed = self._needed[state + FIRST_STATE]
         row = kept_row = np.packbits(needed <= UNLIMITED).tobytes()
         over_budget = 0
@@ -150,32 +158,44 @@ class Rule:
                 allowed.setflags(write=False)
         return StateMask(allowed, row, kept_row, over_budget)
 
-    def check_budget(
-        self, max_tokens: int | None, otherwise: str = "give masking_budget=False to be cut off"
-    ) -> None:
-        """Refuse a token budget that the mask cannot keep.
+    @property
+    def knows_distances(self) -> bool:
+        """Whether the fewest tokens to the end are known, so that a budget can be planned with."""
+        return isinstance(self.machine, Free) or self.planned is not None
+
+    @cached_property
+    def planned(self) -> TokenTable | None:
+        """The machine as a table, or visited whole where its texts are few; else ``None``."""
+        return self._table or visited_whole(self.machine)
+
+    def plans(
+        self,
+        max_tokens: int | None,
+        asked: bool | None,
+        otherwise: str = "give masking_budget=False to be cut off",
+    ) -> bool:
+        """Whether a token budget takes part in the mask; refuse one that the mask cannot keep.
 
         Args:
             max_tokens: The budget, EOS included; ``None`` for none.
+            asked: ``False`` for a mask without it, ``True`` to insist, ``None`` for a mask with it
+                where the machine knows how many tokens each text still takes.
             otherwise: What the caller can do to have no such budget, as an imperative.
 
         Raises:
-            ExplorerError: It is too small for the constraint, or the machine does not know how
-                many tokens each text still takes.
+            ExplorerError: It is too small for the constraint, or it is insisted on and the machine
+                does not know the distances.
         """
-        if max_tokens is None or isinstance(self.machine, Free):
-            return
-        if self._table is None:
+        if max_tokens is None or isinstance(self.machine, Free) or asked is False:
+            return asked is not False
+        if self.planned is None:
+            if asked is None:
+                return False
             remedy = f"{otherwise[0].upper()}{otherwise[1:]}."
             if self.machine.report.reason:
-                remedy += (
-                    " A larger budget, such as Budget(states=...), also helps, unless the "
-                    "constraint recurses."
-                )
-            elif not isinstance(self.machine, Filtered):
-                remedy += " Or compile the constraint with lazy=False."
+                remedy += " Where the constraint does not recurse, a larger budget also helps."
             raise without_distances(self.machine, f"max_tokens={max_tokens}", remedy)
-        least = int(self._table.distance[self.machine.start])
+        least = int(self.planned.distance[self.machine.start])
         if max_tokens < least:
             raise ExplorerError(
                 f"No text of the constraint fits into max_tokens={max_tokens}: the shortest takes "
@@ -183,6 +203,7 @@ class Rule:
                 remedy=f"Give at least {least}, or {otherwise}.",
                 evidence={"max_tokens": max_tokens, "fewest": least},
             )
+        return True
 
     def mask_rows(
         self, rows: Sequence[bytes], kept_rows: Sequence[bytes], seen: SeenClasses
@@ -222,7 +243,7 @@ class Rule:
 
     @cached_property
     def _needed(self) -> Int32:
-        return np.empty((0, 0), np.int32) if self._table is None else needed_rows(self._table)
+        return np.empty((0, 0), np.int32) if self.planned is None else needed_rows(self.planned)
 
     @cached_property
     def _class_sizes(self) -> Int32:

@@ -54,7 +54,7 @@ def asked(
     sampler: Sampler,
     budget: Budget | None,
     max_tokens: int | None,
-    masking_budget: bool,
+    masking_budget: bool | None,
     top_k: int,
     heal: Heal,
     forced: Forced,
@@ -83,9 +83,8 @@ def asked(
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
     top_k = whole_number("top_k", top_k, 1)
-    masking_budget = flag("masking_budget", masking_budget)
-    if masking_budget:
-        rule.check_budget(max_tokens)
+    if masking_budget is not None:
+        masking_budget = flag("masking_budget", masking_budget)
     return Setting(
         model=lm,
         rule=rule,
@@ -93,7 +92,8 @@ def asked(
         prompt_ids=ids,
         sampler=checked_sampler(sampler),
         max_tokens=max_tokens,
-        masking_budget=masking_budget,
+        masking_budget=rule.plans(max_tokens, masking_budget),
+        budget_asked=masking_budget,
         top_k=top_k,
         heal=heal,
         healed=end,
@@ -161,8 +161,8 @@ def edited(
         rule = healed(constraint, end, vocabulary, budget, old.heal == "prompt")
     elif end != healed_of(rule):
         rule = healed(rule.machine, end, vocabulary, budget, old.heal == "prompt")
-    if rule is not old.rule and old.masking_budget:
-        rule.check_budget(old.max_tokens)
+    if rule is not old.rule:
+        old = replace(old, masking_budget=rule.plans(old.max_tokens, old.budget_asked))
     if not isinstance(sampler, Unchanged):
         old = replace(old, sampler=checked_sampler(sampler))
     return replace(old, rule=rule)

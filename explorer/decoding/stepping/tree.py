@@ -58,6 +58,8 @@ class Setting:
         sampler: How a token is chosen.
         max_tokens: The token budget, EOS included; ``None`` for none.
         masking_budget: Whether the budget takes part in the mask.
+        budget_asked: What the caller said about that; ``None`` for "where it is known how many
+            tokens each text still takes".
         top_k: How many candidates of each distribution to keep.
         heal: How much of the prompt the output writes again.
         healed: Its text, with which the output begins; empty if all of it stays.
@@ -77,6 +79,7 @@ class Setting:
     top_k: int
     heal: Heal = False
     healed: str = ""
+    budget_asked: bool | None = None
     forced: Forced = "step"
     drafting: Drafting | None = None
     restrict: Restricted | None = None

@@ -78,8 +78,12 @@ class Walk(Standing):
         stream: Which sequence of random numbers; row b of a batch draws from stream b.
         budget: Limits for compiling the constraint.
         max_tokens: The most tokens the text may have, EOS included. With it, a token is allowed
-            only if the text can still be ended in time.
-        masking_budget: ``False`` leaves ``max_tokens`` out of the mask: the text is cut off.
+            only if the text can still be ended in time, as far as ``masking_budget`` says.
+        masking_budget: Whether ``max_tokens`` takes part in the mask, so that the text ends in
+            time; with ``False`` it is cut off. By default it does where the machine knows the
+            fewest tokens to the end (every table, and every machine of a few texts); else the text
+            may be cut off, and `Trace.masking_budget` says so. ``True`` insists, and refuses a
+            machine that does not know them.
         top_k: How many of the likeliest tokens of each distribution the trace keeps.
         logits_bytes: How much memory full logits may take (`logits`); beyond it they are read
             from the model again.
@@ -141,7 +145,7 @@ class Walk(Standing):
         stream: int = 0,
         budget: Budget | None = None,
         max_tokens: int | None = None,
-        masking_budget: bool = True,
+        masking_budget: bool | None = None,
         top_k: int = 10,
         logits_bytes: int = 256_000_000,
         heal: Heal = False,

@@ -111,7 +111,8 @@ def ending(trace: Trace) -> str:
     if trace.finished:
         return "with the end of text" + (", matching" if trace.source is not None else "")
     if trace.max_tokens is not None and len(trace.steps) >= trace.max_tokens:
-        return "cut off by max_tokens"
+        unplanned = "" if trace.masking_budget else ", which took no part in the mask"
+        return f"cut off by max_tokens{unplanned}"
     return f"not yet: {last.num_allowed:,} tokens are allowed next"
 
 

@@ -115,7 +115,8 @@ class RuledMachine(FilteredMachine):
             return deeper.refusal(before, token) if isinstance(deeper, Filtered) else None
         if self._filter.after(written, token) is None:
             return Refusal(self._rule.name, self._rule.instead(written.places[0], token))
-        return Refusal(self._rule.name, ())
+        target = self._machine.step(before, token)
+        return self._rule.refused_later(self._machine, target, written.places[0], token)
 
     def __reduce__(self) -> tuple[object, ...]:
         rule = replace(self._rule, instead=unknown_spelling)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from explorer.errors import UnsupportedTokenizer
 from explorer.memo import memo
 from explorer.tokens.filtered.table import REFUSED, TokenRule
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.tokenizer.decoder import byte_of
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
+from explorer.vocabulary.without_encoder import without_encoder
 
 _OTHER, _SPACE, _FUSES = 0, 1, 2
 _PROBE = "a"
@@ -97,11 +97,7 @@ def isolated_spaces(vocabulary: Vocabulary) -> TokenRule:
         UnsupportedTokenizer: No tokenizer is at hand.
     """
     if vocabulary.encoder is None:
-        raise UnsupportedTokenizer(
-            "tokenizer",
-            "none is at hand, so it is not known what it fuses a space with",
-            remedy="Give the vocabulary that was read from the tokenizer's own files.",
-        )
+        raise without_encoder(vocabulary, "what it fuses a space with")
     tokens = vocabulary.tokens
     kind_of = np.full(len(vocabulary), _OTHER, np.int32)
     spaces = vocabulary.ids_of(b" ")

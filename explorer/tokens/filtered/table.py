@@ -26,7 +26,8 @@ from explorer.automata.words import shortest_word
 from explorer.budget import Meter
 from explorer.errors import IncompatibleVocabulary
 from explorer.tokens.closed_form.assemble import empty_table
-from explorer.tokens.machine import Refusal
+from explorer.tokens.machine import Refusal, TokenMachine
+from explorer.tokens.masks.needed import distances_of
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
 from explorer.tokens.token_dfa import TokenDFA
 
@@ -52,6 +53,31 @@ class TokenRule:
     kind_of: Int32
     table: Int32
     instead: Callable[[int, int], tuple[bytes, ...]] = field(repr=False)
+
+    def refused_later(
+        self, machine: TokenMachine, target: int | None, state: int, token: int
+    ) -> Refusal:
+        """Why a token is masked that the rule reads: it refuses whatever could follow.
+
+        Args:
+            machine: The machine without the rule.
+            target: The machine's state after the token.
+            state: The state of the rule before it.
+            token: The token.
+
+        Returns:
+            The refusal, with what would be written in place of it and the longest token that the
+            machine goes on with, where the rule refuses that at once.
+        """
+        following = int(self.table[state, self.kind_of[token]])
+        if target is None or target < 0 or following == REFUSED:
+            return Refusal(self.name, ())
+        ways = machine.allowed(target) & (self.table[following][self.kind_of] == REFUSED)
+        refused = np.flatnonzero(ways).tolist()
+        if not refused:
+            return Refusal(self.name, ())
+        longest = max(refused, key=lambda one: len(machine.vocabulary.tokens[one] or b""))
+        return Refusal(self.name, self.instead(following, longest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +112,8 @@ class FilteredTable(TokenDFA):
             return found
         if self.rule.table[ruled, self.rule.kind_of[token]] == REFUSED:
             return Refusal(self.rule.name, self.rule.instead(ruled, token))
-        return Refusal(self.rule.name, ())
+        target = deeper.step(before, token)
+        return self.rule.refused_later(deeper, target, ruled, token)
 
     def save(self, path: str | Path) -> None:
         """Write the table without the rule and the constraint with it to one file.
@@ -151,7 +178,7 @@ def filtered_table(
         rows.append(row)
         meter.check(STAGE, states=len(places), bytes=len(places) * row.nbytes)
     table = np.stack(rows)
-    distance = _distances(table)
+    distance = distances_of(table)
     if distance[0] == 0:
         raise _nothing_left(machine, rule)
     kept = np.flatnonzero(distance > 0)
@@ -178,7 +205,7 @@ def filtered_table(
         token_class=token_class.astype(np.uint16) if small else token_class,
         char_state=machine.char_state[order[:, 0]],
         accepting=machine.accepting[order[:, 0]],
-        distance=distance[kept][reached].astype(np.int32),
+        distance=distance[kept][reached],
         stuck=machine.stuck,
         report=replace(
             report,
@@ -201,20 +228,6 @@ def _classes(machine: TokenDFA, rule: TokenRule) -> tuple[Int32, Int32]:
     found = np.full(len(key), DEAD_CLASS, np.int32)
     found[live] = numbers + NUM_FIXED_CLASSES
     return found, np.flatnonzero(live)[sample].astype(np.int32)
-
-
-def _distances(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The fewest tokens to the end from each state, EOS included; 0 where there is no way."""
-    distance = np.where(table[:, EOS_CLASS] == DONE, 1, 0)
-    step = 1
-    while True:
-        near = np.zeros(len(table) + 1, np.bool_)
-        near[:-1] = distance == step
-        new = near[np.where(table >= 0, table, len(table))].any(axis=1) & (distance == 0)
-        if not new.any():
-            return distance
-        step += 1
-        distance[new] = step
 
 
 def _reached(table: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,9 +18,10 @@ must begin to close.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.automata.machine import Int32
 from explorer.tokens.closed_form.assemble import Table
@@ -93,6 +94,30 @@ def needed_rows(machine: HasDistances) -> Int32:
         row = needed[sentinel + FIRST_STATE]
         row[row != FORBIDDEN] = 0
     return needed.astype(np.int32)
+
+
+def distances_of(table: NDArray[np.signedinteger[Any]]) -> Int32:
+    """The fewest tokens to the end from each state of a table.
+
+    Args:
+        table: int[states, classes], the next state, `DEAD` or `DONE`.
+
+    Returns:
+        int32[states], EOS included; 0 where there is no way to the end.
+
+    Example:
+        >>> distances_of(np.array([[DEAD, DEAD, 1], [DEAD, DONE, DEAD]])).tolist()
+        [2, 1]
+    """
+    distance = np.where(table[:, EOS_CLASS] == DONE, 1, 0).astype(np.int32)
+    step = 1
+    while True:
+        near = np.append(distance == step, False)
+        new = near[np.where(table >= 0, table, len(table))].any(axis=1) & (distance == 0)
+        if not new.any():
+            return distance
+        step += 1
+        distance[new] = step
 
 
 def least_needed(needed: Int32) -> Int32:

@@ -42,6 +42,7 @@ from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from explorer.vocabulary.tokenizer.model_facts import model_state
 from explorer.vocabulary.tokenizer.preprocessing import parse_component
 from explorer.vocabulary.vocabulary import Vocabulary
+from explorer.vocabulary.without_encoder import without_encoder
 
 Bool = NDArray[np.bool_]
 
@@ -145,11 +146,7 @@ def _rules(vocabulary: Vocabulary) -> Rules:
         case SentencePieceEncoder() as encoder:
             return _of_model_file(vocabulary, encoder)
         case None:
-            raise UnsupportedTokenizer(
-                "tokenizer",
-                "none is at hand, so it is not known how a text becomes tokens",
-                remedy="Give the vocabulary that was read from the tokenizer's own files.",
-            )
+            raise without_encoder(vocabulary, "how a text becomes tokens")
         case _:
             raise UnsupportedTokenizer(
                 f"tokenizer.{type(vocabulary.encoder).__name__}",
