@@ -24,9 +24,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from explorer.automata.constraint import Constraint
+from explorer.automata.discovered.broad import ASKING, COMPLETE, EVERY_WORD, walk_words
+from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.grammar.stack_machines.single_words import VocabularyTrie
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine, Int32
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
 from explorer.jit import jit
@@ -35,6 +38,7 @@ from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, checked_state
 from explorer.tokens.walks.arrays import arrays_from
+from explorer.tokens.walks.common_words import broad_trie
 from explorer.tokens.walks.finishing import Finishing, words_from
 from explorer.tokens.walks.trie import Trie, UInt8
 from explorer.tokens.walks.written import after_token, trie_for, written
@@ -57,17 +61,16 @@ _SIZES: Final = ("states", "arcs", "bytes", "seconds")
 
 
 @jit
-def _set_row(
+def _set_finishing(
     byte: UInt8, depth: Int32, skip: Int32, word: Int32, symbol_class: Int32, table: Int32,
     state: int, max_depth: int, finishes: Bool, first_id: Int32, words: UInt32,
 ) -> None:  # fmt: skip
     """Set the bit of the first id of each word that leads to a state that can finish.
 
-    ``finishes`` has one entry per byte state, or is empty where every state can finish.
+    ``finishes`` has one entry per byte state.
     """
     stack = np.zeros(max_depth + 1, np.int32)
     stack[0] = state
-    all_finish = finishes.shape[0] == 0
     node = 0
     while node < byte.shape[0]:
         target = table[stack[depth[node] - 1], symbol_class[byte[node]]]
@@ -75,7 +78,7 @@ def _set_row(
             node = skip[node]
             continue
         stack[depth[node]] = target
-        if word[node] >= 0 and (all_finish or finishes[target]):
+        if word[node] >= 0 and finishes[target]:
             token = first_id[word[node]]
             words[token >> 5] |= np.uint32(1) << np.uint32(token & 31)
         node += 1
@@ -134,6 +137,9 @@ class LazyMachine(NumberedPlaces[int]):
         self._budget = budget
         self._trie = trie_for(vocabulary, byte_machine)
         self._finishing = Finishing(byte_machine, self._trie)
+        self._broad = broad_trie(self._trie, plain=not is_over_tokens(byte_machine))
+        self._stack = self._broad.stack()
+        self._nodes = nodes_of(self._trie)
         self._came_by = list(came_by)
         # What a person is shown is the closed form where there is a small one: see `byte_machine`.
         self._shown: ByteMachine | None = None
@@ -245,21 +251,42 @@ class LazyMachine(NumberedPlaces[int]):
 
     def _set_tokens(self, place: int, words: UInt32) -> None:
         trie, machine, finishing = self._trie, self._walked, self._finishing
-        meter = Meter(self._budget)
-        if isinstance(machine, SingleStack) and finishing.all_finish:
-            nodes = VocabularyTrie(
-                trie.byte, trie.depth, trie.skip, trie.word, trie.first_id, trie.max_depth
-            )
-            if machine.set_words(nodes, place, words):
-                _set_further(_first_of_further(trie), trie.further_id, words)
+        if not finishing.all_finish:
+            self._set_those_that_finish(place, words)
+        elif isinstance(machine, SingleStack) and machine.set_words(self._nodes, place, words):
+            pass
+        elif isinstance(machine, Dfa | DiscoveredMachine):
+            self._set_known(machine, place, words)
+        else:
+            found, _ = words_from(machine, trie, place)
+            set_bits(words, trie.first_id[found])
+        if len(trie.further_id):
+            _set_further(_first_of_further(trie), trie.further_id, words)
+
+    def _set_known(self, machine: Dfa | DiscoveredMachine, place: int, words: UInt32) -> None:
+        """Set the words that a machine with rows reads, where each state can finish."""
+        broad, stack = self._broad, self._stack
+        if isinstance(machine, OnDemand):
+            machine.set_words(broad, place, words, stack)
+            return
+        how, vocabulary = ASKING, broad[:-1]
+        while True:
+            here = machine.table, machine.symbol_class, place
+            needed = walk_words(*vocabulary, *here, words, stack, how)
+            if needed == COMPLETE or isinstance(machine, Dfa):
                 return
+            how, trie = EVERY_WORD, self._trie
+            machine.visit(trie.byte, trie.depth, trie.skip, trie.max_depth, place)  # All rows.
+
+    def _set_those_that_finish(self, place: int, words: UInt32) -> None:
+        """Set the words after which this vocabulary can finish."""
+        trie, machine, finishing = self._trie, self._walked, self._finishing
+        meter = Meter(self._budget)
         if (arrays := arrays_from(machine, trie, place)) is not None:
-            finishes = np.empty(0, np.bool_)
-            if not finishing.all_finish:
-                finishes = np.zeros(len(arrays[1]), np.bool_)
-                for target in finishing.targets(place, meter):
-                    finishes[target] = finishing.can_finish(target, meter)
-            _set_row(
+            finishes = np.zeros(len(arrays[1]), np.bool_)
+            for target in finishing.targets(place, meter):
+                finishes[target] = finishing.can_finish(target, meter)
+            _set_finishing(
                 trie.byte, trie.depth, trie.skip, trie.word, *arrays, place, trie.max_depth,
                 finishes, trie.first_id, words,
             )  # fmt: skip
@@ -267,7 +294,6 @@ class LazyMachine(NumberedPlaces[int]):
             found, targets = words_from(machine, trie, place)
             able = [finishing.can_finish(target, meter) for target in targets.tolist()]
             set_bits(words, trie.first_id[found[np.array(able, np.bool_)]])
-        _set_further(_first_of_further(trie), trie.further_id, words)
 
     def with_reason(self, reason: str) -> LazyMachine:
         """The same machine at its start, whose report says why it is lazy.
@@ -318,6 +344,14 @@ class LazyMachine(NumberedPlaces[int]):
             f"LazyMachine({self._constraint!r}, {self.num_states} states met, "
             f"{len(self._vocabulary):,} tokens)"
         )
+
+
+@memo
+def nodes_of(trie: Trie) -> VocabularyTrie:
+    """A vocabulary as the kernels of grammars take it."""
+    return VocabularyTrie(
+        trie.byte, trie.depth, trie.skip, trie.word, trie.first_id, trie.max_depth
+    )
 
 
 @memo

@@ -38,6 +38,8 @@ class NumberedPlaces(ABC, Generic[P]):
         self._places = [*places]
         self._numbers = {place: number for number, place in enumerate(self._places)}
         self._eos = frozenset(vocabulary.eos_ids)
+        self._end = np.zeros(num_words(len(vocabulary)), np.uint32)
+        set_bits(self._end, np.array(vocabulary.eos_ids, np.int32))
         self._masks: Kept[int, UInt32] = Kept()
         self._lock = RLock()
 
@@ -150,11 +152,10 @@ class NumberedPlaces(ABC, Generic[P]):
         return row
 
     def _row(self, state: int) -> UInt32:
-        words = np.zeros(num_words(len(self._vocabulary)), np.uint32)
+        ends = state == DONE or (state >= 0 and self._is_end(self._places[state]))
+        words = self._end.copy() if ends else np.zeros(len(self._end), np.uint32)
         if state == FREE:
             set_bits(words, np.arange(len(self._vocabulary), dtype=np.int32))
         elif state >= 0:
             self._set_tokens(self._places[state], words)
-        if state == DONE or (state >= 0 and self.is_final(state)):
-            set_bits(words, np.array(self._vocabulary.eos_ids, np.int32))
         return words

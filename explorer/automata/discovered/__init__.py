@@ -1,7 +1,7 @@
 """Byte machines that discover their states while they are asked.
 
 Read in this order: `net` (an NFA with counters, ready to be run), `rows` (the subset construction,
-one row at a time), `late` (parts that are laid out when a text comes to them), `on_demand` (the
-machine around them), `paired` (two machines side by side: intersection, difference) and `discover`
-(from a tree to one of these).
+one row at a time), `broad` (which words of a vocabulary a state reads), `late` (parts that are laid
+out when a text comes to them), `on_demand` (the machine around them), `paired` (two machines side
+by side: intersection, difference) and `discover` (from a tree to one of these).
 """

@@ -281,11 +281,15 @@ def _waiting(states: int, late: list[LatePart]) -> Bool:
 
 
 @jit
-def closed(net: Net, members: Int64, count: int, seen: Int64, stamps: Int64, now: int) -> int:
+def closed(
+    move_start: Int32, moves: Int32, late: Bool, sizes: Int64, bits: int, members: Int64,
+    count: int, seen: Int64, stamps: Int64, now: int,
+) -> int:  # fmt: skip
     """Follow moves from ``members[:count]``, each of which stands in ``seen``, in place.
 
     Args:
-        net: The automaton.
+        move_start, moves, late, sizes: As in `Net`.
+        bits: How many bits of a configuration the counts take.
         members: Configurations; room for half as many as ``seen``.
         count: How many there are.
         seen, stamps: A hash table of the configurations of this set, those with the stamp ``now``.
@@ -295,32 +299,31 @@ def closed(net: Net, members: Int64, count: int, seen: Int64, stamps: Int64, now
         The new count; −1 if there is no more room; −2 less the number of a state where a part
         must be there first.
     """
-    bits = net.bits[0]
     mask = (np.int64(1) << bits) - 1
     done = 0
     while done < count:
         state = members[done] >> bits
         value = members[done] & mask
         done += 1
-        if net.late[state]:
+        if late[state]:
             return -2 - state
-        for k in range(net.move_start[state], net.move_start[state + 1]):
-            action = net.moves[k, 1]
+        for k in range(move_start[state], move_start[state + 1]):
+            action = moves[k, 1]
             after = value
             if action != PLAIN:
-                size = net.sizes[net.moves[k, 2], 0]
+                size = sizes[moves[k, 2], 0]
                 if action == ENTER:
                     after = value * size
                 elif action == AGAIN:
                     if value % size + 1 < size:
                         after = value + 1
-                    elif net.sizes[net.moves[k, 2], 2] == 0:
+                    elif sizes[moves[k, 2], 2] == 0:
                         continue
                 elif action == LEAVE:
-                    if value % size + 1 < net.sizes[net.moves[k, 2], 1]:
+                    if value % size + 1 < sizes[moves[k, 2], 1]:
                         continue
                     after = value // size
-            count = entered((np.int64(net.moves[k, 0]) << bits) | after, members, count, seen,
+            count = entered((np.int64(moves[k, 0]) << bits) | after, members, count, seen,
                             stamps, now)  # fmt: skip
             if count < 0:
                 return -1

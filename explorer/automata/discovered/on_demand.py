@@ -17,6 +17,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from explorer.automata.discovered.broad import (
+    ASKING,
+    COMPLETE,
+    GOING_ON,
+    BroadTrie,
+    UInt32,
+    walk_filling,
+    walk_words,
+)
 from explorer.automata.discovered.late import LateParts
 from explorer.automata.discovered.net import Net
 from explorer.automata.discovered.rows import (
@@ -151,6 +160,32 @@ class OnDemand(DiscoveredMachine):
                 reason = visit(self._net, self._found, byte, depth, skip, stack, QUANTUM)
                 if reason == FINISHED:
                     return
+                self._grow(reason, meter)
+
+    def set_words(self, trie: BroadTrie, state: int, words: UInt32, stack: Int32) -> None:
+        """Set the bits of the words that can be read from a state.
+
+        Args:
+            trie: The vocabulary.
+            state: Where the words begin.
+            words: uint32[n], the mask.
+            stack: From `BroadTrie.stack`.
+
+        Raises:
+            BudgetExceeded: More states were met than the budget allows, or it took too long.
+        """
+        with self._lock:
+            how, vocabulary, found = ASKING, trie[:-1], self._found
+            if found.table[state, 0] != UNKNOWN:  # Perhaps all rows on the way are known.
+                here = found.table, self._net.symbol_class
+                if walk_words(*vocabulary, *here, state, words, stack, how) == COMPLETE:
+                    return
+                how = GOING_ON
+            meter = Meter(self._budget)
+            while reason := walk_filling(
+                *vocabulary, state, words, stack, how, QUANTUM, *self._net, *self._found
+            ):
+                how = GOING_ON
                 self._grow(reason, meter)
 
     def _fill(self, state: int) -> None:

@@ -76,18 +76,17 @@ class Found(NamedTuple):
 
 
 @jit
-def _kept(net: Net, members: Int64, count: int) -> int:
+def _kept(useful: Bool, scopes: Int32, sizes: Int64, bits: int, members: Int64, count: int) -> int:
     """Sort a closed set, and drop what can neither read nor accept, and what another one covers."""
-    bits = net.bits[0]
     kept = 0
     for i in range(count):
-        if net.useful[members[i] >> bits]:
+        if useful[members[i] >> bits]:
             members[kept] = members[i]
             kept += 1
     if kept < 2:
         return kept
     members[:kept].sort()
-    if net.sizes.shape[0] == 0:
+    if sizes.shape[0] == 0:
         return kept
     mask = (np.int64(1) << bits) - 1
     count, kept = kept, 0
@@ -95,13 +94,13 @@ def _kept(net: Net, members: Int64, count: int) -> int:
     enough = False
     for i in range(count):
         here = members[i] >> bits
-        scope = net.scope[here]
+        scope = scopes[here]
         if scope >= 0:
-            size = net.sizes[scope, 0]
+            size = sizes[scope, 0]
             outer, copies = (members[i] & mask) // size, (members[i] & mask) % size + 1
             if here != state or outer != around:
                 state, around, enough = here, outer, False
-            if copies >= net.sizes[scope, 1]:
+            if copies >= sizes[scope, 1]:
                 if enough:
                     continue
                 enough = True
@@ -111,19 +110,24 @@ def _kept(net: Net, members: Int64, count: int) -> int:
 
 
 @jit
-def _numbered(net: Net, found: Found, kept: int) -> int:
-    """The number of the set ``found.members[:kept]``; a new one if it is new, −1 without room."""
-    members, arena, set_start = found.members, found.arena, found.set_start
+def _numbered(
+    ends: Bool, bits: int, arena: Int64, set_start: Int64, set_hash: NDArray[np.uint64],
+    slots: Int32, accepting: Bool, members: Int64, progress: Int64, kept: int,
+) -> int:  # fmt: skip
+    """The number of the set ``members[:kept]``; a new one if it is new, −1 without room.
+
+    ``ends`` are the accepting states of the net; the rest is as in `Found`.
+    """
     code = SEED
     for i in range(kept):
         code = mixed(code, members[i])
     code = folded(code)
-    mask = found.slots.shape[0] - 1
+    mask = slots.shape[0] - 1
     slot = first_slot(code, mask)
-    while found.slots[slot] >= 0:
-        known = found.slots[slot]
+    while slots[slot] >= 0:
+        known = slots[slot]
         begin = set_start[known]
-        if found.set_hash[known] == code and set_start[known + 1] - begin == kept:
+        if set_hash[known] == code and set_start[known + 1] - begin == kept:
             same = True
             for i in range(kept):
                 if arena[begin + i] != members[i]:
@@ -132,97 +136,151 @@ def _numbered(net: Net, found: Found, kept: int) -> int:
             if same:
                 return known
         slot = (slot + 1) & mask
-    begin = found.progress[ARENA]
+    begin = progress[ARENA]
     if begin + kept > arena.shape[0]:
         return -1
-    number = found.progress[STATES]
-    bits = net.bits[0]
+    number = progress[STATES]
     accepts = False
     for i in range(kept):
         arena[begin + i] = members[i]
-        if net.accepting[members[i] >> bits]:
+        if ends[members[i] >> bits]:
             accepts = True
-    found.accepting[number] = accepts
-    found.set_hash[number] = code
-    found.slots[slot] = number
-    found.table[number, :] = UNKNOWN
+    accepting[number] = accepts
+    set_hash[number] = code
+    slots[slot] = number
     set_start[number + 1] = begin + kept
-    found.progress[ARENA] = begin + kept
-    found.progress[STATES] = number + 1
+    progress[ARENA] = begin + kept
+    progress[STATES] = number + 1
     return number
 
 
 @jit
-def _short_of(found: Found, count: int) -> int:
+def _short_of(progress: Int64, count: int) -> int:
     """Why a set could not be closed."""
-    found.progress[PART] = -2 - count
+    progress[PART] = -2 - count
     return NEEDS_SETS if count == -1 else NEEDS_PART
 
 
 @jit
 def begin(net: Net, found: Found) -> int:
     """Make the start state, number 0, and say why the kernel returned."""
+    members, seen, stamps, bits = found.members, found.seen, found.stamps, net.bits[0]
     found.progress[STAMP] += 1
     now = found.progress[STAMP]
     count = 0
     for k in range(net.start.shape[0]):
-        count = entered(net.start[k], found.members, count, found.seen, found.stamps, now)
+        count = entered(net.start[k], members, count, seen, stamps, now)
     if count >= 0:
-        count = closed(net, found.members, count, found.seen, found.stamps, now)
+        count = closed(
+            net.move_start, net.moves, net.late, net.sizes, bits, members, count, seen, stamps, now
+        )
     if count < 0:
-        return _short_of(found, count)
-    kept = _kept(net, found.members, count)
-    return NEEDS_ARENA if _numbered(net, found, kept) < 0 else FINISHED
+        return _short_of(found.progress, count)
+    kept = _kept(net.useful, net.scope, net.sizes, bits, members, count)
+    number = _numbered(
+        net.accepting, bits, found.arena, found.set_start, found.set_hash, found.slots,
+        found.accepting, members, found.progress, kept,
+    )  # fmt: skip
+    return NEEDS_ARENA if number < 0 else FINISHED
 
 
 @jit
 def fill(net: Net, found: Found, state: int) -> int:
     """Fill the row of a state, and say why the kernel returned. After a growth the row is begun
     again."""
-    table, arena, progress = found.table, found.arena, found.progress
+    return fill_from_arrays(
+        net.arc_start, net.arcs, net.move_start, net.moves, net.useful, net.accepting, net.scope,
+        net.late, net.sizes, net.bits, found.arena, found.set_start, found.set_hash, found.slots,
+        found.table, found.accepting, found.members, found.seen, found.stamps, found.progress,
+        state,
+    )  # fmt: skip
+
+
+@jit
+def fill_from_arrays(
+    arc_start: Int32, arcs: Int32, move_start: Int32, moves: Int32, useful: Bool, ends: Bool,
+    scope: Int32, late: Bool, sizes: Int64, width: Int64,
+    arena: Int64, set_start: Int64, set_hash: NDArray[np.uint64], slots: Int32, table: Int32,
+    accepting: Bool, members: Int64, seen: Int64, stamps: Int64, progress: Int64, state: int,
+) -> int:  # fmt: skip
+    """As `fill`, with the arrays of a `Net` and of `Found` one by one.
+
+    A kernel counts who holds an array, for each array of a tuple that it is given; that took
+    longer than the work on a row.
+    """
     classes = table.shape[1]
     if table[state, 0] != UNKNOWN:
         return FINISHED
-    if progress[STATES] + classes + 1 > table.shape[0]:
-        return NEEDS_STATES
-    bits = net.bits[0]
+    bits = width[0]
     mask = (np.int64(1) << bits) - 1
-    first, last = found.set_start[state], found.set_start[state + 1]
-    # Where do the arcs of this set begin and end?
-    boundary = np.zeros(classes + 1, np.bool_)
+    first, last = set_start[state], set_start[state + 1]
+    # What changes from class to class: how many arcs cover it, and the sum of their numbers and of
+    # their members', so that a single arc is known by the sums.
+    change = np.zeros((classes + 1, 4), np.int64)
     for i in range(first, last):
         source = arena[i] >> bits
-        for k in range(net.arc_start[source], net.arc_start[source + 1]):
-            boundary[net.arcs[k, 0]] = True
-            boundary[net.arcs[k, 1] + 1] = True
+        for k in range(arc_start[source], arc_start[source + 1]):
+            low, high = arcs[k, 0], arcs[k, 1] + 1
+            change[low, 0] += 1
+            change[low, 1] += k
+            change[low, 2] += i
+            change[low, 3] = 1
+            change[high, 0] -= 1
+            change[high, 1] -= k
+            change[high, 2] -= i
+            change[high, 3] = 1
+    most = 1
+    for c in range(classes):
+        most += change[c, 3]
+    if progress[STATES] + most > table.shape[0]:
+        return NEEDS_STATES
     row = np.full(classes, NO_ARC, np.int32)
+    cover, arc, member = np.int64(0), np.int64(0), np.int64(0)
+    before, target = np.int64(-1), np.int64(NO_ARC)
     low = 0
     while low < classes:
+        cover += change[low, 0]
+        arc += change[low, 1]
+        member += change[low, 2]
         high = low + 1
-        while high < classes and not boundary[high]:
+        while high < classes and change[high, 3] == 0:
             high += 1
-        progress[STAMP] += 1
-        now = progress[STAMP]
-        count = 0
-        for i in range(first, last):
-            source = arena[i] >> bits
-            for k in range(net.arc_start[source], net.arc_start[source + 1]):
-                if net.arcs[k, 0] <= low and low <= net.arcs[k, 1]:
-                    code = (np.int64(net.arcs[k, 2]) << bits) | (arena[i] & mask)
-                    count = entered(code, found.members, count, found.seen, found.stamps, now)
-                    if count < 0:
-                        return NEEDS_SETS
-        if count > 0:
-            count = closed(net, found.members, count, found.seen, found.stamps, now)
+        if cover == 0:
+            low = high
+            continue
+        single = np.int64(-1)
+        if cover == 1:
+            single = (np.int64(arcs[arc, 2]) << bits) | (arena[member] & mask)
+        if single < 0 or single != before:
+            progress[STAMP] += 1
+            now = progress[STAMP]
+            count = 0
+            if single >= 0:
+                count = entered(int(single), members, count, seen, stamps, now)
+            else:
+                for i in range(first, last):
+                    source = arena[i] >> bits
+                    for k in range(arc_start[source], arc_start[source + 1]):
+                        if arcs[k, 0] <= low and low <= arcs[k, 1]:
+                            code = (np.int64(arcs[k, 2]) << bits) | (arena[i] & mask)
+                            count = entered(code, members, count, seen, stamps, now)
+                            if count < 0:
+                                return NEEDS_SETS
+            count = closed(move_start, moves, late, sizes, bits, members, count, seen, stamps, now)
             if count < 0:
-                return _short_of(found, count)
-            target = _numbered(net, found, _kept(net, found.members, count))
+                return _short_of(progress, count)
+            target = _numbered(
+                ends, bits, arena, set_start, set_hash, slots, accepting, members, progress,
+                _kept(useful, scope, sizes, bits, members, count),
+            )  # fmt: skip
             if target < 0:
                 return NEEDS_ARENA
-            for c in range(low, high):
-                row[c] = target
+            before = single
+        for c in range(low, high):
+            row[c] = target
         low = high
-    table[state, :] = row
+    for c in range(classes):
+        table[state, c] = row[c]
     progress[FILLED] += 1
     return FINISHED
 
@@ -271,7 +329,7 @@ def empty_found(classes: int) -> Found:
     Args:
         classes: How many classes of bytes there are.
     """
-    room, members = 64 + 2 * classes, 256
+    room, members = 96, 256
     return Found(
         np.empty(1024, np.int64), np.zeros(room + 1, np.int64), np.zeros(room, np.uint64),
         np.full(_slots_for(room), -1, np.int32), np.full((room, classes), UNKNOWN, np.int32),

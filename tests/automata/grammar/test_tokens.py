@@ -11,7 +11,7 @@ import pytest
 import explorer
 from explorer.automata.grammar.shipped import shipped_grammar
 from explorer.automata.grammar.stack_machines.single import SingleStack
-from explorer.tokens.lazy import LazyMachine, _set_row  # pyright: ignore[reportPrivateUsage]
+from explorer.tokens.lazy import LazyMachine, _set_finishing  # pyright: ignore[reportPrivateUsage]
 from explorer.tokens.walks.trie import trie_of
 from explorer.tokens.words import num_words
 from explorer.vocabulary import Vocabulary
@@ -38,9 +38,9 @@ def by_one_walk(machine: LazyMachine, state: int) -> list[int]:
     here = machine._places[state]  # pyright: ignore[reportPrivateUsage]
     walked.visit(trie.byte, trie.depth, trie.skip, trie.max_depth, here)
     words = np.zeros(num_words(len(machine.vocabulary)), np.uint32)
-    _set_row(
+    _set_finishing(
         trie.byte, trie.depth, trie.skip, trie.word, walked.symbol_class, walked.table, here,
-        trie.max_depth, np.empty(0, np.bool_), trie.first_id, words,
+        trie.max_depth, np.ones(len(walked.table), np.bool_), trie.first_id, words,
     )  # fmt: skip
     bits = np.unpackbits(words.view(np.uint8), bitorder="little")
     return np.flatnonzero(bits).tolist()
