@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.analysis.characters.display import remaining_bytes
 from explorer.automata.machine import Int32
 from explorer.jit import jit
 from explorer.memo import memo
@@ -131,9 +130,6 @@ class TokenKinds:
             [HALF if code < 0 else character_kind(chr(code)) for code in found.tolist()]
         )
         self._kind = kinds.astype(np.uint8)[inverse.reshape(-1)]
-        follow = np.array([remaining_bytes(byte) for byte in range(256)], np.int32)
-        # int32[words], the last offset that can lie in the first character.
-        self.first_end: Int32 = follow[data[self._start[:-1]]] if words else np.empty(0, np.int32)
 
     def at(self, words: Int32, offsets: Int32) -> NDArray[np.uint8]:
         """The kind of one byte of each of some words.

@@ -61,7 +61,7 @@ class Answered:
 
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """The live spans where the constraint is one pattern; see `parts` for the others."""
+        """The live spans in the text of the constraint; see `parts` for those of its parts."""
         return tuple(span for part in self.parts if not part.path for span in part.spans)
 
     # In words. What an answer knows beyond the verdict comes from these three.
@@ -110,7 +110,7 @@ class Answered:
     @property
     def _patterns(self) -> Sequence[str]:
         # Several parts of one pattern may be live in the same places.
-        return list(dict.fromkeys(text for part in self.parts if (text := underlined(part))))
+        return list(dict.fromkeys(text for part in self.parts for text in underlined(part)))
 
     def __str__(self) -> str:
         return self.paragraph

@@ -44,9 +44,6 @@ MOST_GROUPS: Final = 12
 EXAMPLES: Final = 6
 """How many ids a group names."""
 
-HERE: Final = BEFORE - 1
-"""In place of a state: that of the text itself, where it may end."""
-
 ALLOWED: Final = -1
 """In place of a group: the id is allowed."""
 
@@ -253,14 +250,9 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
         reached = begin = np.full(trie.num_words, NO_ARC, np.int32)
     read = np.flatnonzero(fails == READ)
     kinds = kinds_of(vocabulary)
-    if state >= 0 and not tail and machine.is_final(state):
-        # Only at their first character the text could end as well.
-        first_end = np.zeros(trie.num_words, np.int32)  # Ids that are not text have words too.
-        first_end[: len(kinds.first_end)] = kinds.first_end
-        begin = np.where((fails >= 0) & (fails <= first_end), np.int32(HERE), begin)
     # The states at which characters begin are numbered; below zero are those that are not states.
-    met = np.zeros(int(begin.max(initial=0)) + 1 - HERE, np.bool_)
-    met[begin - HERE] = True
+    met = np.zeros(int(begin.max(initial=0)) + 1 - BEFORE, np.bool_)
+    met[begin - BEFORE] = True
     met_states = np.flatnonzero(met)
     place = np.zeros(len(met), np.int32)
     place[met_states] = np.arange(len(met_states), dtype=np.int32)
@@ -269,7 +261,7 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
     offered = kinds.at(np.arange(trie.num_words, dtype=np.int32), np.maximum(fails, 0))
     if state < 0:
         offered = np.zeros_like(offered)  # Whatever they offer, the reason is one.
-    code[:-1] = len(STAGES) + place[begin - HERE] * len(KINDS) + offered
+    code[:-1] = len(STAGES) + place[begin - BEFORE] * len(KINDS) + offered
     finishes = background.finishing(reached[read])
     code[read] = np.where(finishes, _STAGE["allowed"], _STAGE["dead_end"])
     code[-1] = _STAGE["not_text"]
@@ -287,7 +279,7 @@ def _judge_all(background: Background, state: int, tail: bytes) -> _Codes:
             of_id[list(vocabulary.eos_ids)] = _STAGE["allowed"]
         of_id[(of_id == _STAGE["allowed"]) & ~machine.allowed(state)] = _STAGE["filtered"]
     offset = np.append(fails, np.int32(READ))[background.word_of]
-    return _Codes(of_id, offset, tuple((met_states + HERE).tolist()))
+    return _Codes(of_id, offset, tuple((met_states + BEFORE).tolist()))
 
 
 def _tail(
@@ -318,6 +310,7 @@ class _ExpectedNames:
 
     def __init__(self, background: Background, tail: tuple[int, bytes], state: int) -> None:
         self._characters = background.characters
+        self._machine = background.byte_machine
         self.sentinel = _SENTINEL.get(state, "")
         self._state, self._tail = tail
         self._known: dict[int, str] = {}
@@ -335,12 +328,11 @@ class _ExpectedNames:
             chars = self._characters.expected(self._state, self._tail)
             begun = f"the rest of {show_bytes(self._tail)}: " if self._tail else ""
             return begun + show_characters(chars)
-        if state == HERE:
-            chars = self._characters.expected(self._state, self._tail)
-            words = f"{show_characters(chars)}, or the end of text"
-            return words if chars.ranges else "only the end of text"
         chars = self._characters.expected(state)
-        return show_characters(chars) if chars.ranges else "only the end of text"
+        if not chars.ranges:
+            return "only the end of text"
+        ends = self._machine.is_accepting(state)
+        return show_characters(chars) + (", or the end of text" if ends else "")
 
 
 def _grouped(

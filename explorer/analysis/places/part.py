@@ -13,6 +13,19 @@ Role = Literal["expects", "excludes", "combination", "state", "too_large", "toke
 
 
 @dataclass(frozen=True, slots=True)
+class MarkedText:
+    """A text of a source, and spans in it.
+
+    Args:
+        text: The text.
+        spans: ``(start, end)`` in its characters, each.
+    """
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SourcePart:
     """A part of the constraint and what it does here.
 
@@ -48,15 +61,30 @@ class SourcePart:
     beside: bool = False
 
     @property
+    def marked(self) -> tuple[MarkedText, ...]:
+        """The texts that hold positions, each with their spans in it, in the order of the first.
+
+        The parts of a template have texts of their own, so where a part may go on or end these are
+        two: its own, and the template's.
+        """
+        found: dict[int, list[SourcePlace]] = {}
+        for place in self.positions:
+            if place.span is not None:
+                found.setdefault(id(place.source), []).append(place)
+        return tuple(
+            MarkedText(places[0].source.text, tuple(p.span for p in places if p.span is not None))
+            for places in found.values()
+        )
+
+    @property
     def pattern(self) -> str:
         """The text that holds all positions, where one source does; else empty."""
-        sources = {id(place.source): place.source for place in self.positions}
-        if len(sources) != 1 or any(place.span is None for place in self.positions):
-            return ""
-        return self.positions[0].source.text
+        marked = self.marked
+        unmarked = any(place.span is None for place in self.positions)
+        return marked[0].text if len(marked) == 1 and not unmarked else ""
 
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """The spans of the positions in `pattern`; none where that is empty."""
-        spans = (place.span for place in self.positions if place.span is not None)
-        return tuple(spans) if self.pattern else ()
+        """The spans of the positions in the text of `source`."""
+        places = (place for place in self.positions if place.source == self.source)
+        return tuple(place.span for place in places if place.span is not None)

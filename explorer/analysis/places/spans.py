@@ -291,7 +291,7 @@ class SourceMachines:
             return ()
         text = at.source.text
         return tuple(
-            SourcePlace(at.source, start, end, text[start:end], label)
+            SourcePlace(at.source, start, end, text[start:end], _inside(label, at.label))
             for start, end, label in node.locate(question.text, question.byte)
         )
 
@@ -467,6 +467,12 @@ class SourceMachines:
 def _is_split(node: Branch) -> bool:
     """Whether the alternatives are parts of their own, rather than of one pattern."""
     return any(isinstance(option, Written) for option in node.options)
+
+
+def _inside(label: str, around: str) -> str:
+    """What a place is called inside of a part that has a name."""
+    named = label and around and label != around
+    return f"{label} of {around}" if named else label or around
 
 
 def _name(node: Node, at: _At) -> str:

@@ -107,6 +107,7 @@ class Verdict:
         writable: Those that the vocabulary can write and still finish; ``None`` without one, and
             where finding them would take too long.
         may_end: Whether the text before the token is complete.
+        could_end: Whether the text before the failing character is, or with the token.
         char_begin: Where the failing character begins, as an offset into ``prefix + data``.
         expected_chars: The characters that may stand there; ``None`` where no byte fails and the
             text ends between two characters, see ``expected``.
@@ -138,6 +139,7 @@ class Verdict:
     ended_by: int | None = None
     mark: Mark = ""
     refusal: Refusal | None = None
+    could_end: bool = False
 
     @property
     def ends_too_soon(self) -> bool:
@@ -227,7 +229,7 @@ def judge(
     return Verdict(
         stage, token, data, prefix, state, byte_state, found.byte_offset, found.char_offset,
         found.expected, writable, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk, dead_end, ended_by, _mark(byte_machine, found.here), refusal,
+        found.walk, dead_end, ended_by, _mark(byte_machine, found.here), refusal, found.could_end,
     )  # fmt: skip
 
 
@@ -258,7 +260,7 @@ def judge_text(machine: ByteMachine, text: bytes) -> Verdict:
     return Verdict(
         stage, None, text, b"", -1, machine.start, found.byte_offset, found.char_offset,
         found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk,
+        found.walk, could_end=found.could_end,
     )  # fmt: skip
 
 
@@ -301,7 +303,7 @@ def judge_recorded(
     return Verdict(
         stage, token, data or None, prefix, state, byte_state, found.byte_offset, found.char_offset,
         found.expected, None, found.may_end, found.begin, found.chars, found.mid_character,
-        found.walk, ended_by=ended_by, mark=_mark(machine, found.here),
+        found.walk, ended_by=ended_by, mark=_mark(machine, found.here), could_end=found.could_end,
     )  # fmt: skip
 
 
@@ -318,6 +320,7 @@ class _Bytes:
     chars: CharSet
     mid_character: bool
     here: int
+    could_end: bool
 
 
 def _read(
@@ -364,6 +367,7 @@ def _read(
         chars,
         bool(split_tail(prefix)[1]),
         here,
+        begin >= len(prefix) and origin != NO_ARC and machine.is_accepting(origin),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import show_character
-from explorer.analysis.places.part import SourcePart
+from explorer.analysis.places.part import MarkedText, SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 
 _BLUE: Final = "#0072B2"
@@ -26,12 +26,10 @@ MOST_BYTES: Final = 64
 """How many bytes of a token are drawn."""
 
 
-def pattern_html(part: SourcePart) -> str:
-    """A pattern with its live positions underlined; empty without spans."""
-    if not part.spans:
-        return ""
-    pattern = part.pattern
-    marked = [any(start <= k < end for start, end in part.spans) for k in range(len(pattern))]
+def pattern_html(shown: MarkedText) -> str:
+    """A text of the constraint with its live positions underlined."""
+    pattern = shown.text
+    marked = [any(start <= k < end for start, end in shown.spans) for k in range(len(pattern))]
     pieces: list[str] = []
     begin = 0
     for k in range(1, len(pattern) + 1):
@@ -93,6 +91,8 @@ def answer_html(
         hints: What is said below.
     """
     said = "".join(f"<div>{escape(line)}</div>" for line in lines)
-    patterns = "".join(dict.fromkeys(pattern_html(part) for part in parts))
+    patterns = "".join(
+        dict.fromkeys(pattern_html(shown) for part in parts for shown in part.marked)
+    )
     more = "".join(f"<div>{escape(line)}</div>" for line in hints)
     return f'<div style="line-height:1.6">{said}{boxes_html(verdict)}{patterns}{more}</div>'

@@ -23,6 +23,7 @@ from explorer.analysis.wording.words import (
 )
 from explorer.automata.pipeline.stage import StageSource
 from explorer.automata.sources.choice import Choice
+from explorer.automata.sources.imported import Imported
 from explorer.automata.terminals.known import TERMINALS
 
 MOST_PLACES = 4
@@ -171,24 +172,39 @@ def source_clause(verdict: Verdict, parts: Sequence[SourcePart]) -> str:
     if verdict.stage not in ("constraint", "end_of_text"):
         return ""
     clauses = dict.fromkeys(clause for part in parts if (clause := _part(part)))
-    return ". ".join(clauses)
+    expected = expected_by(parts)
+    return ". ".join([*([expected] if expected else []), *clauses])
+
+
+def expected_by(parts: Sequence[SourcePart], *, labels_only: bool = False) -> str:
+    """Which places of the source ask for what is expected, without a full stop.
+
+    Args:
+        parts: The parts of the source that decide.
+        labels_only: Leave out what is only a piece of a text that stands beside, underlined.
+    """
+    places = [place for part in parts if part.role == "expects" for place in part.positions]
+    if all(isinstance(place.source, Choice) and not place.label for place in places):
+        texts = dict.fromkeys(inline(place.text) for place in places)
+        return f"Still open: {', '.join(texts)}" if texts else ""
+    names = list(
+        dict.fromkeys(
+            place_name(place)
+            for place in places
+            if not labels_only or place.label or place.span is None
+        )
+    )
+    if not names:
+        return ""
+    more = len(names) - MOST_PLACES
+    shown = ", ".join(names[:MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
+    return f"Expected by {shown}"
 
 
 def _part(part: SourcePart) -> str:
     match part.role:
-        case "expects":
-            if part.spans:
-                every = dict.fromkeys(
-                    p.label or f"{inline(p.text)} at {p.start}" for p in part.positions
-                )
-                places = list(every)[:MOST_PLACES]
-                more = len(every) - len(places)
-                shown = ", ".join(places) + (f" and {more} more" if more else "")
-                return f"Expected by {shown}"
-            if isinstance(part.source, Choice):
-                return f"Still open: {', '.join(p.text for p in part.positions[:MOST_PLACES])}"
-            names = dict.fromkeys(map(place_name, part.positions[:MOST_PLACES]))
-            return f"Expected by {', '.join(names)}"
+        case "expects" | "token_limit":
+            return ""  # See `expected_by` and `token_limits`.
         case "excludes":
             if part.assertion:
                 where = part.positions[0]
@@ -202,9 +218,9 @@ def _part(part: SourcePart) -> str:
         case "state" if isinstance(part.source, StageSource):
             by = "Excluded by" if not part.beside else "Excluded too by"
             return f"{by} the stage {inline(str(part.source))}"
+        case "state" if isinstance(part.source, Imported):
+            return f"{inline(str(part.source))} is in its state {part.state}"
         case "state":
-            return f"State {part.state} of {inline(str(part.source))}"
-        case "token_limit":
-            return ""  # See `token_limits`.
+            return f"Expected by {inline(str(part.source))}"
         case "too_large":
             return "The source is too large to say which part of it"

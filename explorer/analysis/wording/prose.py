@@ -21,7 +21,7 @@ from explorer.analysis.characters.display import (
 from explorer.analysis.places.part import SourcePart
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.analysis.wording.message import (
-    MOST_PLACES,
+    expected_by,
     inside_terminal,
     refused_by_filter,
     token_limits,
@@ -30,7 +30,6 @@ from explorer.analysis.wording.words import (
     Names,
     begun,
     inline,
-    place_name,
     show_begun,
     show_expected,
     show_offered,
@@ -38,7 +37,7 @@ from explorer.analysis.wording.words import (
     show_writable,
 )
 from explorer.automata.pipeline.stage import StageSource
-from explorer.automata.sources.choice import Choice
+from explorer.automata.sources.imported import Imported
 
 
 def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) -> str:
@@ -203,6 +202,9 @@ def _dead_end(verdict: Verdict) -> Iterator[str]:
 
 def _sources(verdict: Verdict, parts: Sequence[SourcePart]) -> Iterator[str]:
     if verdict.stage in ("constraint", "end_of_text"):
+        # The underlined texts say the rest, and a label where to look in a long one.
+        if expected := expected_by(parts, labels_only=True):
+            yield f"{expected}."
         yield from dict.fromkeys(sentence for part in parts if (sentence := _part(part)))
         if inside := inside_terminal(verdict, parts):
             yield f"{inside}."
@@ -213,16 +215,7 @@ def _sources(verdict: Verdict, parts: Sequence[SourcePart]) -> Iterator[str]:
 def _part(part: SourcePart) -> str:
     match part.role:
         case "expects":
-            if part.spans:
-                # The underlined pattern says it, and a label where to look in a long one.
-                labels = dict.fromkeys(place.label for place in part.positions if place.label)
-                said = f"Expected by {', '.join(labels)}." if labels else ""
-                return f"{said} {part.note}".strip()
-            if isinstance(part.source, Choice):
-                texts = dict.fromkeys(inline(p.text) for p in part.positions[:MOST_PLACES])
-                return f"Still open: {', '.join(texts)}."
-            names = dict.fromkeys(map(place_name, part.positions[:MOST_PLACES]))
-            return f"Expected by {', '.join(names)}."
+            return part.note  # See `expected_by`.
         case "excludes":
             word = show_text(part.words[0])
             if part.assertion:
@@ -238,11 +231,13 @@ def _part(part: SourcePart) -> str:
         case "state" if isinstance(part.source, StageSource):
             excludes = "would exclude it too" if part.beside else "excludes it"
             return f"The stage {inline(str(part.source))} {excludes}."
-        case "state":
+        case "state" if isinstance(part.source, Imported):
             return (
                 f"The constraint was given as a machine, here in its state {part.state}: it has "
                 f"no source to point at."
             )
+        case "state":
+            return f"Expected by {inline(str(part.source))}."
         case "token_limit":
             return ""  # See `token_limits`.
         case "too_large":

@@ -21,15 +21,18 @@ from explorer.analysis.characters.display import (
     show_text,
     split_tail,
 )
-from explorer.analysis.places.part import SourcePart
+from explorer.analysis.places.part import MarkedText, SourcePart
 from explorer.analysis.places.positions import SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.automata.template.source import Template
+from explorer.automata.sources.choice import Choice
 from explorer.automata.tree.charset import char_set
 from explorer.errors import caret
 
 LONGEST_PIECE = 48
 """How many characters of a piece of a pattern a sentence holds."""
+
+LONGEST_LINE = 160
+"""How many characters of a text on one line are shown above the marks."""
 
 TAIL = 24
 """How many characters of the text before a token are shown."""
@@ -89,11 +92,12 @@ def inline(text: str) -> str:
 
 
 def place_name(place: SourcePlace) -> str:
-    """The name of a place in a sentence: its label, or its text, in quotes if it is literal."""
+    """The name of a place in a sentence: its label, else its text, and where that stands."""
+    if place.span is None and isinstance(place.source, Choice):
+        return f"{place.label or 'a choice'} (still open: {inline(place.text)})"
     if place.label:
         return place.label
-    is_text = isinstance(place.source, Template) and place.span is not None
-    return in_quotes(place.text) if is_text else inline(place.text)
+    return inline(place.text) + (f" at {place.start}" if place.start is not None else "")
 
 
 def show_place(verdict: Verdict, assumed: bool) -> str:
@@ -172,10 +176,8 @@ def show_expected(verdict: Verdict) -> str:
     words = show_characters(verdict.expected_chars)
     if verdict.mark == "end":
         return f"{words}, or the end of the token"
-    may_end = verdict.may_end and verdict.token is not None
-    # Within a character nothing can end, and past its first one a token has left the place.
-    at_place = verdict.char_begin == len(verdict.prefix)
-    return f"{words}, or the end of text" if may_end and at_place else words
+    ends = verdict.could_end and verdict.stage == "constraint"
+    return f"{words}, or the end of text" if ends else words
 
 
 def show_writable(verdict: Verdict) -> str:
@@ -245,20 +247,27 @@ def _first_piece(data: bytes) -> tuple[bytes, bytes]:
 # The source
 
 
-def underlined(part: SourcePart) -> str:
-    """The pattern of a part with marks under its live positions; empty without spans.
+def underlined(part: SourcePart) -> list[str]:
+    """The texts of a part with marks under its live positions; none without spans.
 
     Returns:
-        Two lines; of a source of many lines, the line where the first of them begins.
+        Two lines for each; of a text of many lines, the line where the first of them begins, and of
+        a long one what is around it.
     """
-    if not part.spans:
-        return ""
-    if "\n" in part.pattern:
-        start, end = part.spans[0]
-        return caret(part.pattern, start, end)
-    pattern = "".join(c if c.isprintable() else "·" for c in part.pattern)
-    marks = [" "] * len(pattern)
-    for start, end in part.spans:
-        marks[start:end] = "^" * (end - start)
-    said = " forbids it" if part.role == "excludes" else ""
-    return f"{pattern}\n{''.join(marks).rstrip()}{said}"
+    return [_underlined(marked, part.role == "excludes") for marked in part.marked]
+
+
+def _underlined(marked: MarkedText, forbids: bool) -> str:
+    if "\n" in marked.text:
+        return caret(marked.text, *marked.spans[0])
+    begin = min(start for start, _ in marked.spans)
+    first = max(begin - LONGEST_PIECE, 0) if len(marked.text) > LONGEST_LINE else 0
+    last = min(first + LONGEST_LINE, len(marked.text))
+    before, after = "…" * (first > 0), "…" * (last < len(marked.text))
+    pattern = "".join(c if c.isprintable() else "·" for c in marked.text[first:last])
+    marks = [" "] * (last - first)
+    for start, end in marked.spans:
+        for k in range(max(start, first), min(end, last)):
+            marks[k - first] = "^"
+    line = f"{' ' * len(before)}{''.join(marks)}".rstrip()
+    return f"{before}{pattern}{after}\n{line}{' forbids it' if forbids else ''}"

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self, get_args
 from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.building.values import empty
+from explorer.automata.schema.diagnosis.locating import spot_of
 from explorer.automata.schema.text import numbers, strings
 from explorer.automata.schema.text.exponents import every_of
 from explorer.automata.schema.text.sketch import Sketch
@@ -69,7 +70,25 @@ class FreeJson(Source):
 
     def lower(self) -> Node:
         """One machine."""
-        return Deferred(0, len(self.text), self.build)
+        return Deferred(0, len(self.text), self.build, self.locate)
+
+    def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
+        """The limit that keeps a value from beginning, else the whole call.
+
+        Args:
+            data: The beginning of a JSON text.
+            byte: The byte that fails there; ``None`` asks what must come before the text may end.
+        """
+        limits = {
+            ord("{"): ("max_object_depth", self.max_object_depth, "objects"),
+            ord("["): ("max_array_depth", self.max_array_depth, "arrays"),
+        }
+        if byte in limits and spot_of(data).awaits_value:
+            name, limit, what = limits[byte]
+            written = f"{name}={limit}"
+            start = self.text.index(written)
+            return ((start, start + len(written), f"{written}, the deepest that {what} nest"),)
+        return ((0, len(self.text), "json(...)"),)
 
     def build(self, meter: Meter) -> Dfa:
         """The machine over the text of JSON.

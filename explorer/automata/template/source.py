@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
+from explorer.alphabet import in_quotes
 from explorer.arguments import check_whole_characters, instance
 from explorer.automata.discovered.discover import small_or_discovered
 from explorer.automata.sources.registry import register
@@ -20,8 +21,11 @@ from explorer.automata.template.spelled import spelled
 from explorer.automata.template.splitting import Piece, split
 from explorer.automata.template.string_places import places_in
 from explorer.automata.tree.letters import letters
-from explorer.automata.tree.nodes import Concat, Empty, Node, Source
+from explorer.automata.tree.nodes import Concat, Empty, Node, Source, Written
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError, caret
+
+MOST_SHOWN: Final = 24
+"""How many characters of a fixed text name a place in it."""
 
 
 @register("template")
@@ -80,7 +84,10 @@ class Template(Source):
         nodes: list[Node] = []
         for k, text in enumerate(self.fixed):
             if text:
-                nodes.append(letters(text, places[k].__getitem__))
+                written = letters(text, places[k].__getitem__)
+                shown = text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+                label = f"the text {in_quotes(shown)}"
+                nodes.append(Written(written.start, written.end, written, label=label))
             if k < len(self.parts):
                 label = f"part `{self.names[k]}`"
                 nodes.append(replace(self.parts[k].tree, child=k, label=label))

@@ -116,9 +116,77 @@ def test_an_empty_group_named_like_a_terminal_is_told() -> None:
     )
 
 
-def test_the_text_of_a_template_is_quoted() -> None:
+def test_the_text_of_a_template_is_quoted_and_marked_beside_that_of_the_part() -> None:
     letters = explorer.template("{a}: ", a=explorer.gen(regex="[a-z]+"))
-    assert explorer.explain_text(letters, "ab;").message.endswith("Expected by part `a`, ':'.")
+    why = explorer.explain_text(letters, "ab;")
+    assert why.message.endswith("Expected by part `a`, the text ': '.")
+    shown = why.paragraph.splitlines()[-4:]
+    assert shown[:2] == ["[a-z]+", "^^^^^"]
+    assert shown[2] == letters.source.text
+    assert shown[2][shown[3].index("^")] == ":" and shown[3].count("^") == 1
+    # The spans of the whole are those in its own text, which an editor underlines.
+    assert [shown[2][start:end] for start, end in why.spans] == [":"]
+
+
+def test_parts_of_a_template_are_named_around_what_they_hold() -> None:
+    kinds = {
+        "json_schema": {"type": "integer", "minimum": 3}, "choices": ["red", "rose"],
+    }  # fmt: skip
+    expected = ["/minimum of part `a`", "part `a` (still open: 'red', 'rose')"]
+    for (kind, given), text, said in zip(kinds.items(), ("2;", "rx"), expected, strict=True):
+        options: Any = {kind: given}
+        constraint = explorer.template("{a};", a=explorer.gen(**options))
+        assert explorer.explain_text(constraint, text).message.endswith(f"Expected by {said}.")
+
+
+def test_a_long_text_on_one_line_is_shown_around_the_place() -> None:
+    pattern = "(?:" + "|".join(f"a{k:03}" for k in range(300)) + ")z"
+    why = explorer.explain_text(explorer.regex(pattern), "a007y")
+    line, marks = why.paragraph.splitlines()[-2:]
+    assert line[marks.index("^")] == "z" and len(line) <= 162
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text", "said"),
+    [
+        (
+            explorer.json(2, 2),
+            "[[[",
+            "Expected by max_array_depth=2, the deepest that arrays nest.",
+        ),
+        (explorer.json(0, 2), '[{"', "max_object_depth=0, the deepest that objects nest."),
+        (explorer.json(2, 2), '{"a":[[1,[', "max_array_depth=2, the deepest that arrays nest."),
+        (explorer.json(2, 2), '{"a":x', "Expected by json(...)."),
+        (explorer.json(2, 2), '{["', "Expected by json(...)."),
+        (explorer.grammar('root ::= "a" root "b" | "c"'), "acbb", "Expected by grammar('root'"),
+        (~explorer.regex("ab*"), b"\xff", "Expected by ~regex('ab*')"),
+    ],
+    ids=["array", "object", "nested", "word", "name", "grammar", "complement"],
+)
+def test_no_state_number_stands_for_a_part(
+    constraint: explorer.Constraint, text: str | bytes, said: str
+) -> None:
+    why = explorer.explain_text(constraint, text)
+    assert said in why.message
+    assert "State " not in why.message and "state" not in why.prose
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text", "said"),
+    [
+        (explorer.json_schema({"maximum": 99}), "100", "then expects '.', E or e, or the end of "),
+        (explorer.json_schema({"type": "integer"}), "01", "or the end of text; the text writes 1"),
+        (explorer.regex("[0-9]+"), "12x", "expects a digit 0-9, or the end of text; the text"),
+        (explorer.regex("a*"), "b", "expects a, or the end of text; the text writes b"),
+        (explorer.regex("(ab)*"), "aba.", "then expects b; the text writes '.'"),
+        (explorer.regex("ä?"), "ö", "expects ä, or the end of text; the text writes ö"),
+    ],
+    ids=["maximum", "zero", "digits", "nothing", "middle", "half"],
+)
+def test_where_the_text_may_end_it_is_said(
+    constraint: explorer.Constraint, text: str | bytes, said: str
+) -> None:
+    assert said in explorer.explain_text(constraint, text).message
 
 
 @pytest.mark.parametrize(

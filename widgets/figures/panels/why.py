@@ -13,7 +13,6 @@ from typing import Final
 
 from explorer.analysis import Explanation
 from explorer.analysis.characters.display import half_characters, show_bytes, show_text
-from explorer.analysis.places.part import SourcePart
 from explorer.automata.pipeline.staged import unstaged
 from explorer.automata.sources.registry import name_of
 
@@ -56,7 +55,11 @@ def verdict_packet(found: Explanation) -> dict[str, object]:
         "bytes": list(data),
         "failed_at": found.byte_offset,
         "spans": [list(span) for span in found.spans],
-        "parts": [_part(part) for part in found.parts if _shown(part)][:MOST_PARTS],
+        "parts": [
+            {"role": part.role, "pattern": marked.text, "spans": [list(s) for s in marked.spans]}
+            for part in found.parts
+            for marked in part.marked
+        ][:MOST_PARTS],
     }
 
 
@@ -71,18 +74,6 @@ def _notes(found: Explanation) -> list[str]:
         noun = "id" if len(found.same_bytes) == 1 else "ids"
         notes.append(f"The same bytes are also {noun} {ids}.")
     return notes
-
-
-def _shown(part: SourcePart) -> bool:
-    return bool(part.spans)
-
-
-def _part(part: SourcePart) -> dict[str, object]:
-    return {
-        "role": part.role,
-        "pattern": part.pattern or part.source.shown,
-        "spans": [list(span) for span in part.spans],
-    }
 
 
 def more_packet(found: Explanation) -> dict[str, object]:
