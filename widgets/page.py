@@ -172,6 +172,17 @@ class PageData:
             packet["neighbours"] = neighbours_packet(self.machine, stage, *at, probabilities=shares)
         return packet
 
+    def pairs(self, trace: Trace, k: int, probabilities: NDArray[np.float64] | None) -> Packet:
+        """The neighbours at a position of each stage of the tokens that is on, by its number."""
+        if self._source is None or self.machine is None:
+            return {}
+        found: Packet = {}
+        for number, (stage, on) in enumerate(stages_of(self._source)):
+            pairs = neighbours_packet(self.machine, stage, trace, k, probabilities) if on else None
+            if pairs is not None:
+                found[str(number)] = pairs
+        return found
+
     @property
     def _source(self) -> Source | None:
         constraint = None if self.machine is None else self.machine.constraint
@@ -304,7 +315,7 @@ class PageData:
     def _strip(self, trace: Trace) -> Packet:
         """`strip_packet`, of which only the new part is worked out."""
         empty = trace.part(0, 0)
-        key = trace.prompt_ids, trace.healed
+        key = trace.prompt_ids, trace.healed, trace.prefixed
         if self._prompt is None or self._prompt[0] != key:
             self._prompt = (key, strip_packet(empty, self.vocabulary))
         return {

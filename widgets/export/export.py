@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, cast
 
+from explorer.analysis.explaining.step import model_probabilities
 from explorer.analysis.session import Session
 from explorer.decoding.trace.trace import Trace
 from widgets.cursor import at_end
@@ -28,7 +29,7 @@ from widgets.views import bundle
 
 MOST_HINTS: Final = 200
 MOST_SUMMARIES: Final = 100
-"""For how many positions the groups of reasons are stored."""
+"""For how many positions the groups of reasons and the pairs of stages are stored."""
 
 _PAGE: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Explorer</title>
@@ -170,6 +171,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
     reasons: list[Packet] = []
     around: list[Packet] = []
     summaries: list[Packet] = []
+    pairs: list[Packet] = []
     hints = 0
     for k, position in enumerate(positions):
         progress.at(f"{k} of {len(positions)} positions")
@@ -194,7 +196,10 @@ def recorded(take: Taken, progress: Progress) -> Packet:
         if data.machine is not None and k < MOST_SUMMARIES:
             with take.lock:
                 summaries.append(data.groups(take.session, trace, k).packet)
+                shares = model_probabilities(take.session, trace, k)
+            pairs.append(data.pairs(trace, k, shares))
     progress.at("packing")
     return {
-        **found, "walks": walks, "reasons": reasons, "around": around, "summaries": summaries
+        **found, "walks": walks, "reasons": reasons, "around": around, "summaries": summaries,
+        "pairs": pairs,
     }  # fmt: skip

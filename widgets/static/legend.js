@@ -13,6 +13,8 @@ const MEANINGS = {
   forced: ["=", "forced: the only token allowed"],
   user: ["✓", "chosen by hand"],
   intervention: ["≠", "the model's first choice was masked"],
+  again: ["↶", "token healing: the end of the prompt is written again, in tokens that fit the answer"],
+  begins: ["▸", "response prefix: the answer begins with it; the model reads it, and the constraint begins after it"],
   accepted: ["»", "proposed by the draft and taken"],
   rejected: ["⊘", "the draft proposed another token, which was rejected"],
   parted: ["Δ", "in a comparison: the first token in which the two lines differ"],

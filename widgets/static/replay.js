@@ -30,7 +30,7 @@ function replay(data) {
     around: ({ k }) => data.around[k] && { around: data.around[k] },
     walk: ({ k, token }) => stored("walks", k, token) && { walk: stored("walks", k, token) },
     reasons: ({ k }) => data.summaries[k] && { reasons: data.summaries[k] },
-    stage_machine: ({ stage }) => data.stages[stage] && { stage: data.stages[stage] },
+    stage_machine: ({ stage }) => data.stages[stage] && { stage: { ...data.stages[stage], neighbours: ((data.pairs || [])[here()] || {})[stage] } },
     traps: () => ({ traps: data.traps }),
     why: ({ k, token }) => stored("reasons", k, token) && { explanation: stored("reasons", k, token) },
     peek: ({ token }) => {

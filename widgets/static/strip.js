@@ -17,6 +17,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     user: MEANINGS.user,
     intervention: MEANINGS.intervention,
     parted: MEANINGS.parted,
+    again: MEANINGS.again,
     accepted: MEANINGS.accepted,
     rejected: MEANINGS.rejected,
   };
@@ -25,6 +26,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     if (token.forced) out.push("forced");
     if (token.by === "user") out.push("user");
     if (token.intervention) out.push("intervention");
+    if (token.again) out.push("again");
     if (token.accepted) out.push("accepted");
     if (token.rejected !== undefined) out.push("rejected");
     return out;
@@ -61,7 +63,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
   const leading = (prompt, healed) => {
     const nodes = [];
     if (prompt.length > 12) nodes.push(h("span.dim", { title: "earlier prompt tokens" }, `… ${prompt.length - 12} more `));
-    for (const token of prompt.slice(-12)) nodes.push(h("span.lmx-tok.prompt", { role: "listitem", title: "prompt" }, readable(token.text)));
+    for (const token of prompt.slice(-12)) nodes.push(h("span.lmx-tok.prompt" + (token.begins ? ".begins" : ""), { role: "listitem", title: token.begins ? MEANINGS.begins[1] : "prompt" }, readable(token.text), token.begins ? h("sup", {}, MEANINGS.begins[0]) : null));
     if (healed) nodes.push(h("span.lmx-tok.prompt.healed", { role: "listitem", title: "taken back from the prompt: the output begins with this text" }, readable(healed), h("sup", {}, "↶")));
     if (prompt.length) nodes.push(h("span.lmx-edge", { title: "the output begins", "aria-hidden": "true" }));
     return nodes;

@@ -36,6 +36,7 @@ class Explorer(View):
         seed: The seed of the random numbers.
         max_tokens: The token budget; see `Session`.
         top_k: How many tokens of each distribution are shown.
+        heal, restrict, response_prefix: As `Session` has them; see `View`.
         size: ``"projector"`` for text and marks that are 1.4 times as large; the button "A A" of
             the page sets it too.
 

@@ -19,7 +19,10 @@ from explorer.arguments import instance, wrong
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.models.prefix import ResponsePrefix
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.healing import Heal
+from explorer.decoding.stepping.kept_to import Restrict
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
@@ -54,6 +57,11 @@ class View(anywidget.AnyWidget):
         seed: The seed of the random numbers.
         max_tokens: The token budget; see `Session`.
         top_k: How many tokens of each distribution are shown.
+        heal: Whether the text may begin inside the prompt; see `Session`. What is written again is
+            marked in the strip.
+        restrict: What every constraint is kept to, such as ``"ascii"``; see `Session`. It is a
+            stage on the pipeline bar.
+        response_prefix: What the answer begins with; see `Session`. It is marked in the strip.
         size: ``"projector"`` for larger text and marks.
     """
 
@@ -84,11 +92,22 @@ class View(anywidget.AnyWidget):
         seed: int = 0,
         max_tokens: int | None = None,
         top_k: int = 10,
+        heal: Heal = False,
+        restrict: Restrict = None,
+        response_prefix: ResponsePrefix = "",
         size: str = "normal",
     ) -> None:
         warm()
         if cursor is not None:
-            _check_cursor(cursor, lm=lm, constraint=constraint, prompt=prompt or None)
+            _check_cursor(
+                cursor,
+                lm=lm,
+                constraint=constraint,
+                prompt=prompt or None,
+                heal=None if heal is False else heal,
+                restrict=restrict,
+                response_prefix=None if response_prefix == "" else response_prefix,
+            )
         else:
             model = load_model(lm) if isinstance(lm, str) else ToyModel() if lm is None else lm
             if constraint is None and not isinstance(model, ToyModel):
@@ -104,6 +123,9 @@ class View(anywidget.AnyWidget):
                 max_tokens=max_tokens,
                 top_k=top_k,
                 budget=COMPILE,
+                heal=heal,
+                restrict=restrict,
+                response_prefix=response_prefix,
             )
             cursor = Cursor(session)
         self.shown = Place.of(cursor, top_k=top_k)
@@ -211,8 +233,8 @@ def _check_cursor(cursor: object, **beside: object) -> None:
     given = " and ".join(name for name, value in beside.items() if value is not None)
     if given:
         raise ExplorerError(
-            f"{given} cannot be given with cursor=: the cursor's session has a model, a constraint "
-            "and a prompt.",
+            f"{given} cannot be given with cursor=: the cursor's session has a model, a "
+            "constraint, a prompt and settings of its own.",
             remedy=f"Leave out cursor to make a new session, or leave out {given}.",
             evidence={"given": given},
         )

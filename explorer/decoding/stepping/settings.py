@@ -77,8 +77,8 @@ def asked(
     drafting = checked_draft(draft, lm)
     kept = checked_restrict(restrict)
     begun = prefix_ids(lm, response_prefix)
-    ids = (*prompt_ids(lm, prompt), *begun)
-    ids, end = reopened(heal, lm.vocabulary, ids)
+    given = prompt_ids(lm, prompt)
+    ids, end = reopened(heal, lm.vocabulary, (*given, *begun))
     rule = healed(kept_to(constraint, kept), end, lm.vocabulary, budget, heal == "prompt")
     if max_tokens is not None:
         max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
@@ -101,6 +101,7 @@ def asked(
         drafting=drafting,
         restrict=kept,
         begun=begun,
+        prefixed=max(0, len(ids) - len(given)),
     )
 
 
@@ -153,9 +154,15 @@ def edited(
     """
     rule, vocabulary, end = old.rule, old.rule.vocabulary, old.healed
     if not isinstance(prompt, Unchanged):
-        ids = () if old.model is None else (*prompt_ids(old.model, prompt), *old.begun)
-        ids, end = reopened(old.heal, vocabulary, ids)
-        old = replace(old, prompt=kept_prompt(checked_prompt(prompt)), prompt_ids=ids, healed=end)
+        given = () if old.model is None else prompt_ids(old.model, prompt)
+        ids, end = reopened(old.heal, vocabulary, (*given, *old.begun))
+        old = replace(
+            old,
+            prompt=kept_prompt(checked_prompt(prompt)),
+            prompt_ids=ids,
+            healed=end,
+            prefixed=max(0, len(ids) - len(given)),
+        )
     if not isinstance(constraint, Unchanged):
         constraint = kept_to(constraint, old.restrict)
         rule = healed(constraint, end, vocabulary, budget, old.heal == "prompt")

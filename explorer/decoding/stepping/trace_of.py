@@ -74,6 +74,7 @@ def trace_of(
         rejection=rejection,
         unread=unread,
         draft=None if setting.drafting is None else setting.drafting.model.name,
+        prefixed=setting.prefixed,
     )
 
 

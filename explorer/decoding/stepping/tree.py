@@ -67,6 +67,7 @@ class Setting:
         drafting: A second model that proposes tokens; ``None`` for none.
         restrict: The characters or words that every constraint of the run is kept to.
         begun: The ids after the prompt with which the answer begins, read but not written.
+        prefixed: How many of them are the last of ``prompt_ids``: all that healing left there.
     """
 
     model: LanguageModel | None
@@ -84,6 +85,7 @@ class Setting:
     drafting: Drafting | None = None
     restrict: Restricted | None = None
     begun: tuple[int, ...] = ()
+    prefixed: int = 0
 
     def remaining(self, index: int) -> int | None:
         """The tokens that the mask may still plan with, after ``index`` tokens."""

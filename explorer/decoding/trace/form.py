@@ -183,6 +183,7 @@ class TraceForm(Form, frozen=True, omit_defaults=True):
     steps: tuple[StepForm, ...]
     rejection: RejectionForm | None
     draft: str | None = None
+    prefixed: Annotated[int, Meta(ge=0, le=_MOST)] = 0
     sha256: str = ""
 
 

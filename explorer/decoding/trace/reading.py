@@ -159,6 +159,8 @@ class _TraceReader:
             "steps": tuple(steps),
             "rejection": None if rejection is None else self._rejection(rejection, positions[-1]),
         }
+        wanted = "at most as many as there are prompt_ids"
+        self._check(form.prefixed <= len(form.prompt_ids), "prefixed", form.prefixed, wanted)
         return Trace(
             **{**form_fields(form, "kind", "version", "constraint", "sha256"), **more},
             source=None if machine is None else machine.source,

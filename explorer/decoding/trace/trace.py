@@ -142,6 +142,8 @@ class Trace:
         rejection: The first token of a run from elsewhere that is not allowed.
         unread: The ids after it, which were not read.
         draft: The name of the model that proposed tokens; ``None`` without one.
+        prefixed: How many of the last ``prompt_ids`` are the beginning of the answer
+            (``response_prefix``).
     """
 
     model: str | None
@@ -162,12 +164,19 @@ class Trace:
     rejection: Rejection | None = None
     unread: tuple[int, ...] = ()
     draft: str | None = None
+    prefixed: int = 0
 
     def __post_init__(self) -> None:
         if len(self.positions) != len(self.steps) + 1:
             raise ExplorerError(
                 f"A trace of {len(self.steps)} steps has {len(self.steps) + 1} positions, not "
                 f"{len(self.positions)}.",
+                remedy="Take traces from `Session.trace` or `Trace.load`.",
+            )
+        if not 0 <= self.prefixed <= len(self.prompt_ids):
+            raise ExplorerError(
+                f"A trace of {len(self.prompt_ids)} prompt ids says that the last {self.prefixed} "
+                "begin the answer.",
                 remedy="Take traces from `Session.trace` or `Trace.load`.",
             )
         masks = self.masks

@@ -100,6 +100,11 @@ class RuledMachine(FilteredMachine):
         checked = RuleFilter(rule, machine.vocabulary)
         super().__init__(machine, checked, machine.report.kind, budget, places, constraint)
 
+    @property
+    def rule(self) -> TokenRule:
+        """The rule."""
+        return self._rule
+
     def refusal(self, state: int, token: int) -> Refusal | None:
         """Why the rule masks a token that the machine without it allows; else ``None``.
 

@@ -73,7 +73,7 @@ class TokenRule:
         if target is None or target < 0 or following == REFUSED:
             return Refusal(self.name, ())
         ways = machine.allowed(target) & (self.table[following][self.kind_of] == REFUSED)
-        refused = np.flatnonzero(ways).tolist()
+        refused: list[int] = np.flatnonzero(ways).tolist()
         if not refused:
             return Refusal(self.name, ())
         longest = max(refused, key=lambda one: len(machine.vocabulary.tokens[one] or b""))

@@ -20,6 +20,7 @@ from explorer.automata.pipeline.stage import PipelineStage
 from explorer.automata.textbook.detokenizing import readable
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.filtered.machine import CanonicalMachine
+from explorer.tokens.filtered.ruled import RuledMachine
 from explorer.tokens.filtered.table import FilteredTable
 from explorer.tokens.machine import TokenMachine
 from widgets.figures.drawing.labels import token_names, token_text
@@ -35,7 +36,7 @@ NAMES: Final[dict[type[PipelineStage], str]] = {
 """The name of the filter that a stage becomes."""
 
 
-FilterMachine = CanonicalMachine | FilteredTable
+FilterMachine = CanonicalMachine | FilteredTable | RuledMachine
 """A token machine that knows the machine before its filter."""
 
 
@@ -51,7 +52,8 @@ def machine_behind(machine: TokenMachine, stage: PipelineStage) -> FilterMachine
     while here is not None and name is not None:
         if isinstance(here, CanonicalMachine) and name == "canonical":
             return here
-        if isinstance(here, FilteredTable) and here.rule is not None and here.rule.name == name:
+        ruled = here.rule if isinstance(here, FilteredTable | RuledMachine) else None
+        if isinstance(here, FilteredTable | RuledMachine) and ruled and ruled.name == name:
             return here
         here = here.unfiltered if isinstance(here, FilterMachine) else None
     return None

@@ -35,6 +35,7 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
     A line has hundreds of them and stays in the notebook, so what is usual is left out: ``forced``,
     ``intervention`` and ``eos`` are there where they are true, ``by`` where it is not the sampler.
     Where a draft proposed a token, ``accepted`` is true or ``rejected`` is the text of it.
+    ``again`` is true where it begins within the end of the prompt that healing opened.
 
     Example:
         >>> from explorer.analysis.session import Session
@@ -45,7 +46,7 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
         >>> token["id"], token["text"], token["by"], "eos" in token
         (4, 'food', 'user', False)
     """
-    step = trace.steps[k]
+    step, healed = trace.steps[k], trace.healed.encode()
     bits = surprisal(step)
     found: dict[str, object] = {
         "id": step.token,
@@ -58,6 +59,7 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
     if proposal is not None and not proposal.accepted:
         found["rejected"] = table_text(trace, proposal.token)
     marks = {
+        "again": bool(healed) and len(step.before.data) < len(healed),
         "accepted": proposal is not None and proposal.accepted,
         "forced": step.forced,
         "intervention": step.intervention,
@@ -115,6 +117,8 @@ def strip_packet(trace: Trace, vocabulary: Vocabulary | None = None) -> dict[str
     else:
         given = trace.prompt if isinstance(trace.prompt, str) else ""
         prompt = [{"id": None, "text": readable(given.encode(errors="replace"))}] if given else []
+    for entry in prompt[len(prompt) - trace.prefixed :] if vocabulary is not None else []:
+        entry["begins"] = True  # The answer begins with it.
     found: dict[str, object] = {
         "prompt": prompt,
         "prompt_left_out": len(trace.prompt_ids) - len(shown),
