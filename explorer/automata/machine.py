@@ -209,3 +209,14 @@ class Dfa:
                 return False
             state = int(self.table[state, self.symbol_class[byte]])
         return state != NO_ARC and bool(self.accepting[state])
+
+
+def whole_table(machine: ByteMachine | None) -> Dfa | None:
+    """The machine as a table of all its states, if it is one; else ``None``.
+
+    Whoever can only count over all states asks here, and says what it does without.
+
+    Args:
+        machine: A machine over bytes; ``None`` where every text is allowed.
+    """
+    return machine if isinstance(machine, Dfa) else None

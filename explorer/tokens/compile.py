@@ -164,6 +164,22 @@ def compile(
     return filtered(machine, constraint, meter.budget)
 
 
+@overload
+def compile_texts(
+    constraint: Constraint, vocabulary: Vocabulary, meter: Meter, lazy: Literal[True]
+) -> LazyMachine: ...
+
+
+@overload
+def compile_texts(
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    meter: Meter,
+    lazy: bool | None = None,
+    method: Method = "functions",
+) -> TokenDFA | LazyMachine: ...
+
+
 def compile_texts(
     constraint: Constraint,
     vocabulary: Vocabulary,

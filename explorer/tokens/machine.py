@@ -166,6 +166,19 @@ class Storable(Protocol):
         ...
 
 
+@runtime_checkable
+class Reusable(Storable, Protocol):
+    """A machine that can be written to a file under any constraint of the same texts."""
+
+    def of_constraint(self, constraint: Constraint) -> Storable:
+        """This machine under a constraint of the same texts, such as one with a stage.
+
+        Args:
+            constraint: The constraint.
+        """
+        ...
+
+
 def table_of(machine: TokenMachine) -> TokenTable | None:
     """The machine as a table, if it is one; else ``None``."""
     return machine if isinstance(machine, TokenTable) else None

@@ -41,9 +41,7 @@ from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.tokens.closed_form.store import load_texts
 from explorer.tokens.compile import compile_texts
 from explorer.tokens.filtered.apply import filtered
-from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.token_dfa import TokenDFA
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
 from widgets.compiling.child import Child, Gone
@@ -214,13 +212,13 @@ class CompileWorker:
             stages = stages_of(question.source) if isinstance(question, Constraint) else ()
         with self._my_turn(off):
             found = self._there(question, stages, vocabulary, budget, off)
-        asked = found.constraint if isinstance(found, TokenDFA) else question
-        made = staged_constraint(asked, stages)
+        asked = None if found is None or isinstance(found, _OnlyLazy) else found.constraint
+        made = staged_constraint(question if asked is None else asked, stages)
         if found is None:
             found = compile_soon(made, vocabulary, budget)
         elif isinstance(found, _OnlyLazy):
             lazy = compile_texts(made, vocabulary, Meter(budget), lazy=True)
-            found = lazy.with_reason(found.reason) if isinstance(lazy, LazyMachine) else lazy
+            found = lazy.with_reason(found.reason)
         off.check()
         return filtered(found, made, budget)
 
@@ -256,7 +254,7 @@ class CompileWorker:
         vocabulary: Vocabulary,
         budget: Budget,
         off: CallOff,
-    ) -> TokenDFA | _OnlyLazy | None:
+    ) -> TokenMachine | _OnlyLazy | None:
         """The token DFA from the process, or why there is only a lazy machine.
 
         ``None`` if it cannot be compiled there.
@@ -289,7 +287,7 @@ class CompileWorker:
         budget: Budget,
         path: Path,
         off: CallOff,
-    ) -> TokenDFA | _OnlyLazy | None:
+    ) -> TokenMachine | _OnlyLazy | None:
         seconds = budget.seconds + self._margin
         job = Job(packed, vocabulary.fingerprint, budget, seconds, str(path))
         began = time.perf_counter()

@@ -30,6 +30,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.tokens.compile import compile, compile_texts
 from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.machine import Storable
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.walks.trie import trie_of
 from explorer.vocabulary import Vocabulary
@@ -168,7 +169,7 @@ def _run(job: Job, vocabularies: OrderedDict[str, Vocabulary]) -> Outcome:
         # A table, or else a lazy machine. What filters tokens is put around it by the kernel, which
         # has the tokenizer.
         machine = compile_soon(made, vocabulary, job.budget)
-        if isinstance(machine, LazyMachine):
+        if not isinstance(machine, Storable):
             return Outcome("lazy", reason=machine.report.reason)
         machine.save(Path(job.path))
     except MemoryError:
@@ -203,7 +204,7 @@ def compile_soon(
             raise
         rest = replace(budget, seconds=budget.seconds - soon.seconds)
         found = compile_texts(constraint, vocabulary, Meter(rest), lazy=True)
-        return found.with_reason(error.message) if isinstance(found, LazyMachine) else found
+        return found.with_reason(error.message)
 
 
 def staged_constraint(question: Question, stages: tuple[Placed, ...]) -> Constraint:

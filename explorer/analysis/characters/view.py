@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
 from explorer.analysis.characters.display import LEADS, NOTHING, remaining_bytes
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32, whole_table
 from explorer.automata.tree.charset import CharSet, char_set
 from explorer.jit import jit
 
@@ -138,7 +138,7 @@ class Characters:
 
     def __init__(self, machine: ByteMachine) -> None:
         self._machine = machine
-        states = machine.num_states if isinstance(machine, Dfa) else 0
+        states = 0 if whole_table(machine) is None else machine.num_states
         self._known = np.zeros((states, 4), np.int8)
         self._sets: dict[tuple[int, bytes], CharSet] = {}
 
@@ -176,9 +176,9 @@ class Characters:
             code = tail[0] & mask
             for byte in tail[1:]:
                 code = code << 6 | byte & 0x3F
-        dfa, known = self._machine, self._known
-        if not isinstance(dfa, Dfa):
-            dfa, state = _nearby(dfa, state), 0
+        dfa, known = whole_table(self._machine), self._known
+        if dfa is None:
+            dfa, state = _nearby(self._machine, state), 0
             known = np.zeros((dfa.num_states, 4), np.int8)
         room = ROOM
         while True:

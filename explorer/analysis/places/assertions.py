@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
-from explorer.automata.tree.nodes import Assertion, Branch, Concat, Empty, Group, Node, Repeat
-from explorer.automata.tree.walking import children
+from explorer.automata.tree.nodes import Assertion, Empty, Node
+from explorer.automata.tree.walking import children, with_children
 
 
 def outer_assertions(root: Node) -> list[Assertion]:
@@ -19,14 +17,4 @@ def dropped(node: Node, assertion: Assertion) -> Node:
     """The pattern without one assertion."""
     if node is assertion:
         return Empty(node.start, node.end)
-    match node:
-        case Concat():
-            return replace(node, items=tuple(dropped(item, assertion) for item in node.items))
-        case Branch():
-            return replace(
-                node, options=tuple(dropped(option, assertion) for option in node.options)
-            )
-        case Repeat() | Group():
-            return replace(node, body=dropped(node.body, assertion))
-        case _:
-            return node
+    return with_children(node, tuple(dropped(each, assertion) for each in children(node)))

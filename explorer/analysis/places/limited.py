@@ -16,19 +16,8 @@ from explorer.analysis.places.spans import (
 )
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.machine import NO_ARC, ByteMachine
-from explorer.automata.tree.nodes import (
-    Branch,
-    Concat,
-    Group,
-    Intersect,
-    Node,
-    Repeat,
-    Source,
-    Subtract,
-    TokenLimit,
-    Written,
-)
-from explorer.automata.tree.walking import children, walk
+from explorer.automata.tree.nodes import Node, Source, TokenLimit, Written
+from explorer.automata.tree.walking import children, shape_of, walk
 from explorer.tokens.walks.failing import run
 
 
@@ -68,7 +57,7 @@ def _around(
     known: SourceMachines, node: Node, source: Source, label: str, text: bytes, byte: int | None
 ) -> Iterator[SourcePart]:
     """The limits around what reads a byte after a text, or any byte where that is ``None``."""
-    while isinstance(node, Group | Written | TokenLimit):
+    while shape_of(node).part == "around":
         if isinstance(node, Written):
             source, label = node.source or source, node.label or label
         elif isinstance(node, TokenLimit):
@@ -80,13 +69,14 @@ def _around(
             if not read or (byte is not None and byte not in read):
                 return
             yield SourcePart("token_limit", source, (), limit=(label, node.most))
-        node = node.body
-    match node:
-        case Concat() | Repeat():
+        (node,) = children(node)
+    match shape_of(node).part:
+        case "sequence":
             for below, begin, _ in known.reading(node, text):
                 yield from _around(known, below, source, label, text[begin:], byte)
-        case Branch() | Intersect() | Subtract():
-            for below in children(node):
+        case "alternatives" | "both" | "without":
+            taken_away = shape_of(node).part == "without"
+            for below in children(node)[: -1 if taken_away else None]:
                 yield from _around(known, below, source, label, text, byte)
         case _:
             return

@@ -85,6 +85,7 @@ class SourcePart:
 
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """The spans of the positions in the text of `source`."""
-        places = (place for place in self.positions if place.source == self.source)
+        """The spans of the positions in `pattern`; where that is empty, in the text of `source`."""
+        one = bool(self.pattern)
+        places = (place for place in self.positions if one or place.source == self.source)
         return tuple(place.span for place in places if place.span is not None)

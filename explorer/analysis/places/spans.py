@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Protocol, runtime_checkable
 
 from explorer.analysis.places.assertions import dropped, outer_assertions
 from explorer.analysis.places.part import SourcePart
@@ -35,28 +36,11 @@ from explorer.analysis.places.rules import parts_of_rules
 from explorer.analysis.verdict.verdict import Verdict
 from explorer.automata.discovered.discover import discover
 from explorer.automata.grammar.diagnosis.places import GrammarPlaces
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, whole_table
 from explorer.automata.tree.assertions.edges import without_edge_anchors
 from explorer.automata.tree.build import build
-from explorer.automata.tree.nodes import (
-    Assertion,
-    Branch,
-    Concat,
-    Deferred,
-    Group,
-    Intersect,
-    Machine,
-    Negate,
-    Node,
-    Repeat,
-    Rules,
-    Source,
-    Subtract,
-    TokenLimit,
-    Whole,
-    Written,
-)
-from explorer.automata.tree.walking import children, inside
+from explorer.automata.tree.nodes import Assertion, Locate, Node, Rules, Source, Whole, Written
+from explorer.automata.tree.walking import children, inside, shape_of
 from explorer.automata.valid_utf8 import any_text
 from explorer.automata.words import shortest_word
 from explorer.budget import Meter
@@ -65,6 +49,16 @@ from explorer.tokens.walks.failing import run
 
 MOST_ASSERTIONS = 8
 """How many assertions of one pattern are tried alone."""
+
+
+@runtime_checkable
+class Locates(Protocol):
+    """A ready machine whose source can say which of its places decide."""
+
+    @property
+    def locate(self) -> Locate | None:
+        """From a text and the byte that fails there to spans and labels; see `Deferred`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +78,11 @@ class _At:
     def entered(self, node: Node) -> tuple[Node, _At]:
         """The node below groups and `Written` nodes, and where it is."""
         at = self
-        while isinstance(node, Group | Written | TokenLimit):
-            if isinstance(node, Written):
+        while shape_of(node).part == "around":
+            if isinstance(node, Written):  # The origin of all below it.
                 path = at.path if node.child is None else (*at.path, node.child)
                 at = _At(node.source or at.source, path, node.label or at.label)
-            node = node.body
+            (node,) = children(node)
         return node, at
 
 
@@ -216,8 +210,8 @@ class SourceMachines:
         Raises:
             BudgetExceeded: It is larger than `LIMITS`.
         """
-        found = self.machines.get(id(node))
-        if not isinstance(found, Dfa):
+        found = whole_table(self.machines.get(id(node)))
+        if found is None:
             found = self.machines[id(node)] = build(node, Meter(LIMITS))
         return found
 
@@ -240,9 +234,10 @@ class SourceMachines:
         """Whether a part contains a node without places; then its parts are asked one by one."""
         known = self.closed.get(id(node))
         if known is None:
-            known = self.closed[id(node)] = isinstance(
-                node, Machine | Deferred | Rules | Intersect | Subtract | Negate
-            ) or (not isinstance(node, Whole) and any(map(self.is_closed, children(node))))
+            part = shape_of(node).part
+            known = self.closed[id(node)] = part in ("both", "without", "ready") or (
+                part != "pattern" and any(map(self.is_closed, children(node)))
+            )
         return known
 
     # Each part is asked as what it is.
@@ -257,50 +252,42 @@ class SourceMachines:
             here = state_after(machine, question.text)
             if here == NO_ARC:
                 return []
-            match inner:
-                case Branch() if _is_split(inner) or self.is_closed(inner):
+            below = children(inner)
+            match shape_of(inner).part:
+                case "alternatives" if _is_split(below) or self.is_closed(inner):
                     return [
-                        part
-                        for option in inner.options
-                        for part in self.find(option, here_at, question)
+                        part for option in below for part in self.find(option, here_at, question)
                     ]
-                case Intersect():
+                case "both":
                     return self.intersected(node, at, question)
-                case Subtract():
-                    return self.excluded(node, here_at, inner.left, inner.right, question)
-                case Negate():
-                    return self.excluded(node, here_at, None, inner.body, question)
-                case Deferred() | Rules() if found := self.located(inner, here_at, question):
-                    return [SourcePart("expects", here_at.source, here_at.path, found)]
-                case Rules() if found := self.ruled(inner, here_at, machine, question):
-                    return found
-                case Machine() | Deferred() | Rules():
-                    return [SourcePart("state", here_at.source, here_at.path, state=here)]
-                case Concat() | Repeat() if self.is_closed(inner):
+                case "without":
+                    return self.excluded(node, here_at, below, question)
+                case "ready":
+                    return self.ready(inner, here_at, machine, question) or [
+                        SourcePart("state", here_at.source, here_at.path, state=here)
+                    ]
+                case "sequence" if self.is_closed(inner):
                     return self.nested(inner, here_at, question)
                 case _:
                     return self.places(node, at, machine, here, question)
         except BudgetExceeded:
             return [SourcePart("too_large", here_at.source, here_at.path)]
 
-    def located(
-        self, node: Deferred | Rules, at: _At, question: PlaceQuestion
-    ) -> tuple[SourcePlace, ...]:
-        """The places that a ready machine's source names for what comes next."""
-        if node.locate is None:
-            return ()
-        text = at.source.text
-        return tuple(
-            SourcePlace(at.source, start, end, text[start:end], _inside(label, at.label))
-            for start, end, label in node.locate(question.text, question.byte)
-        )
-
-    def ruled(
-        self, node: Rules, at: _At, machine: ByteMachine, question: PlaceQuestion
+    def ready(
+        self, node: Node, at: _At, machine: ByteMachine, question: PlaceQuestion
     ) -> list[SourcePart]:
-        """The places of a grammar at which the text goes on, one part for each rule."""
-        if node.locate is not None:  # Its rules are not text that somebody wrote.
+        """What is known of a ready machine: the places that its source names, or its rules."""
+        locate = node.locate if isinstance(node, Locates) else None
+        if locate is not None:
+            text = at.source.text
+            places = tuple(
+                SourcePlace(at.source, start, end, text[start:end], _inside(label, at.label))
+                for start, end, label in locate(question.text, question.byte)
+            )
+            return [SourcePart("expects", at.source, at.path, places)] if places else []
+        if not isinstance(node, Rules):
             return []
+        # The rules are text that somebody wrote: one part for each at which the text goes on.
         known = self.grammars.get(id(node))
         if known is None:
             known = self.grammars[id(node)] = GrammarPlaces(node, LIMITS)
@@ -324,9 +311,9 @@ class SourceMachines:
     def operands(self, node: Node, at: _At) -> Iterator[tuple[Node, _At]]:
         """The operands of an intersection of any number."""
         inner, here_at = at.entered(node)
-        if isinstance(inner, Intersect):
-            yield from self.operands(inner.left, here_at)
-            yield from self.operands(inner.right, here_at)
+        if shape_of(inner).part == "both":
+            for each in children(inner):
+                yield from self.operands(each, here_at)
         else:
             yield node, at
 
@@ -343,10 +330,11 @@ class SourceMachines:
         return [SourcePart("combination", there.source, there.path, words=words, operands=names)]
 
     def excluded(
-        self, node: Node, at: _At, left: Node | None, right: Node, question: PlaceQuestion
+        self, node: Node, at: _At, below: tuple[Node, ...], question: PlaceQuestion
     ) -> list[SourcePart]:
         """The parts that decide in a difference; a complement is a difference from any text."""
-        if left is not None:
+        left, right = below[0], below[-1]
+        if left is not right:
             if self.survives(left, question) == NO_ARC:
                 return self.find(left, at, question)
             words = (self.word(left, question),)
@@ -365,7 +353,7 @@ class SourceMachines:
         found = automaton.positions(automaton.live(question.text), bytes([question.byte]))
         return [SourcePart("excludes", inner.source, inner.path, found, words)]
 
-    def nested(self, node: Concat | Repeat, at: _At, question: PlaceQuestion) -> list[SourcePart]:
+    def nested(self, node: Node, at: _At, question: PlaceQuestion) -> list[SourcePart]:
         """The parts that decide in a sequence, each asked from wherever it can begin."""
         found: dict[tuple[tuple[int, ...], str, tuple[SourcePlace, ...]], SourcePart] = {}
         for below, begin, may_end in self.reading(node, question.text):
@@ -376,7 +364,7 @@ class SourceMachines:
                 found.setdefault((part.path, part.role, part.positions), part)
         return list(found.values())
 
-    def reading(self, node: Concat | Repeat, text: bytes) -> Iterator[tuple[Node, int, bool]]:
+    def reading(self, node: Node, text: bytes) -> Iterator[tuple[Node, int, bool]]:
         """The parts of a sequence that may be reading where a text ends.
 
         Args:
@@ -387,7 +375,8 @@ class SourceMachines:
             Each part with where in the text it begins, and whether it may end where the text does.
         """
         begins = {0}
-        for below in node.items if isinstance(node, Concat) else (node.body,):
+        again = shape_of(node).again(node)
+        for below in children(node):
             waiting = sorted(begins)
             ends: set[int] = set()
             machine = self.machine(below)
@@ -401,7 +390,7 @@ class SourceMachines:
                     for n, state in enumerate(states)
                     if state >= 0 and machine.is_accepting(state)
                 }
-                if isinstance(node, Repeat) and node.maximum != 1:
+                if again:
                     waiting += sorted(stops - set(waiting))
                 ends |= stops
                 if states[-1] != NO_ARC:
@@ -464,9 +453,9 @@ class SourceMachines:
         return known
 
 
-def _is_split(node: Branch) -> bool:
+def _is_split(options: tuple[Node, ...]) -> bool:
     """Whether the alternatives are parts of their own, rather than of one pattern."""
-    return any(isinstance(option, Written) for option in node.options)
+    return any(isinstance(option, Written) for option in options)
 
 
 def _inside(label: str, around: str) -> str:

@@ -23,8 +23,8 @@ from explorer.automata.machine import ByteMachine
 from explorer.automata.pipeline.staged import unstaged
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nfa.origin import Origin
-from explorer.automata.tree.nodes import Branch, Node, Rules, Source, Written
-from explorer.automata.tree.walking import inside, walk
+from explorer.automata.tree.nodes import Node, Rules, Source, Written
+from explorer.automata.tree.walking import children, inside, shape_of, walk
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
 
@@ -278,7 +278,7 @@ class StackReader:
             if isinstance(inner, Written) or inner is not body:
                 body = inner
                 continue
-            options = inner.options if isinstance(inner, Branch) else ()
+            options = children(inner) if shape_of(inner).part == "alternatives" else ()
             chosen = [o for o in options if near and o.start <= near[0] and near[1] <= o.end]
             if not chosen:
                 break

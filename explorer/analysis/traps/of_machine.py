@@ -24,8 +24,8 @@ from explorer.analysis.verdict.asked import checked_machine
 from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.paths import BYTES_PER_STATE
 from explorer.arguments import counted
-from explorer.automata.machine import Bool, Dfa
-from explorer.automata.sources.choice import Choice
+from explorer.automata.machine import Bool, whole_table
+from explorer.automata.sources.abilities import ListsTexts
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
@@ -344,16 +344,13 @@ def _shared_first_tokens(machine: TokenMachine, meter: Meter) -> Iterator[Trap]:
     """Find texts of a choice that begin with the same token when the tokenizer writes them."""
     constraint, byte_machine = machine.constraint, machine.byte_machine
     source = None if constraint is None else constraint.source
-    noun = "choices" if isinstance(source, Choice) else "texts"
-    if isinstance(source, Choice) and len(source.texts) <= MOST_CHOICES:
-        found = source.texts
-    elif (
-        isinstance(byte_machine, Dfa)
-        and not is_over_tokens(byte_machine)
-        and is_finite(byte_machine, meter)
-    ):
+    noun = "choices" if isinstance(source, ListsTexts) else "texts"
+    whole = whole_table(byte_machine)
+    if isinstance(source, ListsTexts) and len(source.choices) <= MOST_CHOICES:
+        found = source.choices
+    elif whole is not None and not is_over_tokens(whole) and is_finite(whole, meter):
         # However it is written, a language of few words is a choice.
-        first = list(islice(words(byte_machine, meter), MOST_WORDS + 1))
+        first = list(islice(words(whole, meter), MOST_WORDS + 1))
         if len(first) > MOST_WORDS:
             return
         found = tuple(word.decode() for word in first)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import show_text
 from explorer.analysis.traps.trap import Trap
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, whole_table
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine
@@ -205,8 +205,9 @@ def _avoidable(machine: ByteMachine, begin: int, state: int) -> bool:
 
 def _targets(machine: ByteMachine, state: int) -> set[int]:
     """The states after one more byte."""
-    if isinstance(machine, Dfa):
-        return set(np.unique(machine.table[state]).tolist()) - {NO_ARC}
+    whole = whole_table(machine)
+    if whole is not None:
+        return set(np.unique(whole.table[state]).tolist()) - {NO_ARC}
     return {machine.step(state, byte) for byte in machine.expected(state)}
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from explorer.analysis.characters.view import Characters
 from explorer.analysis.verdict.paths import Paths
 from explorer.analysis.verdict.sorted_tokens import SortedTokens
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, Int32
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
@@ -156,7 +156,7 @@ class Background:
     @cached_property
     def _kept(self) -> Bool | None:
         """bool[byte states], which ones can be finished; ``None`` unless all are known."""
-        if not isinstance(self.byte_machine, Dfa):
+        if whole_table(self.byte_machine) is None:
             return None
         table = table_of(self.machine)
         if table is None:

@@ -26,7 +26,7 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine, Int32
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
 from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo
@@ -209,8 +209,7 @@ class Paths:
         self._is_table = table_of(machine) is not None
         self._lock = RLock()
         self._from_start: _Search | None = None
-        discovered = isinstance(ground.byte_machine, DiscoveredMachine)
-        self._limits = DISCOVERED if discovered else Budget()
+        self._limits = DISCOVERED if whole_table(ground.byte_machine) is None else Budget()
 
     def meter(self, budget: Budget | None = None) -> Meter:
         """A meter for one search.

@@ -21,9 +21,7 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     title,
 )
-from explorer.automata.pipeline.stage import StageSource
-from explorer.automata.sources.choice import Choice
-from explorer.automata.sources.imported import Imported
+from explorer.automata.sources.abilities import ListsTexts, NamesStates, TakesAway
 from explorer.automata.terminals.known import TERMINALS
 
 MOST_PLACES = 4
@@ -184,7 +182,7 @@ def expected_by(parts: Sequence[SourcePart], *, labels_only: bool = False) -> st
         labels_only: Leave out what is only a piece of a text that stands beside, underlined.
     """
     places = [place for part in parts if part.role == "expects" for place in part.positions]
-    if all(isinstance(place.source, Choice) and not place.label for place in places):
+    if all(isinstance(place.source, ListsTexts) and not place.label for place in places):
         texts = dict.fromkeys(inline(place.text) for place in places)
         return f"Still open: {', '.join(texts)}" if texts else ""
     names = list(
@@ -215,11 +213,11 @@ def _part(part: SourcePart) -> str:
                 return f"Excluded by the combination {inline(str(part.source))}"
             texts = ", ".join(inline(p.text) for p in part.positions)
             return f"Excluded by the combination of {texts}"
-        case "state" if isinstance(part.source, StageSource):
+        case "state" if isinstance(part.source, TakesAway):
             by = "Excluded by" if not part.beside else "Excluded too by"
-            return f"{by} the stage {inline(str(part.source))}"
-        case "state" if isinstance(part.source, Imported):
-            return f"{inline(str(part.source))} is in its state {part.state}"
+            return f"{by} the {part.source.part_played} {inline(str(part.source))}"
+        case "state" if isinstance(part.source, NamesStates):
+            return f"{inline(str(part.source))} is in {part.source.state_name(part.state)}"
         case "state":
             return f"Expected by {inline(str(part.source))}"
         case "too_large":

@@ -36,8 +36,7 @@ from explorer.analysis.wording.words import (
     show_sentinel,
     show_writable,
 )
-from explorer.automata.pipeline.stage import StageSource
-from explorer.automata.sources.imported import Imported
+from explorer.automata.sources.abilities import NamesStates, TakesAway
 
 
 def prose(verdict: Verdict, parts: Sequence[SourcePart], names: Names | None) -> str:
@@ -228,13 +227,13 @@ def _part(part: SourcePart) -> str:
             return f"It is excluded by {source}, without which {word} would be accepted."
         case "combination":
             return _combination(part)
-        case "state" if isinstance(part.source, StageSource):
+        case "state" if isinstance(part.source, TakesAway):
             excludes = "would exclude it too" if part.beside else "excludes it"
-            return f"The stage {inline(str(part.source))} {excludes}."
-        case "state" if isinstance(part.source, Imported):
+            return f"The {part.source.part_played} {inline(str(part.source))} {excludes}."
+        case "state" if isinstance(part.source, NamesStates):
             return (
-                f"The constraint was given as a machine, here in its state {part.state}: it has "
-                f"no source to point at."
+                f"The constraint was given as a machine, here in "
+                f"{part.source.state_name(part.state)}: it has no source to point at."
             )
         case "state":
             return f"Expected by {inline(str(part.source))}."

@@ -24,7 +24,7 @@ from explorer.analysis.characters.display import (
 from explorer.analysis.places.part import MarkedText, SourcePart
 from explorer.analysis.places.positions import SourcePlace
 from explorer.analysis.verdict.verdict import Verdict
-from explorer.automata.sources.choice import Choice
+from explorer.automata.sources.abilities import ListsTexts
 from explorer.automata.tree.charset import char_set
 from explorer.errors import caret
 
@@ -93,7 +93,7 @@ def inline(text: str) -> str:
 
 def place_name(place: SourcePlace) -> str:
     """The name of a place in a sentence: its label, else its text, and where that stands."""
-    if place.span is None and isinstance(place.source, Choice):
+    if place.span is None and isinstance(place.source, ListsTexts):
         return f"{place.label or 'a choice'} (still open: {inline(place.text)})"
     if place.label:
         return place.label

@@ -157,6 +157,11 @@ class StageSource(Source):
     stage: PipelineStage
 
     @property
+    def part_played(self) -> str:
+        """It takes texts away; see `explorer.automata.sources.abilities.TakesAway`."""
+        return "stage"
+
+    @property
     def text(self) -> str:
         """The call that makes the stage."""
         return str(self)

@@ -1,6 +1,6 @@
 """The protocol of a source, and the kinds that have no language of their own.
 
-Reading order: `registry` (the protocol, and the one place where a kind makes itself known),
-`choice`, `aliases`, `algebra` (sources that combine others), `healed`, `imported`, `serial`
-(sources as plain mappings; it imports every kind, so that all of them are known).
+Reading order: `registry` (the one place where a kind makes itself known), `abilities` (what a kind
+can say about itself), `choice`, `aliases`, `algebra` (sources that combine others), `healed`,
+`imported`, `serial` (sources as plain mappings; it imports every kind, so that all are known).
 """

@@ -31,6 +31,11 @@ class Choice(Source):
         """The short form: lines are for the editor."""
         return str(self)
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The texts; see `explorer.automata.sources.abilities.ListsTexts`."""
+        return self.texts
+
     def lower(self) -> Node:
         """A prefix tree."""
         return Texts(0, 0, self.texts)

@@ -35,6 +35,10 @@ class Imported(Source):
         """Where it came from, and its size."""
         return str(self)
 
+    def state_name(self, state: int) -> str:
+        """Its number; see `explorer.automata.sources.abilities.NamesStates`."""
+        return f"its state {state}"
+
     def lower(self) -> Node:
         """The machine itself."""
         return Machine(0, 0, self.machine)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import singledispatch
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -106,23 +107,34 @@ def load_filtered(
 def _without_bytes(
     stage: WithoutRedundantBytes, machine: TokenMachine, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    return _ruled(machine, redundant_bytes(_tokenizer_of(stage, machine)), constraint, budget)
+    return behind_rule(machine, redundant_bytes(_tokenizer_of(stage, machine)), constraint, budget)
 
 
 @filters(WithoutIsolatedSpaces)
 def _without_spaces(
     stage: WithoutIsolatedSpaces, machine: TokenMachine, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    return _ruled(machine, isolated_spaces(_tokenizer_of(stage, machine)), constraint, budget)
+    return behind_rule(machine, isolated_spaces(_tokenizer_of(stage, machine)), constraint, budget)
 
 
-def _ruled(
+@singledispatch
+def behind_rule(
     machine: TokenMachine, rule: TokenRule, constraint: Constraint, budget: Budget
 ) -> TokenMachine:
-    """A table stays a table; any other machine is followed state by state."""
-    if isinstance(machine, TokenDFA):
-        return filtered_table(machine, rule, constraint, Meter(budget))
+    """A machine behind a rule, state by state. A kind that can do better registers a function here.
+
+    Args:
+        machine: The machine before the rule; its class decides which function is called.
+        rule: The rule.
+        constraint: The constraint with all its stages.
+        budget: Limits.
+    """
     return RuledMachine(machine, rule, budget, constraint=constraint)
+
+
+@behind_rule.register
+def _(machine: TokenDFA, rule: TokenRule, constraint: Constraint, budget: Budget) -> TokenMachine:
+    return filtered_table(machine, rule, constraint, Meter(budget))
 
 
 def _tokenizer_of(stage: SpellingStage, machine: TokenMachine) -> Vocabulary:

@@ -29,11 +29,10 @@ from explorer.tokens.filtered.choose import filter_of
 from explorer.tokens.filtered.finding import FilteredEnds, Place
 from explorer.tokens.filtered.limits import check_texts
 from explorer.tokens.filtered.token_filter import START, TokenFilter, distinct
-from explorer.tokens.machine import Refusal, TokenMachine
+from explorer.tokens.machine import Refusal, Reusable, TokenMachine
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.states import DONE, FREE, checked_state
-from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.words import UInt32, set_bits
 from explorer.vocabulary.canonical.rules import Rules
 
@@ -162,7 +161,7 @@ class FilteredMachine(NumberedPlaces[Place]):
             ExplorerError: The machine without the filter is not a table.
         """
         machine = self._machine
-        if not isinstance(machine, TokenDFA):
+        if not isinstance(machine, Reusable):
             raise ExplorerError(
                 "Only a machine over a table can be saved; this one works its rows out.",
                 remedy="Compile the constraint with a larger budget, or save its source.",

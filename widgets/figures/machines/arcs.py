@@ -20,7 +20,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.machine import NO_ARC, whole_table
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
 from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS
@@ -311,8 +311,8 @@ def _together(
     To take 100,000 steps takes a second. Of more than `STEPPED` tokens those that write to one
     state of a finite byte machine are taken together.
     """
-    byte_machine = machine.byte_machine
-    if len(ids) <= STEPPED or not isinstance(byte_machine, Dfa):
+    byte_machine = whole_table(machine.byte_machine)
+    if len(ids) <= STEPPED or byte_machine is None:
         return (ids[k : k + 1] for k in range(len(ids)))
     trie = trie_for(machine.vocabulary, byte_machine)
     _, reached, _ = fail_words(trie, byte_machine, machine.byte_state(state))

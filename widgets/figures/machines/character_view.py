@@ -20,7 +20,7 @@ from typing import Final, Literal
 from explorer.analysis.characters.display import characters_of
 from explorer.automata.byte_intervals import Interval, byte_intervals
 from explorer.automata.interchange.interegular_bridge import Piece, character_arcs, character_pieces
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa
+from explorer.automata.machine import NO_ARC, ByteMachine, whole_table
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, table_of
 
@@ -83,7 +83,7 @@ def character_view(machine: TokenMachine, also: Iterable[int] = ()) -> Character
     byte_machine = machine.byte_machine
     if byte_machine is None:
         return NOTHING
-    if not isinstance(byte_machine, Dfa):
+    if whole_table(byte_machine) is None:
         return _met(machine, byte_machine, also)
     return _whole(machine)
 
@@ -91,8 +91,8 @@ def character_view(machine: TokenMachine, also: Iterable[int] = ()) -> Character
 @memo
 def _whole(machine: TokenMachine) -> CharacterView:
     """The view of a machine over bytes that is finite."""
-    byte_machine = machine.byte_machine
-    if not isinstance(byte_machine, Dfa):
+    byte_machine = whole_table(machine.byte_machine)
+    if byte_machine is None:
         return NOTHING
     steps = byte_intervals(byte_machine)
     arcs = character_arcs(byte_machine, steps)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from explorer.automata.machine import Dfa
+from explorer.automata.machine import whole_table
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.decoding.trace.trace import Trace
 from explorer.memo import memo
@@ -116,7 +116,7 @@ def draw_at(machine: TokenMachine, trace: Trace, k: int, form: Form = "character
     byte_machine = machine.byte_machine
     if byte_machine is None:
         return Drawn({}, {})
-    if isinstance(byte_machine, Dfa) and check_size(drawn_states(machine, form)):
+    if whole_table(byte_machine) is not None and check_size(drawn_states(machine, form)):
         met = sorted({position.state for position in trace.positions if position.state >= 0})
         token = token_figure(machine, met=met, form=form)
         return _at_known_places(machine, token, form)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.automata.machine import NO_ARC, Dfa
+from explorer.automata.machine import NO_ARC, whole_table
 from explorer.automata.textbook.stages import NO_TOKEN, Stage, composition_stages
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.errors import ExplorerError
@@ -117,8 +117,8 @@ def stages_made(machine: TokenMachine, tokens: Iterable[int]) -> tuple[Made, ...
         determinized: 4 states, 7 arcs: 4 states within tokens went
         trimmed: 4 states, 7 arcs: nothing to do, each state can reach an end
     """
-    vocabulary, byte_machine = machine.vocabulary, machine.byte_machine
-    if not isinstance(byte_machine, Dfa):
+    vocabulary, byte_machine = machine.vocabulary, whole_table(machine.byte_machine)
+    if byte_machine is None:
         raise ExplorerError(
             "The construction composes two finite machines, and this constraint is not one.",
             remedy="Step through it: its token machine is worked out as it is used.",

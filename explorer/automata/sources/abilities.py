@@ -1,0 +1,50 @@
+"""What a kind of source can say about itself, for the sentences and warnings that name it.
+
+Each ability is a protocol of one member. A kind that has it declares the member and is then asked;
+any other kind is spoken of in the common way. So a new kind is written in one place, and whoever
+words an explanation or looks for traps knows no kind by its class.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class ListsTexts(Protocol):
+    """A source that is a list of texts, one of which is chosen.
+
+    What is still open is then said text by text, and the texts are looked at for a first token that
+    they share.
+    """
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The texts, in the order given."""
+        ...
+
+
+@runtime_checkable
+class NamesStates(Protocol):
+    """A source that is itself a machine: it has no text to point at, only states."""
+
+    def state_name(self, state: int) -> str:
+        """What a state is called in a sentence.
+
+        Args:
+            state: A state of the machine.
+        """
+        ...
+
+
+@runtime_checkable
+class TakesAway(Protocol):
+    """A source that only takes texts away from another one, such as a stage around a pattern.
+
+    Where it excludes something it is named by its part, and not as a machine without a text.
+    """
+
+    @property
+    def part_played(self) -> str:
+        """What it is to the other source, as a noun: ``stage``."""
+        ...
