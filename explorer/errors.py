@@ -161,14 +161,15 @@ class GrammarError(ExplorerError):
             shown, remedy=remedy, evidence={"reason": reason, **place, **self._further}
         )
 
-    def in_rule(self, rule: str) -> GrammarError:
+    def in_rule(self, rule: str, remedy: str) -> GrammarError:
         """The same error for rules that are Python objects: it names the rule.
 
         Args:
             rule: The name of the rule that the place is in.
+            remedy: What to do, as one would write it in Python.
         """
         return GrammarError(
-            self.reason, text=self.text, start=self.start, end=self.end, remedy=self.remedy,
+            self.reason, text=self.text, start=self.start, end=self.end, remedy=remedy,
             more=self._more, evidence={**self._further, "rule": rule}, rule=rule,
         )  # fmt: skip
 

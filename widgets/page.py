@@ -120,7 +120,8 @@ class PageData:
                 f"{counted(report.token_classes, 'token class')}, "
                 f"{report.total_milliseconds:.1f} ms"
             )
-        return " · ".join([line, *report.warnings])
+        # What stands under a warning is the line that it is about; the editor shows the text.
+        return " · ".join([line, *(each.partition("\n")[0] for each in report.warnings)])
 
     def vocabulary_name(self) -> Packet:
         """The name of the vocabulary; its text is in `vocabulary_packet`."""

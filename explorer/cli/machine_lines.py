@@ -94,7 +94,7 @@ def report_lines(machine: TokenMachine) -> Iterable[str]:
         if report.reason:
             yield f"  {report.reason}"
     for warning in report.warnings:
-        yield f"  warning: {warning}"
+        yield f"  warning: {warning}".replace("\n", "\n           ")
     for stage, spent in report.milliseconds.items():
         yield f"  {stage.replace('_', ' '):<15} {spent:>9.2f} ms"
     yield f"  {'sum':<15} {report.total_milliseconds:>9.2f} ms"

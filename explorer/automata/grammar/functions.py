@@ -7,6 +7,7 @@ from typing import cast
 
 from explorer.arguments import flag, listed, plain, shown, wrong
 from explorer.automata.constraint import Constraint
+from explorer.automata.grammar.diagnosis.rewrites import rewrite_of
 from explorer.automata.grammar.objects.embedding import EmbeddingGrammar
 from explorer.automata.grammar.objects.parts import GrammarRule, RulePart
 from explorer.automata.grammar.objects.writing import written_rules
@@ -78,4 +79,6 @@ def _of_rules(given: object, ambiguous: bool) -> Constraint:
         return Constraint(GbnfGrammar.of(made.text, ambiguous=ambiguous))
     except GrammarError as error:
         line = made.text.splitlines()[error.line - 1]
-        raise error.in_rule(line.partition("::=")[0].strip()) from error
+        kind = error.evidence.get("rewrite")
+        remedy = rewrite_of(kind, "python") if isinstance(kind, str) else error.remedy
+        raise error.in_rule(line.partition("::=")[0].strip(), remedy) from error

@@ -9,19 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import ClassVar, Final, Self
 
-from explorer.arguments import instance, whole_text
+from explorer.arguments import counted, instance, whole_text
 from explorer.automata.grammar.diagnosis.deterministic import check_deterministic
-from explorer.automata.grammar.notations.checks import check_rules
+from explorer.automata.grammar.notations.checks import check_rules, unused_rules
 from explorer.automata.grammar.notations.ebnf import EbnfReader
 from explorer.automata.grammar.notations.gbnf import GbnfReader
 from explorer.automata.grammar.notations.lark import AROUND, LarkReader
+from explorer.automata.grammar.notations.lark_terminals import COMMON
 from explorer.automata.grammar.notations.reading import MOST_CHARACTERS, GrammarReader, WrittenRule
 from explorer.automata.grammar.rules.network import regular
 from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Node, Rules, Source, Written
-from explorer.errors import DamagedFile, ExplorerError, GrammarError
+from explorer.errors import DamagedFile, ExplorerError, GrammarError, caret
+
+MOST_REMARKS: Final = 8
+"""How many rules that are never used are named."""
+
+LONGEST_SHOWN: Final = 60
+"""How many characters of a grammar its short form shows."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,8 @@ class GrammarText(Source):
 
     reader: ClassVar[type[GrammarReader]]
     notation: ClassVar[str]
+    elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """What to do about names that are not defined in the text, and known all the same."""
 
     grammar: str
     ambiguous: bool = False
@@ -53,8 +63,29 @@ class GrammarText(Source):
     def rules(self) -> tuple[WrittenRule, ...]:
         """The rules, in their order; they were checked."""
         found = self.written()
-        check_rules(self.grammar, found, self.root(found), circles=self.ambiguous)
+        check_rules(
+            self.grammar, found, self.root(found), circles=self.ambiguous, elsewhere=self.elsewhere
+        )
         return tuple(found)
+
+    def warnings(self) -> tuple[str, ...]:
+        """A remark for each rule that is never used; what stands under it is its line."""
+        unused = unused_rules(self.rules, self.root(self.rules))
+        said: list[str] = []
+        for rule in unused[:MOST_REMARKS]:
+            line = self.grammar.count("\n", 0, rule.start) + 1
+            column = rule.start - self.grammar.rfind("\n", 0, rule.start)
+            said.append(
+                f"Line {line}, column {column}: the {rule.what} {rule.name!r} is never used, so it "
+                f"changes no text.\n{caret(self.grammar, rule.start, rule.end)}"
+            )
+        if more := len(unused) - len(said):
+            said.append(f"{more:,} more rules are never used.")
+        return (*said, *super().warnings())
+
+    def dialect(self) -> str:
+        """How the grammar is written: its notation, or which form of it."""
+        return self.notation
 
     def written(self) -> list[WrittenRule]:
         """The rules of the text, unchecked."""
@@ -121,7 +152,7 @@ class GrammarText(Source):
         """
         rules, tree = self.rules, self.tree.body
         if not self.ambiguous and isinstance(tree, Rules):
-            check_deterministic(self.grammar, rules, tree)
+            check_deterministic(self.grammar, rules, tree, self.dialect())
         return self
 
     def with_stacks(self, ambiguous: bool) -> Self:
@@ -129,9 +160,14 @@ class GrammarText(Source):
         return replace(self, ambiguous=ambiguous)
 
     def __str__(self) -> str:
-        first = next((rule.name for rule in self.rules), "")
         more = ", ambiguous=True" if self.ambiguous else ""
-        return f"grammar({first!r} and {len(self.rules) - 1:,} more rules, {self.notation!r}{more})"
+        syntax = "" if self.notation == "gbnf" else f", {self.notation!r}"
+        lines = (" ".join(line.split()) for line in self.grammar.splitlines())
+        text = "; ".join(line for line in lines if line and not line.startswith(("#", "//")))
+        if len(text) > LONGEST_SHOWN:
+            text = f"{text[: LONGEST_SHOWN - 1]}…"
+            syntax = f", {counted(len(self.rules), 'rule')}{syntax}"
+        return f"grammar({text!r}{syntax}{more})"
 
 
 @register("grammar")
@@ -151,6 +187,9 @@ class LarkGrammar(GrammarText):
 
     kind: ClassVar[str] = "lark-grammar"
     reader: ClassVar[type[GrammarReader]] = LarkReader
+    elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {name: f"Write %import common.{name} on a line of its own." for name in COMMON}
+    )
     notation: ClassVar[str] = "lark"
 
     @classmethod
@@ -167,6 +206,10 @@ class EbnfGrammar(GrammarText):
     kind: ClassVar[str] = "ebnf-grammar"
     reader: ClassVar[type[GrammarReader]] = EbnfReader
     notation: ClassVar[str] = "ebnf"
+
+    def dialect(self) -> str:
+        """The W3C's form or that of ISO."""
+        return "iso" if EbnfReader(self.grammar).iso else "w3c"
 
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:

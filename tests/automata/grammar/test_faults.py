@@ -6,6 +6,7 @@ import pytest
 
 import explorer
 from explorer.automata.grammar.functions import grammar
+from explorer.cli.machine_lines import report_lines
 from explorer.errors import ConstraintError, GrammarError
 
 FAULTS = {
@@ -15,12 +16,23 @@ FAULTS = {
     "undefined": ('root ::= "a" itme\nitem ::= "x"', 1, 14, "'itme' is not defined"),
     "no root": ('start ::= "a"', 1, 1, "no rule 'root'"),
     "twice": ('root ::= "a"\nroot ::= "b"', 2, 1, "defined twice, first in line 1"),
-    "never called": ('root ::= "a"\nother ::= "b"', 2, 1, "'other' is never called"),
     "never ends": ('root ::= "a" x\nx ::= "b" x', 2, 1, "derives no text"),
     "circle": ('root ::= x\nx ::= "a" | y\ny ::= x', 2, 13, "a circle of ε"),
     "circle of itself": ('root ::= "a" | ("b"?) root', 1, 23, "'root' derives itself"),
     "open text": ('root ::= "a', 1, 10, "The text does not end"),
     "open class": ("root ::= [a-z", 1, 10, "The class does not end"),
+    "open group before a rule": ('root ::= ("a" |\nb\nfoo ::= "c"', 1, 10, "is not closed where"),
+    "another bracket": ('root ::= ("a" ]', 1, 15, "']' cannot stand here"),
+    "missing quote": ('root ::= "a\nfoo ::= "c"', 1, 10, "The text does not end"),
+    "single quotes": ("root ::= 'a'", 1, 10, "A text stands in double quotes"),
+    "letters": ("root ::= été", 1, 10, "'é' cannot be in the name of a rule"),
+    "semicolon": ('root ::= "a";', 1, 13, "A rule ends with its line, without a sign"),
+    "comma": ('root ::= "a", "b"', 1, 13, "without commas"),
+    "no body": ('root ::=\nfoo ::= "c"', 2, 1, "'foo' begins where the body of 'root' goes on"),
+    "nothing after a bar": ('root ::= "a" |\nfoo ::= "c"', 2, 1, "'foo' begins where the body"),
+    "open brace": ('root ::= "a"{2\nb ::= "a"{3}', 1, 13, "The brace is not closed"),
+    "many": ('root ::= "a"{1000000000}', 1, 13, "At most 999,999,999 repetitions"),
+    "above": ('root ::= "\\UFFFFFFFF"', 1, 11, "\\UFFFFFFFF is above the last character"),
     "open group": ('root ::= ("a" | "b"', 1, 10, "')' is missing for this"),
     "stray": ('root ::= "a" )', 1, 14, "')' cannot stand here"),
     "nothing to repeat": ("root ::= * ", 1, 10, "Nothing stands before"),
@@ -51,6 +63,68 @@ def test_a_fault_is_named_with_its_place(name: str) -> None:
 def test_a_close_name_is_proposed() -> None:
     with pytest.raises(GrammarError, match="Did you mean 'item'"):
         grammar('root ::= itme item\nitem ::= "x"')
+
+
+ELSEWHERE = {
+    ("gbnf", 'start: "a"'): 'syntax="lark"',
+    ("gbnf", '?start: "a"'): 'syntax="lark"',
+    ("gbnf", "%ignore WS"): 'syntax="lark"',
+    ("gbnf", "a = 'x';"): 'syntax="ebnf"',
+    ("lark", 'start ::= "a"'): 'syntax="gbnf"',
+    ("lark", "a = 'x';"): 'syntax="ebnf"',
+    ("ebnf", 'start: "a"'): 'syntax="lark"',
+}
+
+
+@pytest.mark.parametrize("given", ELSEWHERE)
+def test_another_notation_is_recognized(given: tuple[str, str]) -> None:
+    syntax, text = given
+    with pytest.raises(GrammarError) as caught:
+        grammar(text, syntax)
+    assert ELSEWHERE[given] in caught.value.remedy
+
+
+UNUSED = 'root ::= "a"\nother ::= "b" again\nagain ::= again "c"\n'
+
+
+def test_what_is_never_used_is_a_remark() -> None:
+    """Lark and llama.cpp read such grammars; the remark has the place and the line."""
+    constraint = grammar(UNUSED)
+    assert constraint.equivalent(explorer.literal("a"))
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", None], eos_ids=[1])
+    for lazy in (False, True):
+        report = explorer.compile(constraint, vocabulary, lazy=lazy).report
+        assert report.warnings == (
+            "Line 2, column 1: the rule 'other' is never used, so it changes no text.\n"
+            'other ::= "b" again\n^^^^^',
+            "Line 3, column 1: the rule 'again' is never used, so it changes no text.\n"
+            'again ::= again "c"\n^^^^^',
+        )
+    assert grammar('root ::= "a"').source.warnings() == ()
+    many = grammar("".join(f'{name} ::= "a"\n' for name in ("root", *"abcdefghijk")))
+    assert len(many.source.warnings()) == 9
+    assert many.source.warnings()[-1] == "3 more rules are never used."
+
+
+def test_the_command_line_shows_the_remark() -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", None], eos_ids=[1])
+    said = "\n".join(report_lines(explorer.compile(grammar(UNUSED), vocabulary)))
+    assert "  warning: Line 2, column 1: the rule 'other' is never used" in said
+    assert '\n           other ::= "b" again\n           ^^^^^\n' in said
+
+
+def test_a_short_form_shows_the_rules() -> None:
+    shown = [
+        str(grammar(f'# A list.\nroot ::= {body}\nitem  ::= "x"\n').source)
+        for body in ('item ("," item)*', 'item (";" item)*')
+    ]
+    assert shown == [
+        """grammar('root ::= item ("," item)*; item ::= "x"')""",
+        """grammar('root ::= item (";" item)*; item ::= "x"')""",
+    ]
+    long = grammar("root ::= " + " ".join(["item"] * 20) + '\nitem ::= "x"', ambiguous=True)
+    assert str(long.source) == (f"grammar('root ::= {'item ' * 10}…', 2 rules, ambiguous=True)")
+    assert str(grammar('start: "a"', "lark").source) == """grammar('start: "a"', 'lark')"""
 
 
 def test_an_unknown_notation() -> None:

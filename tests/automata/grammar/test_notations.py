@@ -100,6 +100,17 @@ REFUSED = {
     'start "a"': "there is no colon",
     'start: "a" )': "')' cannot stand here",
     'begin: "a"': "There is no rule 'start'",
+    'start: _sep{"a", ","}': "Templates are not followed",
+    'start: %json {"type": "object"}': "%json is not followed",
+    "start: x\n%override x: /a/": "%override is not followed",
+    "start: x\n%extend x: /a/": "%extend is not followed",
+    '%llguidance {}\nstart: "a"': "%llguidance is not followed",
+    'start: ["a"\nfoo: "b"': "This '[' is not closed where its rule ends, in line 2",
+    "start: 'a'": "A text stands in double quotes",
+    'start: "a";': "A rule ends with its line, without a sign",
+    'start: foo\nfoo:\nbar: "x"': "'bar' begins where the body of 'foo' goes on",
+    'start: "a"{3}': "A number of repetitions is written with ~",
+    "start: WORD": "The name 'WORD' is not defined",
 }
 
 
@@ -110,7 +121,45 @@ def test_what_lark_has_more_is_refused_by_name(text: str) -> None:
     assert REFUSED[text] in str(caught.value) and caught.value.remedy
 
 
+@pytest.mark.parametrize("name", ["WORD", "WS"])
+def test_what_common_has_is_to_be_imported(name: str) -> None:
+    for text in (f"start: {name}", f'start: "a"\n%ignore {name}'):
+        with pytest.raises(GrammarError) as caught:
+            explorer.grammar(text, syntax="lark")
+        assert caught.value.remedy == f"Write %import common.{name} on a line of its own."
+        line = f"%import common.{name}\n"
+        explorer.grammar(f"{line}{text}", syntax="lark")
+
+
+def test_what_lark_takes_and_does_not_use_is_a_remark() -> None:
+    text = 'start: "a"\n%import common (WORD, WS -> BLANK)\nX: "b"\ny: X\n'
+    text = text.replace(" -> BLANK", "")
+    assert lark.Lark(text, parser="earley").parse("a")
+    said = explorer.grammar(text, syntax="lark").source.warnings()
+    assert [each.partition("\n")[0] for each in said] == [
+        "Line 2, column 17: the import 'WORD' is never used, so it changes no text.",
+        "Line 2, column 23: the import 'WS' is never used, so it changes no text.",
+        "Line 3, column 1: the terminal 'X' is never used, so it changes no text.",
+        "Line 4, column 1: the rule 'y' is never used, so it changes no text.",
+    ]
+    used = explorer.grammar('start: "a"\n%import common.WS\n%ignore WS\n', syntax="lark")
+    assert used.source.warnings() == ()
+
+
+def test_a_comment_in_a_pattern_ends_with_it() -> None:
+    """Lark itself puts a parenthesis behind it, which the comment takes in."""
+    text = "start: /a b # c/x"
+    assert explorer.grammar(text, syntax="lark").equivalent(explorer.literal("ab"))
+
+
 EBNF = {
+    # As in XML 1.0: a comment, and remarks on constraints that no grammar says.
+    "c ::= '<' ((Char - '-') | ('-' (Char - '-')))* '>'\nChar ::= #x9 | #xA | [#x20-#x7e]": (
+        "<([\\t\n -,.-~]|-[\\t\n -,.-~])*>"
+    ),
+    "c ::= (A - (B | 'c'))+\nA ::= [a-f] - 'f'\nB ::= 'b'": "[ade]+",
+    "a ::= 'x' [ wfc: foo ]\n [VC: bar baz] b [ vc: it's ]\nb ::= 'y' [vc:]": "xy[vc:]",
+    "a = b - 'x' ;\nb = 'x' | 'y' ;": "y",
     "digits ::= [0-9]+ '.'? /* one */ \"x\"*": "[0-9]+\\.?x*",
     "a ::= b | c\nb ::= 'b' c?\nc ::= #x63 [a-b^#x41-#x43]": "b(c[A-Ca-b\\^])?|c[A-Ca-b\\^]",
     "a ::= ([a-z] - 'q') | [^a-z#xA] - ('0')": "[a-pr-z]|[^a-z\n0]",
@@ -131,8 +180,19 @@ EBNF_FAULTS = {
     "a ::= [x": "The class does not end",
     "a ::= 'x' /* ": "The comment does not end",
     "a ::= b - 'x'\nb ::= 'xy'": "Only single characters can be left out",
+    "a ::= a - 'x' | 'x'": "Only single characters can be left out",
+    "a ::= 'x\nb ::= 'y'": "The text does not end in its line",
+    "a ::= ('x'\nb ::= 'y'": "This '(' is not closed where its rule ends, in line 2",
+    "a ::= 'x'; b ::= 'y'": "A rule ends where the next one begins, without a sign",
     "a = 'x'": "The rule does not end here",
-    "a = ? any ? ;": "Special sequences",
+    "a = ? any ? ;": "A special sequence, ? ... ?, means what its author says",
+    "a = ( 'x' ;\nb = 'y' ;": "This '(' is not closed where its rule ends, in line 1",
+    "a = { 'b' } - 'x' ;": "Only single characters can be left out",
+    "a = (: 'x' :) ;": "(: and :) are not read",
+    "a = (/ 'x' /) ;": "(/ and /) are not read",
+    "a = 'x' / 'y' ;": "/ is not read as a bar",
+    "a = 'x' ! 'y' ;": "! is not read as a bar",
+    "a = 'x'* ;": "Nothing is repeated with *",
     "a = 3 'x' ;": "stands before no *",
     "a ::= #x110000": "#x takes hexadecimal digits",
     "a : 'x'": "there is no ::=",

@@ -178,6 +178,25 @@ def test_any_constraint_is_a_terminal() -> None:
         same(around, literal("<") + part + literal(">"))
 
 
+def test_constraints_stand_on_either_side_of_a_rule() -> None:
+    a, x = regex("a+"), rule("x", "(" + rule("x") + ")" | "b")
+    made = grammar(rule("root", a + x + a | choice(["c", "d"]) | x | regex("e")))
+    same(made, grammar('root ::= [a]+ x [a]+ | [cd] | x | "e"\nx ::= "(" x ")" | "b"'))
+    assert repr(a | x) == "regex('a+') | rule('x')"
+
+
+def test_several_constraints_stand_in_their_places() -> None:
+    word, number = regex("[a-z]+") & ~literal("if"), regex("[0-9]+") - literal("0")
+    made = grammar(rule("pair", part_of("+", word) + "=" + number))
+    assert made.source.text.endswith('<1: intersection> "=" <2: difference>\n')
+    same(made, word + literal("=") + number)
+
+
+def test_repeats_of_repeats_have_parentheses() -> None:
+    made = grammar(rule("root", rule("x", "a").star().optional() + regex("b").plus().star()))
+    assert made.source.text.startswith("root ::= (x*)? (/b/+)*\n")
+
+
 def test_one_constraint_is_kept_once() -> None:
     word = regex("[a-z]+") & ~literal("if")
     made = grammar(rule("pair", part_of("+", word) + "," + word))
@@ -259,6 +278,7 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     "constraint": (lambda: grammar(regex("a")), "text is regex('a') (Constraint), not the text of"),  # type: ignore[arg-type]
     "never ends": (lambda: grammar(rule("a", "x" + rule("a"))), "In rule('a'), written as GBNF: "),
     "two stacks": (lambda: grammar(rule("e", rule("e") + "+1" | "1")), "In rule('e'), written as"),
+    "rewrite": (lambda: grammar(rule("e", rule("e") + "+" | "1")), '+ t).star())\nfor\n  e = '),
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from explorer.automata.grammar.diagnosis.conflicts import AmbiguousText, shortest_ambiguous
 from explorer.automata.grammar.diagnosis.places import GrammarPlaces, RulePlace
+from explorer.automata.grammar.diagnosis.rewrites import rewrite_of
 from explorer.automata.grammar.machine import decided
 from explorer.automata.grammar.notations.reading import WrittenRule
 from explorer.automata.grammar.rules.moves import Actions
@@ -21,33 +22,21 @@ from explorer.errors import BudgetExceeded, GrammarError
 LIMITS: Final = Budget(states=200_000, arcs=20_000_000, seconds=30.0)
 """For the check that comes with reading a grammar."""
 
-_LOOSE: Final = "Or give ambiguous=True, and every stack is followed."
+MOST_LOOKED_AT: Final = 300
+"""Up to so many bytes of an ambiguous text are looked through for a keyword."""
 
-_REWRITES: Final = {
-    "left recursion": (
-        "A rule that begins with itself has a stack for every number of times that it may do so. "
-        "Write the repetition instead: e ::= t (\"+\" t)* for e ::= e \"+\" t | t."
-    ),
-    "end or go on": (
-        "Let what follows tell the two apart: give the inner rule an end of its own, such as "
-        "\"fi\" after if ... else ..., or write one rule for what may stand before it and one for "
-        "the rest (matched and unmatched), or a repetition for a rule that calls itself twice: "
-        "s ::= x+ for s ::= s s | x."
-    ),
-    "begin alike": (
-        "Write what they share once, before the choice: s ::= a (\"x\" | \"y\") for "
-        "s ::= a \"x\" | a \"y\"."
-    ),
-}  # fmt: skip
+MOST_COMPARED: Final = 8
+"""How many ways to read a byte are compared for that."""
 
 
-def check_deterministic(text: str, rules: Sequence[WrittenRule], node: Rules) -> None:
+def check_deterministic(text: str, rules: Sequence[WrittenRule], node: Rules, dialect: str) -> None:
     """Refuse a grammar some text of which leads to two stacks.
 
     Args:
         text: The grammar.
         rules: Its rules.
         node: Their tree.
+        dialect: How it is written, for `rewrites`.
 
     Raises:
         GrammarError: There is such a text; the message has a shortest one.
@@ -63,11 +52,17 @@ def check_deterministic(text: str, rules: Sequence[WrittenRule], node: Rules) ->
     shortest = shortest_ambiguous(network, looks, actions, meter)
     place = next((rule for rule in rules if rule.name == shortest.rule), rules[0])
     where = "At the start" if not shortest.prefix else f"After {_shown(shortest.prefix)}"
+    byte = _shown(bytes([shortest.byte]))
+    ways, keyword = _found(shortest, text, node)
+    kind = "keyword" if keyword and shortest.kind != "left recursion" else shortest.kind
     raise GrammarError(
-        f"{where} {_shown(bytes([shortest.byte]))} can be read with two stacks: {_ways(shortest)}",
-        text=text, start=place.start, end=place.end, more=_derivations(shortest, text, node),
-        remedy=f"{_REWRITES[shortest.kind]} {_LOOSE}",
-        evidence={"prefix": shortest.prefix, "byte": shortest.byte, "kind": shortest.kind},
+        f"{where}, the text {byte} can be read with two stacks: {_ways(shortest)}",
+        text=text, start=place.start, end=place.end, more=f"{_derivations(ways, text)}{keyword}",
+        remedy=rewrite_of(kind, dialect),
+        evidence={
+            "prefix": shortest.prefix, "byte": shortest.byte, "kind": shortest.kind,
+            "rewrite": kind,
+        },
     )  # fmt: skip
 
 
@@ -88,12 +83,48 @@ def _ways(found: AmbiguousText) -> str:
     return f"the rule {found.rule!r} can {' or '.join(said)}"
 
 
-def _derivations(found: AmbiguousText, text: str, node: Rules) -> str:
-    """Two ways to read the byte, each as the rules that are open."""
+def _found(found: AmbiguousText, text: str, node: Rules) -> tuple[list[RulePlace], str]:
+    """Two ways to read the byte, and a line that says which word is a keyword and a name in them;
+    nothing where finding them took too long.
+    """
     try:
-        places = GrammarPlaces(node, LIMITS).ways(found.prefix, found.byte, 2)
+        places = GrammarPlaces(node, LIMITS)
+        ways = places.ways(found.prefix, found.byte, 2)
+        return ways, _keyword(places, found.prefix + bytes([found.byte]), text)
     except BudgetExceeded:
+        return [], ""
+
+
+def _keyword(places: GrammarPlaces, data: bytes, text: str) -> str:
+    """A line about the last letters that were read both as they stand and as letters of a class."""
+    if len(data) > MOST_LOOKED_AT:
         return ""
+    word = b""
+    said: tuple[RulePlace, RulePlace] | None = None
+    for at in range(len(data) - 1, -1, -1):
+        ways = places.ways(data[:at], data[at], MOST_COMPARED)
+        classes = [way for way in ways if _is_class(text[way.origin.start : way.origin.end])]
+        letters = [way for way in ways if way not in classes]
+        if classes and letters:
+            word, said = data[at : at + 1] + word, (letters[0], classes[0])
+        elif said is not None:
+            break
+    if said is None:
+        return ""
+    letter, other = said
+    return (
+        f"{_shown(word)} is read as it stands in {_at(text, letter.origin.start)}, and by "
+        f"{text[other.origin.start : other.origin.end]} in {_at(text, other.origin.start)}.\n"
+    )
+
+
+def _is_class(written: str) -> bool:
+    """Whether a place is a class, a pattern or an imported terminal, not a letter of a text."""
+    return len(written) > 1 and (written.startswith(("[", "/")) or written.isidentifier())
+
+
+def _derivations(places: Sequence[RulePlace], text: str) -> str:
+    """Two ways to read the byte, each as the rules that are open."""
     lines = [f"  {_line(text, place)}\n" for place in places]
     if len(set(lines)) == 1:  # What differs is where the rules are called.
         lines = [f"  {_line(text, place, calls=True)}\n" for place in places]

@@ -1,13 +1,15 @@
 """Faults of a grammar that can be seen in its rules alone, each with its place.
 
-Undefined names, names defined twice, a missing root, rules that are never called, rules that derive
-no text, and rules that derive themselves and nothing else (a circle of ε).
+Undefined names, names defined twice, a missing root, rules that derive no text, and rules that
+derive themselves and nothing else (a circle of ε) are errors. A rule that is never used is none: it
+changes no text, and is named in a remark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from explorer.automata.grammar.notations.reading import WrittenRule
 from explorer.automata.grammar.rules.pieces import components, reached
@@ -30,8 +32,9 @@ from explorer.errors import GrammarError
 
 
 def check_rules(
-    text: str, rules: Sequence[WrittenRule], root: str, *, circles: bool = False
-) -> None:
+    text: str, rules: Sequence[WrittenRule], root: str, *, circles: bool = False,
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
+) -> None:  # fmt: skip
     """Refuse a grammar with a fault.
 
     Args:
@@ -39,6 +42,7 @@ def check_rules(
         rules: Its rules.
         root: The rule to begin with.
         circles: Whether rules may derive themselves and nothing else.
+        elsewhere: What to do about some names that are not defined.
 
     Raises:
         GrammarError: There is a fault; the first one of the first kind that is found.
@@ -48,7 +52,7 @@ def check_rules(
         if rule.name in known:
             line = text.count("\n", 0, known[rule.name].start) + 1
             raise GrammarError(
-                f"The rule {rule.name!r} is defined twice, first in line {line}", text=text,
+                f"The {rule.what} {rule.name!r} is defined twice, first in line {line}", text=text,
                 start=rule.start, end=rule.end, remedy="Join the two with |, or rename one.",
             )  # fmt: skip
         known[rule.name] = rule
@@ -66,10 +70,13 @@ def check_rules(
                 close = get_close_matches(call.name, known, 1)
                 raise GrammarError(
                     f"The name {call.name!r} is not defined", text=text, start=call.start,
-                    end=call.end,
-                    remedy=f"Did you mean {close[0]!r}?" if close else "Add a rule of that name.",
+                    end=call.end, remedy=elsewhere.get(call.name) or (
+                        f"Did you mean {close[0]!r}?" if close else "Add a rule of that name."
+                    ),
                 )  # fmt: skip
-    _check_called(text, known, calls, root)
+    used = _used(known, calls, root)
+    known = {name: rule for name, rule in known.items() if name in used}
+    calls = {name: calls[name] for name in known}
     _check_productive(text, known, calls)
     if not circles:
         _check_circles(text, known)
@@ -79,19 +86,27 @@ def _calls(body: Node) -> Iterator[Call]:
     return (node for node in walk(body) if isinstance(node, Call))
 
 
-def _check_called(
-    text: str, known: dict[str, WrittenRule], calls: dict[str, list[Call]], root: str
-) -> None:
+def unused_rules(rules: Sequence[WrittenRule], root: str) -> tuple[WrittenRule, ...]:
+    """The rules that no text needs, because the root does not come to them.
+
+    Args:
+        rules: All rules; they were checked.
+        root: The rule to begin with.
+    """
+    known = {rule.name: rule for rule in rules}
+    used = _used(known, {rule.name: list(_calls(rule.body)) for rule in rules}, root)
+    return tuple(rule for rule in rules if rule.name not in used)
+
+
+def _used(known: Mapping[str, WrittenRule], calls: Mapping[str, list[Call]], root: str) -> set[str]:
     names = {name: k for k, name in enumerate(known)}
-    following = {names[name]: [names[call.name] for call in found] for name, found in calls.items()}
+    following = {
+        names[name]: [*(names[call.name] for call in found),
+                      *(names[each] for each in known[name].also if each in names)]
+        for name, found in calls.items()
+    }  # fmt: skip
     used = reached([names[root]], following)
-    for name, k in names.items():
-        if k not in used:
-            rule = known[name]
-            raise GrammarError(
-                f"The rule {name!r} is never called", text=text, start=rule.start, end=rule.end,
-                remedy=f"Call it from a rule that {root!r} comes to, or leave it out.",
-            )  # fmt: skip
+    return {name for name, k in names.items() if k in used}
 
 
 def _check_productive(
@@ -115,7 +130,7 @@ def _check_productive(
     for component in components(following):
         rule = known[lost[min(component)]]
         raise GrammarError(
-            f"The rule {rule.name!r} derives no text: it never ends", text=text,
+            f"The {rule.what} {rule.name!r} derives no text: it never ends", text=text,
             start=rule.start, end=rule.end,
             remedy="Give it an alternative that does not call it again.",
         )  # fmt: skip

@@ -12,9 +12,15 @@ speaks of token ids (``<[1000]>``, ``<name>``, ``!<name>``) is refused by name.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Final
 
-from explorer.automata.grammar.notations.reading import GrammarReader, WrittenRule, letters_of
+from explorer.automata.grammar.notations.reading import (
+    LOOKS_LIKE,
+    GrammarReader,
+    WrittenRule,
+    letters_of,
+)
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Dot, Node
 
@@ -25,6 +31,20 @@ _ANY: Final = char_set([(0, 0x10FFFF)])
 
 class GbnfReader(GrammarReader):
     """A grammar in GBNF that is being read."""
+
+    sign = "::="
+    strays = MappingProxyType(
+        {
+            "'": ("A text stands in double quotes", "Write \"a\" for 'a'."),
+            ";": ("A rule ends with its line, without a sign", "Leave the ; out."),
+            ",": ("Pieces stand side by side, without commas", "Leave the comma out."),
+            "\\": ("An escape stands in quotes or in a class", 'Write "\\n" or [\\n].'),
+        }
+    )
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.broken: int | None = None
 
     def rules(self) -> list[WrittenRule]:
         """All rules, in their order."""
@@ -39,22 +59,27 @@ class GbnfReader(GrammarReader):
                         "A line cannot begin with '|': the rule before it has ended with its line",
                         "Put the | at the end of the line before, or parentheses around the body.",
                     )
+                lark = self.text[self.at] in "?!%" or self.sees("//")
                 raise self.wrong(
-                    f"{self.text[self.at]!r} begins no rule", "Write name ::= body on a new line."
+                    f"{self.text[self.at]!r} begins no rule",
+                    LOOKS_LIKE["lark"] if lark else "Write name ::= body on a new line.",
                 )
             end = self.at
             self.skip()
             if not self.takes("::="):
+                like = {":": LOOKS_LIKE["lark"], "=": LOOKS_LIKE["ebnf"]}
                 raise self.wrong(
-                    f"After the name {name!r} there is no ::=", "Write name ::= body.", start, end
-                )
+                    f"After the name {name!r} there is no ::=",
+                    like.get(self.text[self.at : self.at + 1], "Write name ::= body."), start, end,
+                )  # fmt: skip
             self.skip_lines()
             body = self.alternatives()
             found.append(WrittenRule(name, start, end, body))
+            if self.sees("::="):
+                raise self.within_body(name)
             if self.at < len(self.text) and self.text[self.at] not in "\r\n":
-                raise self.wrong(
-                    f"{self.text[self.at]!r} cannot stand here",
-                    "A rule ends with its line; only after | and within parentheses it goes on.",
+                raise self.stray(
+                    "A rule ends with its line; only after | and within parentheses it goes on."
                 )
             self.skip_lines()
         return found
@@ -117,10 +142,14 @@ class GbnfReader(GrammarReader):
         chars: list[tuple[str, int, int]] = []
         while not self.sees('"'):
             if self.at >= len(self.text):
+                # Where a quote is missing, the texts after it are those between the others.
+                start = start if self.broken is None else self.broken
                 raise self.wrong("The text does not end", "Close it with '\"'.", start)
             begin = self.at
             chars.append((chr(self._character()), begin, self.at))
         self.at += 1
+        if self.broken is None and "\n" in self.text[start : self.at]:
+            self.broken = start
         return letters_of(chars, start, self.at)
 
     def _character(self) -> int:
@@ -139,7 +168,13 @@ class GbnfReader(GrammarReader):
                 code = int(digits, 16)
             except ValueError:
                 code = -1
-            if len(digits) == _DIGITS[letter] and digits.isalnum() and 0 <= code <= 0x10FFFF:
+            whole = len(digits) == _DIGITS[letter] and digits.isalnum() and code >= 0
+            if whole and code > 0x10FFFF:
+                raise self.wrong(
+                    f"\\U{digits} is above the last character, \\U0010FFFF",
+                    "Write the number of a character.", begin, self.at,
+                )  # fmt: skip
+            if whole:
                 if 0xD800 <= code <= 0xDFFF:
                     raise self.wrong(
                         "Half of a surrogate pair is not a character",

@@ -17,21 +17,50 @@ and llguidance's ``%json``, ``%lark`` and ``<token>``.
 from __future__ import annotations
 
 import ast
+from types import MappingProxyType
 from typing import Final
 
 from explorer.automata.grammar.notations.lark_terminals import COMMON
-from explorer.automata.grammar.notations.reading import GrammarReader, WrittenRule, letters_of
+from explorer.automata.grammar.notations.reading import (
+    LOOKS_LIKE,
+    GrammarReader,
+    WrittenRule,
+    letters_of,
+)
 from explorer.automata.tree.charset import char_set
 from explorer.automata.tree.nodes import Branch, Call, Class, Concat, Empty, Node, Repeat
+from explorer.errors import GrammarError
 
 AROUND: Final = "%ignore"
 """The rule around ``start``, where something is ignored."""
 
 _FLAGS: Final = "imsx"
 
+_REMEDIES: Final = {
+    "json": "Write the rules of the value out; or make the rules in Python, "
+    "explorer.grammars.rule, with json_schema(...) as a terminal.",
+    "lark": "Write the rules of the inner grammar beside these.",
+    "regex": "Write the pattern between slashes.",
+    "declare": "Define the terminal: NAME: /pattern/.",
+    "extend": "Write the whole rule once, under its name.",
+    "override": "Write the rule once, under its name; what is imported can be renamed with ->.",
+    "llguidance": "Leave the line out: its options are those of another engine.",
+}
+"""What to write for some directives that are not followed."""
+
 
 class LarkReader(GrammarReader):
     """A grammar in Lark's notation that is being read."""
+
+    sign = ":"
+    strays = MappingProxyType(
+        {
+            "'": ("A text stands in double quotes", "Write \"a\" for 'a'."),
+            ";": ("A rule ends with its line, without a sign", "Leave the ; out."),
+            ",": ("Pieces stand side by side, without commas", "Leave the comma out."),
+            "{": ("A number of repetitions is written with ~", "Write ~ 3 or ~ 3..5."),
+        }
+    )
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -42,6 +71,7 @@ class LarkReader(GrammarReader):
         """All rules and terminals, in their order."""
         found: list[WrittenRule] = []
         bodies: list[tuple[str, int, int, int]] = []
+        name = ""
         ignores: list[int] = []
         # `%ignore` may stand at the end, so the bodies are read after all directives.
         self.skip_lines()
@@ -50,8 +80,10 @@ class LarkReader(GrammarReader):
                 self._statement(found, ignores)
             else:
                 bodies.append(self._head())
-                self.in_rule = False
+                self.in_rule, name = False, bodies[-1][0]
                 self.alternatives()
+                if self.sees(":"):
+                    raise self.within_body(name)
                 self._line_ends()
             self.skip_lines()
         for begin in ignores:
@@ -59,7 +91,8 @@ class LarkReader(GrammarReader):
             self.ignored.append(self.alternatives())
         for name, start, end, begin in bodies:
             self.at, self.in_rule = begin, not name.lstrip("_").isupper()
-            found.append(WrittenRule(name, start, end, self.alternatives()))
+            what = "rule" if self.in_rule else "terminal"
+            found.append(WrittenRule(name, start, end, self.alternatives(), what))
         self.in_rule = True
         if self.ignored and any(rule.name == "start" for rule in found):
             first = next(rule for rule in found if rule.name == "start")
@@ -83,22 +116,24 @@ class LarkReader(GrammarReader):
                 "Priorities are not followed: a text is in the language or is not",
                 "Leave the number out, and the dot.",
             )
-        if self.sees("{"):
-            raise self.wrong("Templates are not followed", "Write the rule out for each use.")
+        self._no_template()
         self.skip()
-        if not self.takes(":"):
+        if not self.sees(":") or self.sees("::="):
+            sign = next((each for each in ("::=", "=") if self.sees(each)), "")
+            like = {"::=": LOOKS_LIKE["gbnf"], "=": LOOKS_LIKE["ebnf"]}
             raise self.wrong(
-                f"After the name {name!r} there is no colon", "Write name: body.", start, end
-            )
+                f"After the name {name!r} there is no colon{f', but {sign}' if sign else ''}",
+                like.get(sign, "Write name: body."), start, end,
+            )  # fmt: skip
+        self.at += 1
         self.skip_lines()
         return name, start, end, self.at
 
     def _line_ends(self) -> None:
         self.skip()
         if self.at < len(self.text) and self.text[self.at] not in "\r\n":
-            raise self.wrong(
-                f"{self.text[self.at]!r} cannot stand here",
-                "A rule ends with its line; a line that begins with | goes on with it.",
+            raise self.stray(
+                "A rule ends with its line; a line that begins with | goes on with it."
             )
 
     def _statement(self, found: list[WrittenRule], ignores: list[int]) -> None:
@@ -113,11 +148,20 @@ class LarkReader(GrammarReader):
         elif name == "import":
             found += self._imported(begin)
         else:
-            raise self.wrong(
-                f"%{name} is not followed",
-                "Only %import common.NAME and %ignore are; write out the rest.", begin, self.at,
-            )  # fmt: skip
+            raise self._not_followed(name, begin)
         self._line_ends()
+
+    def _not_followed(self, name: str, begin: int) -> GrammarError:
+        """The error for what begins with a percent sign."""
+        end = begin + 1 + len(name)
+        remedy = _REMEDIES.get(
+            name, "Only %import common.NAME and %ignore are; write the rest out."
+        )
+        return self.wrong(f"%{name} is not followed", remedy, begin, end)
+
+    def _no_template(self) -> None:
+        if self.sees("{"):
+            raise self.wrong("Templates are not followed", "Write the rule out for each use.")
 
     def _imported(self, begin: int) -> list[WrittenRule]:
         if not self.takes("common"):
@@ -148,12 +192,12 @@ class LarkReader(GrammarReader):
                     f"Use one of {', '.join(COMMON)}.", start, end,
                 )  # fmt: skip
             body = self.pattern(COMMON[name], start, end)
-            found.append(WrittenRule(name, start, end, body))
+            found.append(WrittenRule(name, start, end, body, "import"))
         self.skip()
         if len(found) == 1 and self.takes("->"):
             self.skip()
             name, start, end = self._name()
-            found = [WrittenRule(name, start, end, found[0].body)]
+            found = [WrittenRule(name, start, end, found[0].body, "import")]
         return found
 
     def _name(self) -> tuple[str, int, int]:
@@ -218,6 +262,7 @@ class LarkReader(GrammarReader):
         start, char = self.at, self.text[self.at]
         if char in self.letters and char not in "-0123456789":
             name = self.word()
+            self._no_template()
             call = self.called(name, start)
             return self._then_skipped(call) if name.lstrip("_").isupper() else call
         if char == "(":
@@ -229,6 +274,9 @@ class LarkReader(GrammarReader):
             return self._then_skipped(self._quoted())
         if char == "/" and not self.sees("//"):
             return self._then_skipped(self.slashed(_FLAGS))
+        if char == "%":
+            self.at += 1
+            raise self._not_followed(self.word(), start)
         if char == "<":
             raise self.wrong(
                 "A token cannot be named in a grammar: a constraint is a set of texts",

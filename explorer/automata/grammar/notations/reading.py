@@ -8,8 +8,9 @@ highlighting and explanations point into it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from explorer.automata.regex import parse
@@ -32,6 +33,16 @@ from explorer.errors import GrammarError, RegexError
 MOST_NESTED: Final = 150
 """How deep parentheses may be nested."""
 
+LOOKS_LIKE: Final = {
+    "gbnf": 'This looks like GBNF: give syntax="gbnf".',
+    "lark": 'This looks like Lark: give syntax="lark".',
+    "ebnf": 'This looks like EBNF: give syntax="ebnf".',
+}
+"""What to do with a grammar in another notation."""
+
+MOST_REPEATS: Final = 999_999_999
+"""The most repetitions that can be asked for by number."""
+
 NAME_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 """The characters of the name of a rule."""
 
@@ -47,12 +58,16 @@ class WrittenRule:
         name: Its name.
         start, end: The span of the name where it is defined.
         body: What it stands for.
+        what: What the notation calls it: a rule, a terminal, an import.
+        also: Names that the body mentions without calling them.
     """
 
     name: str
     start: int
     end: int
     body: Node
+    what: str = "rule"
+    also: frozenset[str] = frozenset()
 
 
 class GrammarReader(ABC):
@@ -67,6 +82,12 @@ class GrammarReader(ABC):
 
     letters: str = NAME_LETTERS
     """The characters of a name."""
+
+    sign: str
+    """What stands between the name of a rule and its body."""
+
+    strays: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    """What is wrong with some characters that cannot stand somewhere, and what to write."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -171,16 +192,22 @@ class GrammarReader(ABC):
         """``{m}``, ``{m,}``, ``{,n}`` or ``{m,n}``."""
         begin = self.at
         self.at += 1
-        end = self.text.find("}", self.at)
-        inside = self.text[self.at : end] if end >= 0 else ""
-        low, comma, high = (part.strip() for part in inside.partition(","))
+        end, line = self.text.find("}", self.at), self.text.find("\n", self.at)
+        if end < 0 or 0 <= line < end:
+            raise self.wrong("The brace is not closed", "Close it: {3}, {3,} or {3,5}.", begin)
+        low, comma, high = (part.strip() for part in self.text[self.at : end].partition(","))
         fine = all(part.isascii() and part.isdigit() for part in (low, high) if part)
-        if end < 0 or not fine or not (low or high) or max(len(low), len(high)) > 9:
-            raise self.wrong(
-                "The braces hold no number of repetitions",
-                "Write {3}, {3,} or {3,5}.", begin, end + 1 if end >= 0 else None,
-            )  # fmt: skip
         self.at = end + 1
+        if not fine or not (low or high):
+            raise self.wrong(
+                "The braces hold no number of repetitions", "Write {3}, {3,} or {3,5}.", begin,
+                self.at,
+            )  # fmt: skip
+        if max(len(low), len(high)) > len(str(MOST_REPEATS)):
+            raise self.wrong(
+                f"At most {MOST_REPEATS:,} repetitions can be asked for",
+                "Write *, +, {3,} or {,3} for a number without a limit.", begin, self.at,
+            )  # fmt: skip
         fewest = int(low or 0)
         most = fewest if not comma else int(high) if high else None
         if most is not None and most < fewest:
@@ -192,27 +219,71 @@ class GrammarReader(ABC):
         begin = self.at
         self.at += 1
         self.depth += 1
-        if self.depth > MOST_NESTED:
+        if self.depth > MOST_NESTED:  # The line that is shown is a wall of parentheses.
             raise self.wrong(
-                f"Parentheses are nested more than {MOST_NESTED} deep",
-                "Give the inner part a rule of its own.", begin,
+                f"Parentheses are nested more than {MOST_NESTED} deep; give the inner part a rule "
+                "of its own", "Each level of nesting can be a rule.", begin,
             )  # fmt: skip
         self.skip()
         body = self.alternatives()
-        self.depth -= 1
-        if not self.takes(close):
+        if self.takes(close):
+            self.depth -= 1
+            return Group(begin, self.at, body, None, None)
+        opened = self.text[begin]
+        if self.at >= len(self.text):
+            raise self.wrong(f"{close!r} is missing for this", f"Close it with {close!r}.", begin)
+        if self.rule_begins():
+            line = self.text.count("\n", 0, self.at) + 1
             raise self.wrong(
-                f"{close!r} is missing for this" if self.at >= len(self.text)
-                else f"{self.text[self.at]!r} cannot stand here",
-                f"Close it with {close!r}.",
-                begin if self.at >= len(self.text) else None,
+                f"This {opened!r} is not closed where its rule ends, in line {line}",
+                f"Close it with {close!r}.", begin,
             )  # fmt: skip
-        return Group(begin, self.at, body, None, None)
+        line, column = self.text.count("\n", 0, begin) + 1, begin - self.text.rfind("\n", 0, begin)
+        raise self.stray(
+            f"Close the {opened!r} of line {line}, column {column} with {close!r} first, or leave "
+            "this out."
+        )
+
+    def stray(self, remedy: str) -> GrammarError:
+        """The error for the character at the place, which can neither go on nor end a rule.
+
+        Args:
+            remedy: What to do where nothing better is known.
+        """
+        char = self.text[self.at]
+        if char in self.strays:
+            reason, remedy = self.strays[char]
+        elif char.isalnum() and not char.isascii():
+            reason = f"{char!r} cannot be in the name of a rule"
+            remedy = "Use English letters, digits, - and _ in names; write texts in quotes."
+        elif char in ")]}" and not self.depth:
+            reason, remedy = f"{char!r} cannot stand here: it closes nothing", "Leave it out."
+        else:
+            reason = f"{char!r} cannot stand here"
+        return self.wrong(reason, remedy)
+
+    def within_body(self, name: str) -> GrammarError:
+        """The error for a sign of definition at the place: the rule before has not ended."""
+        end = len(self.text[: self.at].rstrip())
+        start = end
+        while start and self.text[start - 1] in self.letters:
+            start -= 1
+        return self.wrong(
+            f"The rule {self.text[start:end]!r} begins where the body of {name!r} goes on",
+            'Begin each rule on a new line, and write "" for an empty body or alternative.',
+            start, end,
+        )  # fmt: skip
+
+    def rule_begins(self) -> bool:
+        """Whether the rule must have ended here, because the next one begins."""
+        return self.sees(self.sign)
 
     def pattern(self, pattern: str, start: int, end: int, flags: str = "") -> Node:
         """A pattern of ours as one piece."""
         try:
-            tree = parse(f"(?{flags}:{pattern})" if flags else pattern)
+            # Under the flag x a comment in the pattern goes to the end of its line.
+            tree = parse(f"(?{flags}:{pattern}\n)" if "x" in flags else f"(?{flags}:{pattern})"
+                         if flags else pattern)  # fmt: skip
         except RegexError as error:
             at = start + 1 + max(error.start - (len(flags) + 3 if flags else 0), 0)
             remedy = error.remedy or "Write it as Python's re does."
