@@ -292,10 +292,10 @@ class Constraint(StageMethods):
     def parse(self, text: str) -> Any:
         """What a text of this language means: data for JSON, an instance for a type, ...
 
-        A choice with aliases gives the name, a template the parts as a dict, `many` a list, JSON
-        Schema what `json.loads` gives, a type an instance; every other kind the text itself. A
-        union gives what its first part that accepts the text gives. The text is read, never
-        evaluated.
+        A choice with aliases gives the name, a template the parts as a dict, `many` a list, a JSON
+        Schema and `json` what `json.loads` gives, a type an instance; every other kind the text
+        itself. A union gives what its first part that accepts the text gives. The text is read,
+        never evaluated.
 
         Args:
             text: What a model wrote.

@@ -10,9 +10,10 @@ arrays can nest, so its size grows as the number of those orders.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self, cast, get_args
 
 from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.machine import Dfa
@@ -107,6 +108,10 @@ class FreeJson(Source):
             return flexible(machine, meter)
         machine = escaped(machine, meter)
         return pretty(machine, meter) if self.whitespace == "pretty" else machine
+
+    def parse(self, text: str) -> object:
+        """The value that a JSON text stands for, as `json.loads` gives it."""
+        return cast("object", json.loads(text))
 
     def fields(self) -> dict[str, object]:
         """The limits."""

@@ -203,9 +203,7 @@ class JsonSchema(Source):
 
     def _located(self, pointers: Iterable[str]) -> tuple[tuple[int, int, str], ...]:
         known = dict.fromkeys(self._nearest(pointer) for pointer in pointers)
-        return tuple((*self._spans[pointer], pointer or "the whole schema") for pointer in known)[
-            :MOST_LOCATED
-        ]
+        return tuple((*self._spans[pointer], pointer or WHOLE) for pointer in known)[:MOST_LOCATED]
 
     def _nearest(self, pointer: str) -> str:
         """A pointer into `text`, or what is around the part that it names."""

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
+from explorer.automata.discovered.discover import discover
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.schema.building import scalars, values, waiting
 from explorer.automata.schema.text import counting, strings
 from explorer.automata.schema.text.counting import mark, written_as_json, written_as_text
+from explorer.automata.tree.build import build
 from explorer.automata.words import accepts
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError
@@ -143,3 +145,14 @@ def test_real_instances_are_judged_alike(group: Group) -> None:
     for value, _ in group.tests:
         data = json.dumps(value, ensure_ascii=False).encode()
         assert accepts(closed, data) == accepts(counted, data)
+
+
+def test_a_least_length_alone_is_counted_too() -> None:
+    """As the machine in which it is written out, and at any size."""
+    for minimum in (counting.MARKED_FROM, 40):
+        schema = {"type": "array", "items": {"type": "string", "minLength": minimum}}
+        tree = explorer.json_schema(schema).source.tree
+        assert differences(build(tree, Meter()), discover(tree, Budget())) == []
+    long = discover(explorer.json_schema({"minLength": 10_000}).source.tree, Budget(states=100_000))
+    assert not accepts(long, b'"' + b"a" * 9_999 + b'"')
+    assert accepts(long, b'"' + b"a" * 10_000 + b'"') and accepts(long, b'"' + b"b" * 10_030 + b'"')

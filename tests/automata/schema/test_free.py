@@ -83,3 +83,7 @@ def test_it_travels_and_writes(tmp_path: Any) -> None:
         source_from_dict({**form, "max_array_depth": -1})
     session = explorer.Session(explorer.load_model("tiny"), constraint, "JSON: ", max_tokens=20)
     json.loads(session.run(max_tokens=20).text)
+
+
+def test_json_is_parsed_as_data() -> None:
+    assert explorer.json(1, 1).parse('{"a":[1.5,null]}') == {"a": [1.5, None]}

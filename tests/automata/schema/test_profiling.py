@@ -52,6 +52,7 @@ def test_the_treemap_is_a_plotly_figure() -> None:
         "/properties/c~1d"
     )
     assert set(treemap.parents) <= {"", *treemap.ids}
+    assert treemap.ids[0] == treemap.labels[0] == "the whole schema"  # "/" is the member "".
 
 
 def test_what_is_too_large_is_named_and_the_rest_measured() -> None:

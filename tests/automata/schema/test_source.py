@@ -256,6 +256,9 @@ def test_a_format_that_is_not_known_is_told_and_kept(tmp_path: Path) -> None:
         ({"requird": ["a"]}, "/requird is not known, so it constrains nothing. Did you mean 'requ"),
         ({"items": {"minlength": 2}}, "/items/minlength is not known, so it constrains nothing. D"),
         ({"properties": {"a": {"additionalproperties": False}}}, "'additionalProperties'?"),
+        ({"divisibleBy": 3}, "The keyword at /divisibleBy is not known, so it constrains nothing."),
+        ({"items": {"nullable": True}}, "/items/nullable belongs to OpenAPI, not to JSON Schema, "),
+        ({"contentEncoding": "base64"}, "is a remark on what a string holds, so it constrains no"),
         ({"minProperties": 2}, "/minProperties counts a name that is written twice as two members"),
         ({"not": {"format": "regex"}}, "The format 'regex' at /not/format is not followed here"),
     ],
@@ -269,8 +272,8 @@ def test_what_says_less_than_it_seems_is_told(schema: Any, sentence: str) -> Non
 @pytest.mark.parametrize(
     "schema",
     [
-        {"properties": {"requird": {"x-order": 1, "example": 3, "nullable": True}}},
-        {"contentEncoding": "base64", "$comment": "", "examples": [], "markdownDescription": ""},
+        {"properties": {"requird": {"x-order": 1, "example": 3}}},
+        {"$comment": "", "examples": [], "markdownDescription": "", "errorMessage": "no"},
         {"minProperties": 1}, {"minProperties": 2, "required": ["a"]},
         {"minProperties": 3, "additionalProperties": False, "properties": {"a": {}, "b": {}}},
     ],
@@ -356,3 +359,8 @@ def test_every_value_of_a_schema_has_its_span() -> None:
     assert text[slice(*spans["/properties/age/minimum"])] == '"minimum": 0'
     assert text[slice(*spans["/required/0"])] == '"age"'
     assert json.loads(text[slice(*spans[""])]) == PERSON
+
+
+def test_many_unknown_keywords_are_counted() -> None:
+    said = explorer.json_schema({f"own{k:03}": k for k in range(100)}).source.warnings()
+    assert len(said) == 31 and said[-1] == "70 more keywords constrain nothing."

@@ -148,9 +148,10 @@ class Scalars:
                 parts.append(self._machines[key])
         if maximum is not None and maximum < minimum:
             return strings.nothing()
-        if self._marks and not parts and maximum is not None and maximum >= MARKED_FROM:
+        bounded = minimum or maximum is not None
+        if self._marks and not parts and bounded and max(minimum, maximum or 0) >= MARKED_FROM:
             return mark(minimum, maximum, self.meter)
-        if minimum or maximum is not None:
+        if bounded:
             parts.append(strings.length_between(minimum, maximum))
         return self._all(parts) if parts else any_text()
 

@@ -7,7 +7,7 @@ it is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any, Final, cast
 
@@ -23,10 +23,21 @@ NOT_FOLLOWED: Final = frozenset(("regex", "idn-hostname", "idn-email"))
 
 _OTHERS: Final = frozenset(
     ("$schema", "$id", "id", "$anchor", "$defs", "definitions", "$dynamicAnchor", "$vocabulary",
-     "$recursiveAnchor", "const", "exclusiveMinimum", "exclusiveMaximum", "contentEncoding",
-     "contentMediaType", "contentSchema", "$async", "example", "nullable", "discriminator")
+     "$recursiveAnchor", "const", "exclusiveMinimum", "exclusiveMaximum", "$async", "example",
+     "markdownDescription", "enumDescriptions", "errorMessage", "externalDocs")
 ) | REMARKS  # fmt: skip
-_KEYWORDS: Final = tuple(sorted(WELL_FORMED.keys() | _OTHERS))
+_SAY_NOTHING: Final = {
+    **dict.fromkeys(("contentEncoding", "contentMediaType", "contentSchema"),
+                    "is a remark on what a string holds"),
+    **dict.fromkeys(("nullable", "discriminator"), "belongs to OpenAPI, not to JSON Schema"),
+}  # fmt: skip
+"""Keywords that look as if they constrained, and why they do not."""
+
+_KEYWORDS: Final = tuple(sorted(WELL_FORMED.keys() | _OTHERS | _SAY_NOTHING.keys()))
+
+MOST_REMARKS: Final = 30
+"""How many remarks of one sort are made; the rest are counted."""
+
 _CLOSE: Final = 0.8
 """How alike two words are that one is taken for a misspelling of the other, from 0 to 1."""
 
@@ -60,23 +71,25 @@ def unknown_formats(schema: Schema) -> tuple[tuple[str, str], ...]:
     )
 
 
-def misspelt_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """The unknown keywords of a schema that are close to a known one: pointer, known keyword.
+def unknown_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
+    """The unknown keywords of a schema: pointer, and a known one that is close; empty if none is.
+
+    Those that begin with ``x-`` are known to be somebody's own, and are not listed.
 
     Args:
         schema: The schema as Python data.
 
     Example:
-        >>> misspelt_keywords({"requird": ["a"], "x-order": 3})
-        (('/requird', 'required'),)
+        >>> unknown_keywords({"requird": ["a"], "divisibleBy": 3, "x-order": 3})
+        (('/requird', 'required'), ('/divisibleBy', ''))
     """
     found: list[tuple[str, str]] = []
     for pointer, here, _ in _every(schema):
         for keyword in here:
             if keyword in _KEYWORDS or keyword.startswith("x-"):
                 continue
-            if close := get_close_matches(keyword, _KEYWORDS, 1, _CLOSE):
-                found.append((pointer + pointer_to(keyword), close[0]))
+            close = get_close_matches(keyword, _KEYWORDS, 1, _CLOSE)
+            found.append((pointer + pointer_to(keyword), close[0] if close else ""))
     return tuple(found)
 
 
@@ -156,20 +169,35 @@ def schema_remarks(schema: Schema, *, formats: bool) -> tuple[str, ...]:
         formats: Whether ``format`` constrains.
     """
     said: list[str] = []
+    nothing = "so it constrains nothing."
     for pointer, name in unknown_formats(schema) if formats else ():
         known = "followed here" if name in NOT_FOLLOWED else "known"
-        said.append(f"The format {name!r} at {pointer} is not {known}, so it constrains nothing.")
-    said += [
-        f"The keyword at {pointer} is not known, so it constrains nothing. Did you mean {close!r}?"
-        for pointer, close in misspelt_keywords(schema)
-    ]
+        said.append(f"The format {name!r} at {pointer} is not {known}, {nothing}")
+    said += _first(
+        f"The keyword at {pointer} is not known, {nothing}"
+        + (f" Did you mean {close!r}?" if close else "")
+        for pointer, close in unknown_keywords(schema)
+    )
+    said += _first(
+        f"The keyword at {pointer + pointer_to(keyword)} {why}, {nothing}"
+        for pointer, here, _ in _every(schema)
+        for keyword, why in _SAY_NOTHING.items()
+        if keyword in here
+    )
     said += [
         f"{pointer} counts a name that is written twice as two members where there are more than "
         f"{MOST_TRACKED} other names."
         for pointer in miscounted_names(schema)
     ]
     said += [
-        f"The reference at {pointer} leads back to itself, so it constrains nothing."
+        f"The reference at {pointer} leads back to itself, {nothing}"
         for pointer in empty_references(schema)
     ]
     return tuple(said)
+
+
+def _first(sentences: Iterable[str]) -> list[str]:
+    every = list(sentences)
+    more = len(every) - MOST_REMARKS
+    shown = every[:MOST_REMARKS]
+    return [*shown, f"{more:,} more keywords constrain nothing."] if more > 0 else shown

@@ -16,6 +16,7 @@ from typing import Any, Final
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.schema.building.compiler import Compiler
 from explorer.automata.schema.building.making import Depth
+from explorer.automata.schema.building.recursion import WHOLE
 from explorer.automata.schema.machine import compile_schema
 from explorer.automata.schema.reading.keywords import check_tree, parts_of
 from explorer.automata.schema.reading.sharing import shared
@@ -79,7 +80,7 @@ class Profile:
             "data": [
                 {
                     "type": "treemap",
-                    "ids": [row.pointer or "/" for row in self.rows],
+                    "ids": [row.pointer or WHOLE for row in self.rows],
                     "labels": [_last_steps(row.pointer, known) for row in self.rows],
                     "parents": [_around(row.pointer, known) for row in self.rows],
                     "values": [row.states for row in self.rows],
@@ -97,7 +98,7 @@ class Profile:
     def __str__(self) -> str:
         lines = [f"{'states':>9} {'arcs':>9} {'ms':>9}  subschema"]
         for row in sorted(self.rows, key=lambda row: -row.states):
-            place = row.pointer or "the whole schema"
+            place = row.pointer or WHOLE
             remark = f"  ({row.remark})" if row.remark else ""
             lines.append(
                 f"{row.states:>9,} {row.arcs:>9,} {row.milliseconds:>9.1f}  {place}{remark}"
@@ -157,7 +158,7 @@ def _row(
     first: Mapping[int, str],
 ) -> Row:  # fmt: skip
     same = first[id(sub.schema)]
-    same_as = "" if same == sub.pointer else (same or "the whole schema")
+    same_as = "" if same == sub.pointer else (same or WHOLE)
     begin = time.perf_counter()
     try:
         machine = compiler.text(compiler.values((sub,), compiler.place([sub]), depth))
@@ -192,10 +193,10 @@ def _around(pointer: str, known: set[str]) -> str:
     around = pointer.rpartition("/")[0]
     while around not in known:
         around = around.rpartition("/")[0]
-    return around or "/"
+    return around or WHOLE
 
 
 def _last_steps(pointer: str, known: set[str]) -> str:
     """A pointer as seen from the subschema around it."""
     around = _around(pointer, known)
-    return pointer.removeprefix("" if around == "/" else around).lstrip("/") or "the whole schema"
+    return pointer.removeprefix("" if around == WHOLE else around).lstrip("/") or WHOLE

@@ -28,8 +28,10 @@ from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.machine import NO_ARC, Dfa, Nfa
 from explorer.automata.regex import parse
+from explorer.automata.schema.text.sketch import Sketch
 from explorer.automata.tree.nfa.layout import lay_out
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Repeat
+from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 
@@ -50,14 +52,23 @@ SPELLED: Final = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f])'
 """A character as `json.dumps` writes it with ``ensure_ascii=False``."""
 
 
-def mark(minimum: int, maximum: int, meter: Meter) -> Dfa:
+def mark(minimum: int, maximum: int | None, meter: Meter) -> Dfa:
     """The machine of the mark for texts of so many characters.
 
     Args:
-        minimum, maximum: The fewest and the most characters.
+        minimum, maximum: The fewest and the most characters. Without a most, the mark is that of
+            the fewest, and any text comes after it.
         meter: Watches every limit.
     """
-    return _word([_BEGIN, *_digits(minimum), _BETWEEN, *_digits(maximum), _END], meter)
+    most = minimum if maximum is None else maximum
+    word = _word([_BEGIN, *_digits(minimum), _BETWEEN, *_digits(most), _END], meter)
+    if maximum is not None:
+        return word
+    sketch = Sketch(meter)
+    begin, after, end = sketch.state(), sketch.state(), sketch.state()
+    sketch.machine(begin, word, after)
+    sketch.machine(after, any_text(), end)
+    return sketch.finish(begin, [end])
 
 
 @cache
@@ -180,9 +191,20 @@ def settled(
     while beside := {each for each in _beside(machine) if not stands_alone(each)}:
         machine = _without(machine, beside, texts_of, meter)
     sources = np.flatnonzero(machine.table[:, machine.symbol_class[_BEGIN]] != NO_ARC)
-    if all(set(machine.expected(state)) <= {0x22, _BEGIN} for state in sources.tolist()):
+    crowded = not all(set(machine.expected(state)) <= {0x22, _BEGIN} for state in sources.tolist())
+    if not crowded and not _may_be_all(machine):
         return machine
     return _laid(_outlined(machine, dfa_to_nfa(machine), SPELLED, None), meter)
+
+
+def _may_be_all(machine: Dfa) -> bool:
+    """Whether a mark after which any text comes stands beside another, or the empty string."""
+    marks = [(source, target) for source, _, _, target in _marks(machine)]
+    ways = Counter(source for source, _ in marks)
+    return any(
+        machine.expected(target) != b'"' and (ways[source] > 1 or 0x22 in machine.expected(source))
+        for source, target in marks
+    )
 
 
 def without_values(machine: Dfa, meter: Meter, texts_of: TextsOf) -> Dfa:
