@@ -79,6 +79,17 @@ class Meter:
         part._code = self._code
         return part
 
+    def with_sizes(self, sizes: Budget) -> Meter:
+        """A meter on the same clock and with the same seconds, for other sizes.
+
+        Args:
+            sizes: The limits on states, arcs and bytes.
+        """
+        part = Meter(replace(sizes, seconds=self.budget.seconds))
+        part.started = self.started
+        part._code = self._code
+        return part
+
     def seconds(self) -> float:
         """Wall-clock seconds since the meter was made, without those for making machine code."""
         return time.perf_counter() - self.started - (seconds_making_code() - self._code)

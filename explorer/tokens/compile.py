@@ -19,6 +19,7 @@ import numpy as np
 from explorer.alphabet import NUM_BYTES, in_quotes
 from explorer.arguments import flag, plain, shown, wrong
 from explorer.automata.constraint import Constraint
+from explorer.automata.grammar.diagnosis.conflicts import Shortest
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
@@ -39,6 +40,7 @@ from explorer.tokens.lazy import LazyMachine
 from explorer.tokens.lost import find_lost, find_lost_lazily
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.report import Report
+from explorer.tokens.saturation.ends import HasStack
 from explorer.tokens.token_dfa import TokenDFA
 from explorer.tokens.walks.functions import MonoidTooLarge, compose_functions
 from explorer.tokens.walks.rows import compose_rows
@@ -373,7 +375,11 @@ def _compose(
 
 def _cannot_write(byte_machine: ByteMachine, vocabulary: Vocabulary) -> IncompatibleVocabulary:
     """The error, with a shortest word and how far tokens can write it."""
-    word = shortest_word(byte_machine)
+    if isinstance(byte_machine, HasStack):
+        network = byte_machine.network
+        word = Shortest(network, Meter()).word[network.root]
+    else:
+        word = shortest_word(byte_machine)
     offset = longest_spelled(trie_of(vocabulary), word)
     return IncompatibleVocabulary(
         f"This vocabulary can write no word of the constraint. A shortest word is "

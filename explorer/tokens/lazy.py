@@ -220,9 +220,10 @@ class LazyMachine(NumberedPlaces[int]):
     def distance_to_end(self, state: int) -> int | None:
         """The fewest tokens to the end of the text, EOS included, where it is known.
 
-        Found by a search over rows when it is first asked for, and exact; ``None`` from `DEAD`, and
-        where the search would have to look at more than `explorer.tokens.walks.finishing.MOST_ROWS`
-        rows.
+        Found when it is first asked for, and exact: by saturation for a grammar
+        (`explorer.tokens.saturation`), else by a search over rows. ``None`` from `DEAD`, where the
+        search would have to look at more than `explorer.tokens.walks.finishing.MOST_ROWS` rows, and
+        where a grammar is too large.
 
         Raises:
             ExplorerError: There is no such state.

@@ -4,12 +4,15 @@ A token may be chosen only if the text can be completed after it *with this voca
 machine knows that of every state at once; here it is found out for the states that are asked
 about. Where every byte that the machine reads on some way to the end is a token of its own, the
 state can be finished, so with the usual vocabulary, which has all bytes, everything is certain at
-once. What is left is decided by following whole tokens: the search stops at the first state that is
-known to finish, and then all states on the way are known; where nothing new can be reached, none of
-the states that were met can finish. Each state's row is walked once at most.
+once. Of a machine with a stack the rest is worked out for its rules
+(`explorer.tokens.saturation`). Of any other it is decided by following whole tokens: the search
+stops at the first state that is known to finish, and then all states on the way are known; where
+nothing new can be reached, none of the states that were met can finish. Each state's row is walked
+once at most.
 
-The fewest tokens to the end are a search by breadth over the same rows. It gives up after
-`MOST_ROWS` rows, so that no question takes long; the distance is then not known.
+The fewest tokens to the end come from the same saturation, or from a search by breadth over the
+same rows. It gives up after `MOST_ROWS` rows, so that no question takes long; the distance is then
+not known.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.jit import jit
 from explorer.memo import memo
+from explorer.tokens.saturation.ends import HasStack, StackEnds
 from explorer.tokens.walks.arrays import arrays_from
 from explorer.tokens.walks.trie import Trie, UInt8
 from explorer.tokens.walks.written import boundaries
@@ -166,6 +170,8 @@ class Finishing:
                 machine.symbol_class, machine.table, machine.accepting, at_hand
             )
             self.all_finish = bool(self._certain.all())
+        self._on_stack = isinstance(machine, HasStack) and not over_tokens
+        self._stack_ends: StackEnds | None = None
         self._known: dict[int, bool] = {}
         self._targets: dict[int, tuple[int, ...]] = {}
         self._distance: dict[int, int | None] = {}
@@ -201,7 +207,27 @@ class Finishing:
         if self.all_finish:
             return True
         known = self._decided(state)
+        if known is None and (ends := self._ends()) is not None:
+            known = self._known[state] = ends.can_end(state, meter)
         return self._search(state, meter) if known is None else known
+
+    def _ends(self) -> StackEnds | None:
+        if self._stack_ends is None and self._on_stack and isinstance(self._machine, HasStack):
+            self._stack_ends = StackEnds(self._machine, self._trie, single_bytes(self._trie))
+        return self._stack_ends
+
+    def most(self, state: int, meter: Meter) -> int | None:
+        """The fewest tokens of one byte from a byte state to the end of the text, EOS included.
+
+        Args:
+            state: A state of the machine.
+            meter: Watches the search.
+
+        Returns:
+            More than `distance`, or as many; ``None`` where it is not known.
+        """
+        ends = self._ends()
+        return None if ends is None else ends.most(state, meter)
 
     def _decided(self, state: int) -> bool | None:
         if self._certain is not None and self._certain[state]:
@@ -242,12 +268,14 @@ class Finishing:
         """The fewest tokens from a byte state to the end of the text, EOS included.
 
         Returns:
-            1 in an accepting state; ``None`` where there is no way, or where more than `MOST_ROWS`
-            rows would have to be looked at.
+            1 in an accepting state; ``None`` where there is no way, where more than `MOST_ROWS`
+            rows would have to be looked at, or where a grammar is too large for its saturation.
 
         Raises:
             BudgetExceeded: The search reached a limit.
         """
+        if state not in self._distance and (ends := self._ends()) is not None:
+            self._distance[state] = ends.distance(state, meter)
         if state not in self._distance:
             way = self._shortest_way(state, meter)
             if way is None:

@@ -223,6 +223,14 @@ class SingleStack(DiscoveredMachine):
             node = int(self._met.below[node])
         return int(self._met.state[state]), tuple(stack)
 
+    def heads(self, state: int) -> tuple[tuple[int, int], ...]:
+        """The one pair of a state of the network and a stack node; see `returns`."""
+        return ((int(self._met.state[state]), int(self._met.node[state])),)
+
+    def returns(self, node: int) -> tuple[tuple[int, int], ...]:
+        """Where a stack node returns to, and the node around it; none for the bottom."""
+        return ((int(self._met.after[node]), int(self._met.below[node])),) if node > 0 else ()
+
     def _grow(self, reason: int, meter: Meter) -> None:
         self._met = self._grown(self._met, reason, meter)
 

@@ -339,6 +339,10 @@ class StackMachine(DiscoveredMachine):
         """The pairs of a state of the network and a stack node; see `returns`."""
         return self._configurations[state]
 
+    def heads(self, state: int) -> Configuration:
+        """The same pairs: what every machine with a stack can say."""
+        return self._configurations[state]
+
     def returns(self, node: int) -> tuple[Return, ...]:
         """Where a stack node returns to, and the nodes around it; none for the bottom."""
         return self._nodes.returns[node]

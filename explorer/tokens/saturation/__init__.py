@@ -1,0 +1,6 @@
+"""What a vocabulary can finish on a stack, worked out instead of searched: saturation.
+
+Read in this order: `word_graph` (the vocabulary as the grammar sees it), `alike` (places within
+tokens, numbered by what they lead to), `summaries` (how each rule can be left from there), `ends`
+(the fewest tokens to the end of a configuration).
+"""

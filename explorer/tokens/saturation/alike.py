@@ -1,0 +1,363 @@
+"""Places of a grammar within tokens, numbered by what they lead to.
+
+A *place* is a state of the network at a node of the graph of words. From most of them nothing can
+happen but that the token ends somewhere: after a quote nearly every token goes on in the string. So
+two places that lead to the same places, with the same number of tokens more, are one, and a place
+that leads to one other place alone is that one, with so many tokens more. What is not made one are
+the places between two tokens and those that call a rule, because these lead to each other in
+circles; they are *anchors*, and there are few.
+
+The nodes of the graph have no circles, so places are made from the ends of words backwards, once
+for each pair of a state and a node that is come to.
+"""
+
+# An element of an array is an array to numpy's stubs, and a number to a kernel.
+# pyright: reportArgumentType=false, reportReturnType=false
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.machine import Bool, Int32
+from explorer.hashing import SEED, first_slot, folded, mixed
+from explorer.jit import jit
+from explorer.tokens.saturation.word_graph import ROOT, Int64, WordGraph
+
+T = TypeVar("T", bound=np.generic)
+
+EMPTY: Final = 0
+"""The place that leads nowhere."""
+
+# Places in `Alike.tally`.
+PLACES: Final = 0
+MEMBERS: Final = 1
+PAIRS: Final = 2
+
+_DEEPEST: Final = 4096
+"""The longest word in bytes that is followed."""
+
+
+class NetworkArrays(NamedTuple):
+    """`explorer.automata.grammar.rules.network.Network` for kernels.
+
+    Args:
+        table: int32[states, classes], the state after a class or −1.
+        first_call: int32[states + 1], where the calls of each state begin.
+        begins: int32[calls], the entry of the rule that is called.
+        after: int32[calls], the state after the call.
+        exits: bool[states], whether the rule may end.
+        reads: bool[states, classes], what its rule may read next, calls followed.
+        empty: bool[states], whether its rule may end without reading.
+        rule: int32[states], the rule of each state.
+        follow: bool[rules, classes], what may be read after each rule.
+    """
+
+    table: Int32
+    first_call: Int32
+    begins: Int32
+    after: Int32
+    exits: Bool
+    reads: Bool
+    empty: Bool
+    rule: Int32
+    follow: Bool
+
+
+class Alike(NamedTuple):
+    """The places, and those of each pair of a state and a node.
+
+    Args:
+        state, node: int32[room], of each place that is an anchor; −1 of others.
+        first, size: int32[room], of each other place its members.
+        sets: int32[2^k], the hash table of places that have members.
+        member, member_extra: int32[room], a place, or ``-1 - node`` for the end of the rule at a
+            node; and the tokens more.
+        pair_state, pair_node: int32[room], of each pair.
+        place, extra: int32[room], the place of each pair, −1 where not known, and the tokens more.
+        pairs: int32[2^k], the hash table of pairs.
+        tally: int64[3], how many places, members and pairs there are.
+    """
+
+    state: Int32
+    node: Int32
+    first: Int32
+    size: Int32
+    sets: Int32
+    member: Int32
+    member_extra: Int32
+    pair_state: Int32
+    pair_node: Int32
+    place: Int32
+    extra: Int32
+    pairs: Int32
+    tally: Int64
+
+
+@jit
+def relevant(rules: NetworkArrays, graph: WordGraph, entry: int, node: int) -> bool:
+    """Whether a rule that is called at a node can end there or read on.
+
+    That a token ends within it before it reads is the same as that it ends before the call.
+    """
+    if rules.empty[entry]:
+        return True
+    for k in range(graph.first[node], graph.first[node + 1]):
+        if rules.reads[entry, graph.symbol[k]]:
+            return True
+    return False
+
+
+@jit
+def left_at(rules: NetworkArrays, graph: WordGraph, state: int, node: int) -> tuple[int, int]:
+    """The node at which a rule is left that ends at a node, and the tokens to there.
+
+    Where nothing that may follow the rule can be read, all that can happen is that the token ends:
+    the rule is then left between two tokens. The node is −1 where nothing can happen.
+    """
+    if node == ROOT:
+        return ROOT, 0
+    for k in range(graph.first[node], graph.first[node + 1]):
+        if rules.follow[rules.rule[state], graph.symbol[k]]:
+            return node, 0
+    return (ROOT, 1) if graph.ends[node] else (-1, 0)
+
+
+@jit
+def _pair(alike: Alike, state: int, node: int) -> int:
+    """The number of a pair, which is new if it was not met; −1 without room."""
+    mask = alike.pairs.shape[0] - 1
+    slot = first_slot(folded(mixed(mixed(SEED, state), node)), mask)
+    while alike.pairs[slot] >= 0:
+        known = alike.pairs[slot]
+        if alike.pair_state[known] == state and alike.pair_node[known] == node:
+            return np.int64(known)
+        slot = (slot + 1) & mask
+    number = alike.tally[PAIRS]
+    if number >= alike.place.shape[0]:
+        return np.int64(-1)
+    alike.pair_state[number], alike.pair_node[number] = state, node
+    alike.place[number] = -1
+    alike.pairs[slot] = number
+    alike.tally[PAIRS] = number + 1
+    return number
+
+
+@jit
+def _is_anchor(rules: NetworkArrays, graph: WordGraph, state: int, node: int) -> bool:
+    if node == ROOT:
+        return True
+    for k in range(rules.first_call[state], rules.first_call[state + 1]):
+        if relevant(rules, graph, rules.begins[k], node):
+            return True
+    return False
+
+
+@jit
+def _with_member(alike: Alike, begin: int, count: int, target: int, more: int) -> int:
+    """Put a member into the set that begins at a place of the pool, in order; its new size."""
+    at = begin
+    while at < begin + count and alike.member[at] < target:
+        at += 1
+    if at < begin + count and alike.member[at] == target:
+        alike.member_extra[at] = min(alike.member_extra[at], more)
+        return count
+    for k in range(begin + count, at, -1):
+        alike.member[k] = alike.member[k - 1]
+        alike.member_extra[k] = alike.member_extra[k - 1]
+    alike.member[at], alike.member_extra[at] = target, more
+    return count + 1
+
+
+@jit
+def _set_place(alike: Alike, begin: int, count: int) -> int:
+    """The place whose members stand at the end of the pool."""
+    mask = alike.sets.shape[0] - 1
+    code = mixed(SEED, count)
+    for k in range(begin, begin + count):
+        code = mixed(mixed(code, alike.member[k]), alike.member_extra[k])
+    slot = first_slot(folded(code), mask)
+    while alike.sets[slot] >= 0:
+        known = alike.sets[slot]
+        same = alike.size[known] == count
+        k = 0
+        while same and k < count:
+            at = alike.first[known] + k
+            same = (
+                alike.member[at] == alike.member[begin + k]
+                and alike.member_extra[at] == alike.member_extra[begin + k]
+            )
+            k += 1
+        if same:
+            return np.int64(known)
+        slot = (slot + 1) & mask
+    number = alike.tally[PLACES]
+    alike.state[number] = alike.node[number] = -1
+    alike.first[number], alike.size[number] = begin, count
+    alike.sets[slot] = number
+    alike.tally[PLACES] = number + 1
+    alike.tally[MEMBERS] = begin + count
+    return number
+
+
+@jit
+def place_of(rules: NetworkArrays, graph: WordGraph, alike: Alike, state: int, node: int) -> int:
+    """The number of a pair whose place is known now; −1 without room."""
+    wanted = _pair(alike, state, node)
+    if wanted < 0 or alike.place[wanted] >= 0:
+        return wanted
+    stack = np.empty(_DEEPEST, np.int64)
+    cursor = np.zeros(_DEEPEST, np.int64)
+    top = 0
+    stack[0] = wanted
+    while top >= 0:
+        number = stack[top]
+        here, at = alike.pair_state[number], alike.pair_node[number]
+        if alike.tally[PLACES] + 1 >= alike.state.shape[0]:
+            return np.int64(-1)
+        if _is_anchor(rules, graph, here, at):
+            place = alike.tally[PLACES]
+            alike.state[place], alike.node[place] = here, at
+            alike.size[place] = 0
+            alike.tally[PLACES] = place + 1
+            alike.place[number], alike.extra[number] = place, 0
+            top -= 1
+            continue
+        begin = np.int64(graph.first[at])
+        last = np.int64(graph.first[at + 1])
+        waits = False
+        for k in range(begin + cursor[top], last):
+            after = rules.table[here, graph.symbol[k]]
+            if after >= 0:
+                below = _pair(alike, after, graph.target[k])
+                if below < 0:
+                    return np.int64(-1)
+                if alike.place[below] < 0:
+                    cursor[top] = k - begin
+                    top += 1
+                    stack[top], cursor[top] = below, 0
+                    waits = True
+                    break
+        if waits:
+            continue
+        if graph.ends[at]:
+            between = _pair(alike, here, ROOT)
+            if between < 0:
+                return np.int64(-1)
+            if alike.place[between] < 0:
+                cursor[top] = last - begin
+                top += 1
+                stack[top], cursor[top] = between, 0
+                continue
+        pool = alike.tally[MEMBERS]
+        if pool + last - begin + 2 > alike.member.shape[0]:
+            return np.int64(-1)
+        count = 0
+        if rules.exits[here]:
+            left, more = left_at(rules, graph, here, at)
+            if left >= 0:
+                count = _with_member(alike, pool, count, -1 - left, more)
+        if graph.ends[at]:
+            between = _pair(alike, here, ROOT)
+            count = _with_member(alike, pool, count, alike.place[between], 1 + alike.extra[between])
+        for k in range(begin, last):
+            after = rules.table[here, graph.symbol[k]]
+            if after >= 0:
+                below = _pair(alike, after, graph.target[k])
+                if alike.place[below] != EMPTY:
+                    count = _with_member(alike, pool, count, alike.place[below], alike.extra[below])
+        if count == 0:
+            alike.place[number], alike.extra[number] = EMPTY, 0
+        else:
+            least = alike.member_extra[pool]
+            for k in range(pool, pool + count):
+                least = min(least, alike.member_extra[k])
+            for k in range(pool, pool + count):
+                alike.member_extra[k] -= least
+            if count == 1 and alike.member[pool] >= 0:
+                alike.place[number] = alike.member[pool]
+            else:
+                alike.place[number] = _set_place(alike, pool, count)
+            alike.extra[number] = least
+        top -= 1
+    return wanted
+
+
+@jit
+def _pairs_again(alike: Alike) -> None:
+    mask = alike.pairs.shape[0] - 1
+    for number in range(alike.tally[PAIRS]):
+        code = mixed(mixed(SEED, alike.pair_state[number]), alike.pair_node[number])
+        slot = first_slot(folded(code), mask)
+        while alike.pairs[slot] >= 0:
+            slot = (slot + 1) & mask
+        alike.pairs[slot] = number
+
+
+@jit
+def _sets_again(alike: Alike) -> None:
+    mask = alike.sets.shape[0] - 1
+    for number in range(alike.tally[PLACES]):
+        if alike.size[number] == 0:
+            continue
+        begin, count = alike.first[number], alike.size[number]
+        code = mixed(SEED, count)
+        for k in range(begin, begin + count):
+            code = mixed(mixed(code, alike.member[k]), alike.member_extra[k])
+        slot = first_slot(folded(code), mask)
+        while alike.sets[slot] >= 0:
+            slot = (slot + 1) & mask
+        alike.sets[slot] = number
+
+
+def no_places() -> Alike:
+    """The tables with the place that leads nowhere."""
+
+    def room(size: int) -> Int32:
+        return np.full(size, -1, np.int32)
+
+    sizes = (256, 256, 256, 256, 512, 1024, 1024, 1024, 1024, 1024, 1024, 2048)
+    found = Alike(*[room(size) for size in sizes], tally=np.array([1, 0, 0], np.int64))
+    found.size[EMPTY] = 0
+    return found
+
+
+def alike_with_room(alike: Alike, widest: int) -> Alike:
+    """The same with more room where it is short.
+
+    Args:
+        alike: The tables.
+        widest: The most arcs of a node of the graph of words.
+    """
+    count: list[int] = alike.tally.tolist()
+    if 2 * count[PLACES] > len(alike.state):
+        room = 2 * len(alike.state)
+        alike = alike._replace(
+            state=longer(alike.state, room), node=longer(alike.node, room),
+            first=longer(alike.first, room), size=longer(alike.size, room),
+            sets=np.full(2 * room, -1, np.int32),
+        )  # fmt: skip
+        _sets_again(alike)
+    if 2 * (count[MEMBERS] + widest + 2) > len(alike.member):
+        room = 2 * (len(alike.member) + widest + 2)
+        alike = alike._replace(
+            member=longer(alike.member, room), member_extra=longer(alike.member_extra, room)
+        )
+    if 2 * count[PAIRS] > len(alike.place):
+        room = 2 * len(alike.place)
+        alike = alike._replace(
+            pair_state=longer(alike.pair_state, room), pair_node=longer(alike.pair_node, room),
+            place=longer(alike.place, room), extra=longer(alike.extra, room),
+            pairs=np.full(2 * room, -1, np.int32),
+        )  # fmt: skip
+        _pairs_again(alike)
+    return alike
+
+
+def longer(array: NDArray[T], room: int) -> NDArray[T]:
+    """An array with more room, −1 where nothing stands."""
+    more = np.full(room, -1, array.dtype)
+    more[: len(array)] = array
+    return more

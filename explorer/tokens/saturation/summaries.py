@@ -1,0 +1,384 @@
+"""How each rule of a grammar can be left, from anywhere within a token, with how few tokens.
+
+A token may begin in one rule and end in another, so while rules are followed one is at a state of
+the network *and* at a node of the graph of words (`word_graph`): what was read since the last token
+ended. From such a *place* the rule may be left at several nodes, after more or fewer tokens. These
+are its *exits*, a least fixpoint of five rules:
+
+*end*    a state that ends its rule leaves it at the node where it is, after no token;
+*read*   a byte that both the state and the node read has the exits of where they lead;
+*token*  at the end of a word one may be between two tokens instead, for one token;
+*call*   where a rule is called, it is followed from its entry at the same node;
+*return* for each exit of it the caller goes on in the state after the call, at that node.
+
+That is saturation of a push-down system (Bouajjani, Esparza and Maler 1997) with weights (Reps et
+al. 2005): rules with two halves, so each rule is asked only at the nodes at which it is called. It
+is exact for every grammar, left recursion and ambiguity included. The places that are needed are
+found from those that somebody asks about; what was worked out before stays true.
+
+Most places are alike: in the middle of a string nearly all say "read on to the end of the token".
+So places are numbered by what they lead to (`explorer.tokens.saturation.alike`), and some hundreds
+of them stand for the tens of thousands of pairs of a state and a node.
+"""
+
+# An element of an array is an array to numpy's stubs, and a number to a kernel.
+# pyright: reportArgumentType=false, reportReturnType=false
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.automata.machine import Int32
+from explorer.jit import jit
+from explorer.tokens.saturation.alike import (
+    EMPTY,
+    PLACES,
+    Alike,
+    NetworkArrays,
+    left_at,
+    longer,
+    place_of,
+    relevant,
+)
+from explorer.tokens.saturation.word_graph import ROOT, Int64, WordGraph
+
+Int16 = NDArray[np.int16]
+
+SATURATED: Final = 0
+NEEDS_TIME: Final = 1
+NEEDS_ROOM: Final = 2
+
+MUCH: Final = 2_000_000
+"""Cells that are looked at between two looks at the clock."""
+
+NO_WAY: Final = 32_767
+"""In a cell: the rule cannot be left there."""
+
+MOST_TOKENS: Final = 30_000
+"""In a cell: so many tokens or more."""
+
+# Places in `Summaries.tally`.
+COLUMNS: Final = 0
+LINKS: Final = 1
+CALLS: Final = 2
+FOLLOWED: Final = 3
+FIRST: Final = 4
+LAST: Final = 5
+CALLED: Final = 6
+WORK: Final = 7
+
+
+class Summaries(NamedTuple):
+    """The exits of places, and what leads from one to the other; lists within arrays, −1 ends one.
+
+    Args:
+        rows: int16[places, columns], the tokens to each exit, or `NO_WAY`.
+        column: int32[nodes], the column of each node of words, −1 where no rule was left yet.
+        node_of: int32[columns], the node of each column.
+        first_link, first_call: int32[places], the first of each place.
+        handed: int32[places], the row of ``told`` of a place that is called, or −1.
+        told: int16[called, columns], the exits that the callers of a place know.
+        waits: int32[places], the next place whose row has changed, −1 for the last, −2 where it is
+            not waiting.
+        heir, more, next_link: int32[room], of each link of a place: a place that has its exits too,
+            with so many tokens more.
+        caller, after, called_with, next_call: int32[room], of each call of an entry: the place that
+            calls, the state after it, the tokens that the exits of the entry take more, and the
+            next call.
+        tally: int64[8], how many columns, links, calls there are, how many places were followed,
+            the first and last place that waits, how many are called, and cells looked at.
+    """
+
+    rows: Int16
+    column: Int32
+    node_of: Int32
+    first_link: Int32
+    first_call: Int32
+    handed: Int32
+    told: Int16
+    waits: Int32
+    heir: Int32
+    more: Int32
+    next_link: Int32
+    caller: Int32
+    after: Int32
+    called_with: Int32
+    next_call: Int32
+    tally: Int64
+
+
+@jit
+def _wait(found: Summaries, place: int) -> None:
+    """Let a place whose row has changed wait to be handed on."""
+    if found.waits[place] == -2:
+        found.waits[place] = -1
+        if found.tally[FIRST] < 0:
+            found.tally[FIRST] = place
+        else:
+            found.waits[found.tally[LAST]] = place
+        found.tally[LAST] = place
+
+
+@jit
+def _end(found: Summaries, place: int, node: int, cost: int) -> bool:
+    """Note that a rule can be left from a place at a node; false without room."""
+    column = np.int64(found.column[node])
+    if column < 0:
+        column = found.tally[COLUMNS]
+        if column >= found.node_of.shape[0]:
+            return False
+        found.column[node] = column
+        found.node_of[column] = node
+        found.tally[COLUMNS] = column + 1
+    if cost < found.rows[place, column]:
+        found.rows[place, column] = min(cost, MOST_TOKENS)
+        _wait(found, place)
+    return True
+
+
+@jit
+def _lowered(row: Int16, by: Int16, more: np.int32, columns: int) -> bool:
+    """Lower a row to another one with so many tokens more; whether it changed."""
+    changed = False
+    for k in range(columns):
+        cost = np.int32(by[k])
+        both = min(cost + more, np.int32(MOST_TOKENS))
+        both = both if cost <= MOST_TOKENS else np.int32(NO_WAY)
+        changed |= both < row[k]
+        row[k] = min(both, np.int32(row[k]))
+    return changed
+
+
+@jit
+def _share(found: Summaries, place: int, heir: int, more: int) -> None:
+    """Let a place have the exits that another one has now."""
+    columns = found.tally[COLUMNS]
+    found.tally[WORK] += columns + 16
+    if _lowered(found.rows[heir], found.rows[place], np.int32(more), columns):
+        _wait(found, heir)
+
+
+@jit
+def _link(found: Summaries, place: int, heir: int, more: int) -> bool:
+    """Let a place have the exits of another one too; false without room."""
+    if place == EMPTY:
+        return True
+    number = found.tally[LINKS]
+    if number >= found.heir.shape[0]:
+        return False
+    _share(found, place, heir, more)
+    found.heir[number], found.more[number] = heir, more
+    found.next_link[number] = found.first_link[place]
+    found.first_link[place] = number
+    found.tally[LINKS] = number + 1
+    return True
+
+
+@jit
+def _go_on(
+    rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries, state: int, node: int,
+    heir: int, more: int,
+) -> bool:  # fmt: skip
+    """Let a place have the exits of a state at a node; false without room."""
+    pair = place_of(rules, graph, alike, state, node)
+    return (
+        pair >= 0
+        and alike.tally[PLACES] <= found.waits.shape[0]
+        and _link(found, alike.place[pair], heir, alike.extra[pair] + more)
+    )
+
+
+@jit
+def _follow(
+    rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries, place: int
+) -> bool:
+    """Let a place have the exits that follow from what it leads to; false without room."""
+    if alike.state[place] < 0:
+        for k in range(alike.first[place], alike.first[place] + alike.size[place]):
+            target, more = alike.member[k], alike.member_extra[k]
+            if target < 0:
+                if not _end(found, place, -1 - target, more):
+                    return False
+            elif not _link(found, target, place, more):
+                return False
+        return True
+    state, node = alike.state[place], alike.node[place]
+    if rules.exits[state]:
+        left, tokens = left_at(rules, graph, state, node)
+        if left >= 0 and not _end(found, place, left, tokens):
+            return False
+    for k in range(graph.first[node], graph.first[node + 1]):
+        after = rules.table[state, graph.symbol[k]]
+        if after >= 0 and not _go_on(rules, graph, alike, found, after, graph.target[k], place, 0):
+            return False
+    if graph.ends[node] and not _go_on(rules, graph, alike, found, state, ROOT, place, 1):
+        return False
+    for k in range(rules.first_call[state], rules.first_call[state + 1]):
+        if relevant(rules, graph, rules.begins[k], node):
+            pair = place_of(rules, graph, alike, rules.begins[k], node)
+            if (
+                pair < 0
+                or alike.tally[PLACES] > found.waits.shape[0]
+                or not _call(rules, graph, alike, found, pair, place, rules.after[k])
+            ):
+                return False
+    return True
+
+
+@jit
+def _call(
+    rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries, pair: int, caller: int,
+    after: int,
+) -> bool:  # fmt: skip
+    """Let a place go on where the rule that it calls is left; false without room."""
+    place, more = alike.place[pair], alike.extra[pair]
+    if place == EMPTY:
+        return True
+    number = found.tally[CALLS]
+    if number >= found.caller.shape[0]:
+        return False
+    if found.handed[place] < 0:
+        if found.tally[CALLED] >= found.told.shape[0]:
+            return False
+        found.handed[place] = found.tally[CALLED]
+        found.told[found.tally[CALLED], :] = NO_WAY
+        found.tally[CALLED] += 1
+        _wait(found, place)
+    told = found.told[found.handed[place]]
+    for column in range(found.tally[COLUMNS]):
+        if told[column] != NO_WAY:
+            node, cost = found.node_of[column], told[column] + more
+            if not _go_on(rules, graph, alike, found, after, node, caller, cost):
+                return False
+    found.caller[number], found.after[number], found.called_with[number] = caller, after, more
+    found.next_call[number] = found.first_call[place]
+    found.first_call[place] = number
+    found.tally[CALLS] = number + 1
+    return True
+
+
+@jit
+def _hand_on(
+    rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries, place: int
+) -> bool:
+    """Let a row reach the places that have its exits, and those that call it; false without
+    room."""
+    at = found.first_link[place]
+    while at >= 0:
+        _share(found, place, found.heir[at], found.more[at])
+        at = found.next_link[at]
+    if found.handed[place] < 0:
+        return True
+    told, row = found.told[found.handed[place]], found.rows[place]
+    for column in range(found.tally[COLUMNS]):
+        cost = row[column]
+        if cost < told[column]:
+            at = found.first_call[place]
+            while at >= 0:
+                if not _go_on(
+                    rules, graph, alike, found, found.after[at], found.node_of[column],
+                    found.caller[at], cost + found.called_with[at],
+                ):  # fmt: skip
+                    return False
+                at = found.next_call[at]
+            told[column] = cost
+    return True
+
+
+@jit
+def saturate(rules: NetworkArrays, graph: WordGraph, alike: Alike, found: Summaries) -> int:
+    """Follow all places and hand all exits on, and say why the kernel returned.
+
+    What is begun again for want of room is done twice at most, which changes nothing.
+    """
+    count = found.tally
+    count[WORK] = 0
+    while count[WORK] < MUCH:
+        count[WORK] += 16
+        if alike.tally[PLACES] > found.waits.shape[0]:
+            return NEEDS_ROOM
+        if count[FOLLOWED] < alike.tally[PLACES]:
+            if not _follow(rules, graph, alike, found, count[FOLLOWED]):
+                return NEEDS_ROOM
+            count[FOLLOWED] += 1
+        elif count[FIRST] >= 0:
+            place = count[FIRST]
+            # It may be lowered while it is handed on, and then waits again.
+            count[FIRST] = found.waits[place]
+            found.waits[place] = -2
+            if not _hand_on(rules, graph, alike, found, place):
+                _wait(found, place)
+                return NEEDS_ROOM
+        else:
+            return SATURATED
+    return NEEDS_TIME
+
+
+def no_summaries(nodes: int) -> Summaries:
+    """The tables before anything was asked.
+
+    Args:
+        nodes: How many nodes the graph of words has.
+    """
+
+    def room(size: int) -> Int32:
+        return np.full(size, -1, np.int32)
+
+    rows, told = (np.full((size, 32), NO_WAY, np.int16) for size in (256, 16))
+    few = [room(256) for _ in range(10)]
+    return Summaries(
+        rows, room(nodes), room(32), few[0], few[1], few[2], told, np.full(256, -2, np.int32),
+        *few[3:], tally=np.array([0, 0, 0, 0, -1, -1, 0, 0], np.int64),
+    )  # fmt: skip
+
+
+def summaries_with_room(found: Summaries, places: int) -> Summaries:
+    """The same with more room where it is short.
+
+    Args:
+        found: The tables.
+        places: How many places there are.
+    """
+    count: list[int] = found.tally.tolist()
+    columns, called = found.told.shape[1], len(found.told)
+    if 4 * count[COLUMNS] > 3 * columns:
+        columns *= 2
+    if 4 * count[CALLED] > 3 * called:
+        called *= 2
+    room = len(found.waits)
+    if places > room:
+        room = 2 * places
+        waits = np.full(room, -2, np.int32)
+        waits[: len(found.waits)] = found.waits
+        found = found._replace(
+            first_link=longer(found.first_link, room), first_call=longer(found.first_call, room),
+            handed=longer(found.handed, room), waits=waits,
+        )  # fmt: skip
+    found = found._replace(
+        rows=_larger(found.rows, room, columns), told=_larger(found.told, called, columns),
+        node_of=longer(found.node_of, columns),
+    )  # fmt: skip
+    if 2 * count[LINKS] > len(found.heir):
+        room = 2 * len(found.heir)
+        found = found._replace(
+            heir=longer(found.heir, room), more=longer(found.more, room),
+            next_link=longer(found.next_link, room),
+        )  # fmt: skip
+    if 2 * count[CALLS] > len(found.caller):
+        room = 2 * len(found.caller)
+        found = found._replace(
+            caller=longer(found.caller, room), after=longer(found.after, room),
+            called_with=longer(found.called_with, room), next_call=longer(found.next_call, room),
+        )  # fmt: skip
+    return found
+
+
+def _larger(rows: Int16, height: int, width: int) -> Int16:
+    if rows.shape == (height, width):
+        return rows
+    more = np.full((height, width), NO_WAY, np.int16)
+    more[: rows.shape[0], : rows.shape[1]] = rows
+    return more

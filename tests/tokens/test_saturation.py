@@ -1,0 +1,266 @@
+"""What a vocabulary can finish in a grammar, against an intersection over productions.
+
+The oracle is the construction of Bar-Hillel, Perles and Shamir (1961): a grammar and an automaton
+whose words are a text and then whole tokens, over triples of two states and a symbol of the
+productions, with the least number of tokens for each. It knows no stack, no bytes and no network.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import explorer
+from explorer.automata.grammar.functions import grammar
+from explorer.automata.grammar.shipped import shipped_grammar
+from explorer.automata.grammar.stack_machines.single import SingleStack
+from explorer.automata.grammar.stack_machines.stacks import StackMachine
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, GrammarError, IncompatibleVocabulary
+from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.saturation import ends
+from explorer.tokens.walks.finishing import single_bytes
+from explorer.tokens.walks.trie import trie_of
+from explorer.vocabulary import Vocabulary
+from tests.automata.grammar.earley import Earley, Productions, as_gbnf
+
+FAR = 10**6
+
+
+def fewest_tokens(rules: Productions, tokens: list[bytes], text: bytes) -> int | None:
+    """The fewest tokens after a text that make it a word; ``None`` if none do."""
+    nodes = {word[:k] for word in tokens for k in range(1, len(word) + 1)}
+    between = len(text)  # The states are the places in the text, the last with the tokens' nodes.
+    number = {node: between + k for k, node in enumerate(sorted(nodes), 1)} | {b"": between}
+    size = between + len(number)
+    reach: dict[str, NDArray[np.int64]] = {}
+
+    def arc(letter: int, source: int, target: int, cost: int) -> None:
+        row = reach.setdefault(chr(letter), np.full((size, size), FAR))
+        row[source, target] = min(row[source, target], cost)
+
+    for k, letter in enumerate(text):
+        arc(letter, k, k + 1, 0)
+    for node in nodes:
+        arc(node[-1], number[node[:-1]], number[node], 0)
+        if node in tokens:
+            arc(node[-1], number[node[:-1]], between, 1)
+    for name in rules:
+        reach[name] = np.full((size, size), FAR)
+    none = np.full((size, size), FAR)
+    nothing = none.copy()
+    np.fill_diagonal(nothing, 0)
+    changed = True
+    while changed:
+        changed = False
+        for name, options in rules.items():
+            for option in options:
+                found = nothing
+                for symbol in option:
+                    after = reach.get(symbol, none)
+                    found = (found[:, :, None] + after[None, :, :]).min(axis=1)
+                better = np.minimum(reach[name], found)
+                if (better < reach[name]).any():
+                    reach[name], changed = better, True
+    fewest = int(reach["root"][0, between])
+    return fewest if fewest < FAR else None
+
+
+def without_useless(rules: Mapping[str, list[tuple[str, ...]]]) -> Productions | None:
+    """The productions that some word uses; ``None`` if there is no word."""
+    able: set[str] = set()
+    for _ in rules:
+        able |= {
+            name
+            for name, options in rules.items()
+            if any(all(s not in rules or s in able for s in option) for option in options)
+        }
+    if "root" not in able:
+        return None
+    kept = {
+        name: [o for o in rules[name] if all(s not in rules or s in able for s in o)]
+        for name in able
+    }
+    met = ["root"]
+    for name in met:
+        met += [s for o in kept[name] for s in o if s in rules and s not in met]
+    return {name: kept[name] for name in dict.fromkeys(met)}
+
+
+def drawn_grammar(chance: random.Random) -> Productions | None:
+    """A small grammar over a, b and c."""
+    names = ["root", "p", "q", "r"][: chance.randrange(1, 5)]
+    return without_useless(
+        {
+            name: [
+                tuple(
+                    chance.choice(names if chance.random() < 0.45 else "abc")
+                    for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 3)))
+                )
+                for _ in range(chance.randrange(1, 4))
+            ]
+            for name in names
+        }
+    )
+
+
+def drawn_tokens(chance: random.Random) -> list[bytes]:
+    """A few tokens, seldom with all letters alone."""
+    return [
+        *{
+            bytes(chance.choices(b"abc", k=chance.choice((1, 1, 2, 2, 3, 4))))
+            for _ in range(chance.randrange(2, 7))
+        }
+    ]
+
+
+def faults(rules: Productions, tokens: list[bytes], chance: random.Random, *, loose: bool) -> int:
+    """How many masks and distances are not those of the oracle; −1 where nothing was compared."""
+    vocabulary = Vocabulary.from_bytes(tokens, eos_ids=[len(tokens)])
+    try:
+        constraint = grammar(as_gbnf(rules), ambiguous=loose)
+        machine = explorer.compile(constraint, vocabulary, lazy=True)
+    except GrammarError:
+        return -1
+    except IncompatibleVocabulary:
+        return int(fewest_tokens(rules, tokens, b"") is not None)
+    words = Earley(rules)
+    count = 0
+    for _ in range(3):
+        state, text = machine.start, b""
+        for _ in range(4):
+            left = fewest_tokens(rules, tokens, text)
+            count += left is None or machine.distance_to_end(state) != left + 1
+            allowed = machine.allowed(state)
+            count += bool(allowed[len(tokens)]) != words.accepts(text.decode())
+            able = [fewest_tokens(rules, tokens, text + token) is not None for token in tokens]
+            count += able != allowed[: len(tokens)].tolist()
+            if not any(able):
+                break
+            token = chance.choice([k for k, each in enumerate(able) if each])
+            after = machine.step(state, token)
+            if after is None:
+                return count + 1
+            state, text = after, text + tokens[token]
+    return count
+
+
+def compared(seeds: range, *, loose: bool) -> tuple[int, int]:
+    """How many grammars were compared, and how many faults they had."""
+    done = wrong = 0
+    for seed in seeds:
+        chance = random.Random(seed)
+        rules, tokens = drawn_grammar(chance), drawn_tokens(chance)
+        if rules is None:
+            continue
+        found = faults(rules, tokens, chance, loose=loose)
+        done += found >= 0
+        wrong += max(found, 0)
+    return done, wrong
+
+
+@pytest.mark.parametrize("loose", [False, True])
+def test_masks_and_distances_of_random_grammars(loose: bool) -> None:
+    done, wrong = compared(range(160), loose=loose)
+    assert done > (60 if loose else 30)
+    assert wrong == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("loose", [False, True])
+def test_masks_and_distances_of_many_random_grammars(loose: bool) -> None:
+    done, wrong = compared(range(160, 2000), loose=loose)
+    assert done > 300
+    assert wrong == 0
+
+
+def test_the_oracle_sees_a_token_that_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = ends._Returns.shortest  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(
+        ends._Returns,  # pyright: ignore[reportPrivateUsage]
+        "shortest",
+        lambda self, ways, meter: kept(self, [(key, max(c - 1, 0)) for key, c in ways], meter),  # pyright: ignore
+    )
+    assert compared(range(40), loose=True)[1] > 0
+
+
+def test_the_oracle_agrees_with_trying_every_sequence() -> None:
+    """The oracle itself, beside all sequences of at most five tokens and an Earley parser."""
+    chance = random.Random(3)
+    for _ in range(40):
+        rules, tokens = drawn_grammar(chance), drawn_tokens(chance)[:3]
+        if rules is None:
+            continue
+        words, texts, found = Earley(rules), {b""}, None
+        for count in range(6):
+            if any(words.accepts(text.decode()) for text in texts):
+                found = count
+                break
+            texts = {text + token for text in texts for token in tokens}
+            texts = {text for text in texts if words.viable(text.decode())}
+        fewest = fewest_tokens(rules, tokens, b"")
+        assert fewest == found if found is not None else fewest is None or fewest > 5
+
+
+def test_a_vocabulary_that_cannot_end_is_told_at_once() -> None:
+    nested = grammar('root ::= "a" root "b" | "c"')
+    vocabulary = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+    with pytest.raises(IncompatibleVocabulary, match="A shortest word is 'c'"):
+        explorer.compile(nested, vocabulary)
+
+
+def test_a_rule_that_cannot_end_is_not_begun() -> None:
+    text = 'root ::= "(" root ")" | "x" | "a" bad\nbad ::= "(" bad ")" | "z"'
+    vocabulary = Vocabulary.from_bytes([b"(", b")", b"x", b"a"], eos_ids=[4])
+    machine = explorer.compile(grammar(text), vocabulary, lazy=True)
+    assert machine.allowed(machine.start).tolist() == [True, False, True, False, False]
+
+
+@pytest.mark.parametrize("kind", [SingleStack, StackMachine], ids=["one stack", "all stacks"])
+def test_a_deep_stack_has_its_distance(kind: type) -> None:
+    """20,000 brackets, closed three at a time: no recursion of the interpreter's."""
+    nested = grammar('root ::= "(" root ")" | "x"')
+    vocabulary = Vocabulary.from_bytes([b"(" * 100, b"(", b")", b")))", b"x"], eos_ids=[5])
+    machine = explorer.compile(nested, vocabulary, lazy=True)
+    if kind is StackMachine:
+        network = nested.machine.network  # pyright: ignore
+        byte_machine = StackMachine(network, explorer.Budget())
+        machine = LazyMachine(nested, vocabulary, byte_machine, machine.report, explorer.Budget())
+    state = machine.start
+    for _ in range(200):
+        after = machine.step(state, 0)
+        assert after is not None
+        state = after
+    assert machine.distance_to_end(state) == 6666 + 2 + 1 + 1  # Two more brackets, x, the end.
+
+
+def test_many_states_and_nodes_are_few_places() -> None:
+    """The places of JSON over a real vocabulary are some hundreds, not tens of thousands."""
+    lm = explorer.load_model("tiny")
+    machine = explorer.compile(shipped_grammar("json"), lm.vocabulary, lazy=True)
+    walked = machine._walked  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(walked, SingleStack)
+    trie = trie_of(lm.vocabulary)
+    found = ends.StackEnds(walked, trie, single_bytes(trie))
+    assert found.distance(walked.start, Meter()) == 2
+    places, _, pairs = found._alike.tally.tolist()  # pyright: ignore[reportPrivateUsage]
+    assert places < 400 < 2000 < pairs
+
+
+def test_too_little_memory_names_the_rule_and_the_missing_characters() -> None:
+    text = 'root ::= "(" root ")" | pair\npair ::= "a" pair "b" | "é"'
+    tokens = [b"(", b")", b"a", b"b"]
+    vocabulary = Vocabulary.from_bytes(tokens, eos_ids=[4])
+    machine = grammar(text).machine
+    assert isinstance(machine, SingleStack)
+    trie = trie_of(vocabulary)
+    found = ends.StackEnds(machine, trie, single_bytes(trie))
+    words = "whether the rule 'root' can be finished, although no token is the byte 0xa9, the byte"
+    with pytest.raises(BudgetExceeded, match=words) as caught:
+        found.can_end(machine.start, Meter(explorer.Budget(states=3)))
+    assert caught.value.resource == "states"
+    assert found.distance(machine.start, Meter()) is None
