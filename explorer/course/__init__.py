@@ -4,8 +4,8 @@
     course.check("spellings", 8)
 
 A wrong answer gets a hint that does not give the right one away. Reading order: `verdict` (what
-`check` says), `exercise` (kinds of answers), `pitfalls` (the exercises of the notebooks 09a to
-09g), `checking` (the two functions that a notebook calls).
+`check` says), `exercise` (kinds of answers), `foundations` (the exercises of the notebooks 01 to
+04), `pitfalls` (those of 09a to 09g), `checking` (the two functions that a notebook calls).
 """
 
 from explorer.course.checking import check, reveal

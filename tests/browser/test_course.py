@@ -11,14 +11,14 @@ from tests.browser.acting import STEP, at, press, quiet
 from tests.browser.conftest import REPOSITORY, Lab, Notebook
 from tests.notebooks.running import course
 
-PITFALLS = [path.stem for path in course() if path.stem.startswith("09")]
+LESSONS = [path.stem for path in course() if path.stem[0].isdigit()]
 SHORT = "09e_isolated_spaces"
 """The one that runs in every test run; the others are `long`."""
 
 
 @pytest.mark.parametrize(
     "stem",
-    [stem if stem == SHORT else pytest.param(stem, marks=pytest.mark.long) for stem in PITFALLS],
+    [stem if stem == SHORT else pytest.param(stem, marks=pytest.mark.long) for stem in LESSONS],
 )
 def test_a_notebook_runs_and_its_explorer_steps(notebook: Notebook, lab: Lab, stem: str) -> None:
     written = json.loads((REPOSITORY / "notebooks" / f"{stem}.ipynb").read_text("utf-8"))

@@ -11,6 +11,8 @@ from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+PICTURE = {"image/svg+xml", "text/plain"}
+WIDGET = "application/vnd.jupyter.widget-view+json"
 PATIENCE = 300  # Seconds; for a busy machine, never part of a result.
 
 
@@ -79,3 +81,21 @@ def executed(path: Path, folder: Path, manager: KernelManager) -> Shown:
         Shown(client).close()
         raise
     return Shown(client)
+
+
+def pictures(shown: Shown, *cells: str) -> None:
+    """Each cell shows a picture with a title for people who cannot see it."""
+    for cell in cells:
+        assert shown.kinds(cell) >= PICTURE, cell
+        (svg,) = (
+            one.data["image/svg+xml"]
+            for one in shown.cells[cell].outputs
+            if "image/svg+xml" in one.get("data", {})
+        )
+        assert 'role="img"' in svg and "<title>" in svg, cell
+
+
+def widget(shown: Shown, cell: str = "widget") -> str:
+    """A cell shows the explorer; what its still says as text."""
+    assert WIDGET in shown.kinds(cell)
+    return shown.plain(cell)

@@ -9,29 +9,9 @@ from itertools import product
 import pytest
 
 from explorer.course.checking import EXERCISES
-from tests.notebooks.running import Shown
+from tests.notebooks.running import Shown, pictures, widget
 
 Show = Callable[[str], Shown]
-PICTURE = {"image/svg+xml", "text/plain"}
-WIDGET = "application/vnd.jupyter.widget-view+json"
-
-
-def pictures(shown: Shown, *cells: str) -> None:
-    """Each cell shows a picture with a title for people who cannot see it."""
-    for cell in cells:
-        assert shown.kinds(cell) >= PICTURE, cell
-        (svg,) = (
-            one.data["image/svg+xml"]
-            for one in shown.cells[cell].outputs
-            if "image/svg+xml" in one.get("data", {})
-        )
-        assert 'role="img"' in svg and "<title>" in svg, cell
-
-
-def widget(shown: Shown, cell: str = "widget") -> str:
-    """A cell shows the explorer; what its still says as text."""
-    assert WIDGET in shown.kinds(cell)
-    return shown.plain(cell)
 
 
 def test_preprocessing(show: Show) -> None:

@@ -1,0 +1,53 @@
+"""The exercises of the notebooks on tokens and automata (01 to 04).
+
+The answers stand here and not in the notebooks; the tests work each of them out again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from explorer.course.exercise import Exercise, ValueExercise
+
+TOKENS: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "tokens-text",
+        "für",
+        "The bytes C3 and BC are one character; each alone is not a character.",
+        "Join the bytes first, and then decode them: b'f' + b'\\xc3' + ...",
+        (
+            (lambda answer: answer == "fr", "Every token writes its bytes, also 2 and 3."),
+            (
+                lambda answer: isinstance(answer, str) and ("Ã" in answer or "\ufffd" in answer),
+                "Do not decode the tokens one by one: join their bytes first.",
+            ),
+        ),
+    ),
+    ValueExercise(
+        "tokens-bytes",
+        4,
+        "Three for the first character and one for the second.",
+        "One token for each byte: how many bytes has the whole text?",
+        (
+            (
+                lambda answer: answer == 2,
+                "So many characters the text has; the vocabulary has bytes.",
+            ),
+        ),
+    ),
+    ValueExercise(
+        "tokens-twins",
+        83,
+        "So many ids are over: each of them writes what another id writes too.",
+        "How many ids write bytes, and how many different byte strings are there? What is the "
+        "difference?",
+        (
+            (
+                lambda answer: answer == 166,
+                "That is how many ids are concerned. How many byte strings do they write?",
+            ),
+        ),
+    ),
+)
+
+FOUNDATIONS: Final[tuple[Exercise, ...]] = TOKENS
