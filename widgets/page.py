@@ -32,7 +32,7 @@ from explorer.decoding.stepping.healing import without_healing
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
-from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.machine import table_of
 from widgets.cursor import whole_trace
 from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.layout import lay_out_figures
@@ -77,7 +77,7 @@ class PageData:
     """
 
     def __init__(self, session: Session) -> None:
-        self.machine = machine_of(session)
+        self.machine = session.machine
         self.lm = session.lm
         self.vocabulary = session.vocabulary
         self._lock = threading.Lock()  # Layouts are made on threads.
@@ -85,11 +85,16 @@ class PageData:
         self._inner: dict[
             tuple[tuple[int, ...], tuple[int, ...]], tuple[MachineFigure, Layout]
         ] = {}
-        self._prompt: tuple[tuple[tuple[int, ...], str], Packet] | None = None
+        self._prompt: tuple[tuple[tuple[int, ...], str, int], Packet] | None = None
         self._boxes: dict[int, tuple[Step, Packet]] = {}
         self._past: tuple[Trace | None, dict[str, list[object]]] = (None, {})
         self._groups: tuple[tuple[object, ...], Grouped] | None = None
         self._machine_traps: list[Packet] | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether there is no constraint: then nothing is masked, and no machine is drawn."""
+        return self.machine.constraint is None
 
     @property
     def about(self) -> str:
@@ -101,7 +106,7 @@ class PageData:
 
     def report(self) -> str:
         """Sizes and milliseconds of the compilation, and what it left out, in one line."""
-        if self.machine is None:
+        if self.free:
             return "no constraint"
         report = self.machine.report
         if table_of(self.machine) is None:
@@ -133,7 +138,7 @@ class PageData:
 
     def key(self) -> str:
         """A name for the machine: the same constraint over the same vocabulary has the same."""
-        if self.machine is None:
+        if self.free:
             return ""
         kind = "table" if table_of(self.machine) is not None else type(self.machine).__name__
         source = None if self.machine.constraint is None else self.machine.constraint.source
@@ -142,7 +147,7 @@ class PageData:
 
     def machines(self) -> Packet:
         """The classes of the tokens, and the machines where they can be drawn whole."""
-        if self.machine is None:
+        if self.free:
             return {"key": ""}
         with self._lock:
             if self._machine is None:
@@ -168,14 +173,14 @@ class PageData:
         if source is None or not 0 <= number < self.num_stages:
             raise ExplorerError(f"There is no stage {number}.")
         packet, (stage, on) = stage_packet(source, number), stages_of(source)[number]
-        if session is not None and self.machine is not None and on:
+        if session is not None and not self.free and on:
             shares = model_probabilities(session, *at)
             packet["neighbours"] = neighbours_packet(self.machine, stage, *at, probabilities=shares)
         return packet
 
     def pairs(self, trace: Trace, k: int, probabilities: NDArray[np.float64] | None) -> Packet:
         """The neighbours at a position of each stage of the tokens that is on, by its number."""
-        if self._source is None or self.machine is None:
+        if self._source is None:
             return {}
         found: Packet = {}
         for number, (stage, on) in enumerate(stages_of(self._source)):
@@ -186,12 +191,12 @@ class PageData:
 
     @property
     def _source(self) -> Source | None:
-        constraint = None if self.machine is None else self.machine.constraint
+        constraint = self.machine.constraint
         return None if constraint is None else without_healing(constraint).source
 
     def classes(self) -> Packet:
         """The classes of the tokens alone, for a page that draws no machine."""
-        if self.machine is None:
+        if self.free:
             return {"key": ""}
         return {"key": self.key(), "pattern": self.pattern(), **class_packet(self.machine)}
 
@@ -209,10 +214,10 @@ class PageData:
             also: Tokens that the user wants to see.
         """
         tokens = shown_tokens(trace, k, self.machine, also)
-        masked = () if self.machine is None else masked_tokens(trace, k, tokens)
+        masked = () if self.free else masked_tokens(trace, k, tokens)
         inner, place = self._detokenizing(tokens, masked)
         figures, layouts = {"detokenizing_fst": inner}, {"detokenizing_fst": place}
-        if self.machine is not None and not self.whole:
+        if not self.free and not self.whole:
             near = draw_at(self.machine, trace, k)
             figures |= near.figures
             layouts |= near.layouts
@@ -249,7 +254,7 @@ class PageData:
             k: A position.
             also: Tokens that the user wants to see.
         """
-        if self.machine is None:
+        if self.free:
             return []
         found: list[Packet] = []
         drawn = draw_at(self.machine, trace, k).figures["token_dfa"]
@@ -263,7 +268,7 @@ class PageData:
     @property
     def whole(self) -> bool:
         """Whether the machines are drawn whole."""
-        return self.machine is not None and drawn_whole(self.machine)
+        return not self.free and drawn_whole(self.machine)
 
     def position(self, trace: Trace, k: int) -> Packet:
         """Everything the page shows of a position.
@@ -364,7 +369,7 @@ class PageData:
             k: A position.
             token: An id.
         """
-        if self.machine is None:
+        if self.free:
             data = self.vocabulary.tokens[token] if token < len(self.vocabulary) else None
             return {"token": token, "bytes": list(data or b""), "lit": {}, "failed_at": None}
         position = trace.positions[k]
@@ -386,7 +391,7 @@ class PageData:
             hints: Whether to include the parts that must be searched for, which the page otherwise
                 asks for afterwards.
         """
-        if self.machine is None:
+        if self.free:
             return _unconstrained()
         explanation = explain_step(session, token, k, trace=trace)
         packet = with_stack(verdict_packet(explanation), self.machine, explanation.verdict)
@@ -408,7 +413,7 @@ class PageData:
             logits: float[W], the model's at that position, if there is one.
             hints: Whether to include the parts that must be searched for.
         """
-        if self.machine is None:
+        if self.free:
             return _unconstrained()
         sampler = trace.sampler
         filters = sampler.greedy or (sampler.top_k, sampler.top_p, sampler.min_p) != (None,) * 3
@@ -431,7 +436,7 @@ class PageData:
         Raises:
             ExplorerError: There is no constraint.
         """
-        if self.machine is None:
+        if self.free:
             raise ExplorerError("There is no constraint, so nothing is masked.")
         key = (session.prompt, trace.ids[:k], trace.max_tokens, trace.masking_budget)
         known = self._groups
@@ -447,7 +452,7 @@ class PageData:
         Args:
             trace: The record of the whole line.
         """
-        if self.machine is None:
+        if self.free:
             return []
         if self._machine_traps is None:
             traps = machine_traps(self.machine)
@@ -474,15 +479,6 @@ def _lean(figure: Packet) -> Packet:
         "nodes": [said(node) for node in cast("list[Packet]", figure["nodes"])],
         "edges": [said(edge) for edge in cast("list[Packet]", figure["edges"])],
     }
-
-
-def machine_of(session: Session) -> TokenMachine | None:
-    """The token machine of a session; ``None`` without a constraint.
-
-    Args:
-        session: The line.
-    """
-    return None if session.constraint is None else session.machine
 
 
 def packed(members: NDArray[np.uint8]) -> str:

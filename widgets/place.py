@@ -23,7 +23,7 @@ from explorer.analysis.session import Session
 from widgets import examples, kinds
 from widgets.cursor import Cursor
 from widgets.editing import Editing
-from widgets.page import PageData, machine_of
+from widgets.page import PageData
 from widgets.toy import ToyModel
 
 
@@ -113,7 +113,7 @@ class Place:
     def page(self) -> PageData:
         """The data of the page about the current line's machine and model."""
         session, page = self.session, self._page
-        if page is None or page.machine is not machine_of(session) or page.lm is not session.lm:
+        if page is None or page.machine is not session.machine or page.lm is not session.lm:
             page = self._page = PageData(session)
         return page
 

@@ -193,7 +193,7 @@ def recorded(take: Taken, progress: Progress) -> Packet:
             hints += 1
         reasons.append(told)
         around.append(data.around(trace, k))
-        if data.machine is not None and k < MOST_SUMMARIES:
+        if not data.free and k < MOST_SUMMARIES:
             with take.lock:
                 summaries.append(data.groups(take.session, trace, k).packet)
                 shares = model_probabilities(take.session, trace, k)

@@ -179,9 +179,9 @@ def narrower(machine: TokenMachine) -> dict[str, object] | None:
     }
 
 
-def written_pattern(machine: TokenMachine | None) -> str:
+def written_pattern(machine: TokenMachine) -> str:
     """The constraint as it is written out; empty if there is none."""
-    if machine is None or machine.constraint is None:
+    if machine.constraint is None:
         return ""
     return unstaged(machine.constraint.source).shown
 
@@ -192,7 +192,7 @@ def class_count(machine: TokenMachine) -> int:
     return len(machine.vocabulary) if table is None else table.table.shape[1]
 
 
-def trace_packet(trace: Trace, machine: TokenMachine | None = None) -> dict[str, object]:
+def trace_packet(trace: Trace, machine: TokenMachine) -> dict[str, object]:
     """A whole run for a page without a kernel: every position, each distinct row once.
 
     Args:
@@ -211,8 +211,8 @@ def trace_packet(trace: Trace, machine: TokenMachine | None = None) -> dict[str,
         packet["row"] = rows.setdefault(row, len(rows)) if row else -1
         positions.append(packet)
     return {
-        "strip": strip_packet(trace, None if machine is None else machine.vocabulary),
+        "strip": strip_packet(trace, machine.vocabulary),
         "rows": list(rows),
-        "num_classes": trace.num_classes if machine is None else class_count(machine),
+        "num_classes": class_count(machine),
         "positions": positions,
     }

@@ -30,14 +30,14 @@ SPANS: Final = 64
 
 
 def position_packet(
-    trace: Trace, k: int, machine: TokenMachine | None = None, bars_shown: int = BARS
+    trace: Trace, k: int, machine: TokenMachine, bars_shown: int = BARS
 ) -> dict[str, object]:
     """Everything a page shows of one position.
 
     Args:
         trace: The record.
         k: A position, 0 to ``len(trace)``.
-        machine: The token machine of the trace; without it there are no reasons and no path.
+        machine: The token machine of the trace; `Free` has no reasons and no path.
         bars_shown: How many bars.
 
     Returns:
@@ -62,7 +62,7 @@ def position_packet(
         "k": k,
         **({} if stack is None else {"stack": stack}),
         "state": position.state,
-        "lit": {} if machine is None else path_packet(trace, k, machine),
+        "lit": {} if machine.constraint is None else path_packet(trace, k, machine),
         "row": _row(trace, k, machine),
         "allowed": count_at(trace, k),
         "width": trace.tokens.size,
@@ -85,18 +85,16 @@ def position_packet(
             "mask": round(found.timing.mask, 3),
             "sampling": round(found.timing.sampling, 3),
         },
-        "expects": "" if machine is None else expected_words(machine, position.state),
-        "spans": []
-        if machine is None
-        else [list(span) for span in live_spans(machine, position.data)],
+        "expects": expected_words(machine, position.state),
+        "spans": [list(span) for span in live_spans(machine, position.data)],
     }
 
 
-def _row(trace: Trace, k: int, machine: TokenMachine | None) -> str:
+def _row(trace: Trace, k: int, machine: TokenMachine) -> str:
     """The mask: a bit per token class, or per id where the machine has no classes."""
     if trace.masks is None:
         return ""
-    known = machine is None or table_of(machine) is not None
+    known = table_of(machine) is not None
     return pack_bits(class_row(trace, k) if known else allowed_at(trace, k))
 
 

@@ -68,19 +68,19 @@ class Snapshot:
 
 
 def snapshot(
-    trace: Trace, k: int, machine: TokenMachine | None = None, *, tokens: Iterable[int] = ()
+    trace: Trace, k: int, machine: TokenMachine, *, tokens: Iterable[int] = ()
 ) -> Snapshot:
     """One position of a trace.
 
     Args:
         trace: The record.
         k: A position.
-        machine: The token machine of the trace; without it there are no drawings and no reasons.
+        machine: The token machine of the trace; `Free` has no drawings and no reasons.
         tokens: Further tokens that the detokenizing FST shows.
     """
     parts: list[str] = []
     y = _head(parts, trace, k, machine)
-    if machine is not None:
+    if machine.constraint is not None:
         y = _machines(parts, trace, k, machine, tuple(tokens), y) + 8
     frame = box(0.5, 0.5, WIDTH - 1, y - 1, stroke=LINE, radius=8)
     title = f"Position {k}: {mask_summary(trace, k)}"
@@ -88,11 +88,11 @@ def snapshot(
     return Snapshot(svg, snapshot_text(trace, k, machine), title)
 
 
-def _head(parts: list[str], trace: Trace, k: int, machine: TokenMachine | None) -> float:
+def _head(parts: list[str], trace: Trace, k: int, machine: TokenMachine) -> float:
     """The constraint, and the tokens so far with the one that is taken next."""
     parts.append(box(0, 0, WIDTH, 34, fill=PANEL))
     parts.append(line(0, 34, WIDTH, 34, LINE))
-    spans = () if machine is None else live_spans(machine, trace.positions[k].data)
+    spans = live_spans(machine, trace.positions[k].data)
     parts.append(_pattern(written_pattern(machine) or "(no constraint)", spans, 22.0))
     parts.append(text(PAD, 56, f"position {k}", size=12, fill=SOFT))
     x = PAD + 84
@@ -193,7 +193,7 @@ def _printable(words: str) -> str:
     )
 
 
-def snapshot_text(trace: Trace, k: int, machine: TokenMachine | None = None) -> str:
+def snapshot_text(trace: Trace, k: int, machine: TokenMachine) -> str:
     """One position for a terminal or a screen reader.
 
     Args:

@@ -17,7 +17,6 @@ from widgets.dialogue.messages import Export
 from widgets.export.export import exported, page
 from widgets.export.still import Still
 from widgets.figures.snapshot import Snapshot, snapshot
-from widgets.page import machine_of
 from widgets.views import bundle
 from widgets.views.view import View
 
@@ -60,7 +59,7 @@ class Explorer(View):
         """A still of the present position, as SVG and as text; at the end of a cell it shows."""
         with self.cursor.lock:
             trace, k = self.cursor.full_trace(), self.session.index
-            machine = machine_of(self.session)
+            machine = self.session.machine
         return snapshot(trace, k, machine)  # Outside the lock: a step does not wait for a picture.
 
     def close(self) -> None:

@@ -95,8 +95,9 @@ def test_rows_of_a_stretch_are_the_masks_of_its_positions() -> None:
 
 
 def test_the_page_without_a_kernel_has_the_same_rows() -> None:
-    trace = toy_session().trace
-    asked, stored = rows_packet(trace, 0, len(trace.positions)), trace_packet(trace)
+    run = toy_session()
+    trace = run.trace
+    asked, stored = rows_packet(trace, 0, len(trace.positions)), trace_packet(trace, run.machine)
     positions = stored["positions"]
     assert isinstance(positions, list)
     assert stored["rows"] == asked["rows"]

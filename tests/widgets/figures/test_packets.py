@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
+from explorer.analysis.session import Session
+from explorer.tokens.free import Free
 from tests.widgets.figures.cases import TOY_PROBABILITIES, hash_session, toy_dfa, toy_session
 from widgets.figures.drawing.labels import markup, ranges_label
 from widgets.figures.drawing.layout import lay_out_figures
@@ -36,6 +38,8 @@ from widgets.figures.panels.strip import strip_packet
 from widgets.figures.panels.token_rows import token_rows
 from widgets.figures.position import position_packet
 from widgets.figures.snapshot import snapshot
+from widgets.page import PageData
+from widgets.toy import ToyModel
 
 HOSTILE = [
     b"<img src=x onerror=alert(1)>",
@@ -335,3 +339,18 @@ def test_the_path_of_a_long_text_is_cut() -> None:
     packet = plain(position_packet(session.trace, len(session.trace.steps), session.machine))
     assert len(session.trace.data) > 1_000
     assert len(packet["lit"]["characters"]["nodes"]) <= 256 + 2
+
+
+def test_no_constraint_is_a_machine_like_any_other() -> None:
+    """The figures are handed the machine of the session: `Free`, not the absence of a machine."""
+    session = Session(ToyModel(), None)
+    session.step()
+    data = PageData(session)
+    assert data.machine is session.machine and isinstance(data.machine, Free) and data.free
+    packet = plain(data.position(session.trace, 1))
+    assert (packet["lit"], packet["row"], packet["spans"], packet["expects"]) == ({}, "", [], "")
+    assert [bar["reason"] for bar in packet["top"]] == [None] * len(packet["top"])
+    assert data.machines() == data.classes() == {"key": ""} and data.traps(session.trace) == []
+    still = snapshot(session.trace, 1, session.machine)
+    assert "(no constraint)" in still.svg and "Constraint:" not in still.text
+    assert plain(trace_packet(session.trace, session.machine))["rows"] == []

@@ -110,18 +110,18 @@ def _laid_out(machine: SingleStack, near: frozenset[int]) -> tuple[MachineFigure
     return figure, lay_out_figures({"stage": figure})["stage"]
 
 
-def pushdown_near(machine: TokenMachine | None, state: int) -> tuple[MachineFigure, Layout] | None:
+def pushdown_near(machine: TokenMachine, state: int) -> tuple[MachineFigure, Layout] | None:
     """The push-down automaton of a grammar, or its part around a state, laid out.
 
     Args:
-        machine: A token machine; ``None`` without a constraint.
+        machine: A token machine.
         state: A state of it, or a sentinel.
 
     Returns:
         ``None`` where the machine has no stack, or several, or its automaton is too large.
     """
-    inner = None if machine is None else machine.byte_machine
-    if machine is None or not isinstance(inner, SingleStack) or state < 0:
+    inner = machine.byte_machine
+    if not isinstance(inner, SingleStack) or state < 0:
         return None
     whole = drawn_pushdown(inner)
     if whole is None:

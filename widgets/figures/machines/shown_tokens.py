@@ -40,14 +40,14 @@ MOST_COMPOSED: Final = 48
 
 
 def shown_tokens(
-    trace: Trace, k: int, machine: TokenMachine | None, also: Iterable[int] = ()
+    trace: Trace, k: int, machine: TokenMachine, also: Iterable[int] = ()
 ) -> tuple[int, ...]:
     """The tokens that the detokenizing FST shows at a position.
 
     Args:
         trace: The record.
         k: A position.
-        machine: The token machine; without it the likeliest.
+        machine: The token machine.
         also: Ids that a person asked for; always among them.
 
     Returns:
@@ -60,8 +60,8 @@ def shown_tokens(
         >>> shown_tokens(session.trace, 0, session.machine)
         (0, 1, 2, 3, 4)
     """
-    tokens = None if machine is None else machine.vocabulary
-    if tokens is not None and len(tokens) <= ALL_TOKENS:
+    tokens = machine.vocabulary
+    if len(tokens) <= ALL_TOKENS:
         return tuple(t for t, data in enumerate(tokens.tokens) if data and len(data) <= LONGEST)
     position = trace.positions[k]
     allowed = trace.allowed(k)
@@ -70,7 +70,7 @@ def shown_tokens(
     likely = [] if found is None else [entry.token for entry in found.candidates]
     able = [token for token in likely if allowed[token]]
     wished = [token for token in likely if not allowed[token]]
-    if machine is not None and position.state >= 0:
+    if position.state >= 0:
         able = leaving(machine, position.state, able)
     able = [t for t in dict.fromkeys([*taken, *able]) if allowed[t]]
     room = TOKENS_SHOWN - min(MASKED_LEAST, len(wished))
@@ -79,7 +79,7 @@ def shown_tokens(
     shown = list(asked)
     left = BYTES_SHOWN
     for token in chosen:
-        data = trace.tokens.data.get(token) if tokens is None else tokens.tokens[token]
+        data = tokens.tokens[token]
         size = len(data or b"")
         if size > LONGEST:
             continue

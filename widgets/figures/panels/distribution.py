@@ -80,15 +80,13 @@ def table_text(trace: Trace, token: int) -> str:
     return readable(name.encode(errors="replace")) if name else f"id {token}"
 
 
-def bars(
-    trace: Trace, k: int, machine: TokenMachine | None = None, most: int = BARS
-) -> tuple[Bar, ...]:
+def bars(trace: Trace, k: int, machine: TokenMachine, most: int = BARS) -> tuple[Bar, ...]:
     """The bars of a position, the model's likeliest first.
 
     Args:
         trace: The record.
         k: A position.
-        machine: The token machine, for reasons; without it masked tokens have ``"masked"``.
+        machine: The token machine, for texts and reasons.
         most: How many. The token that was taken is always among them.
     """
     position = trace.positions[k]
@@ -104,14 +102,11 @@ def bars(
 
 
 def _bar(
-    trace: Trace, position: Position, entry: Candidate, taken: bool, machine: TokenMachine | None
+    trace: Trace, position: Position, entry: Candidate, taken: bool, machine: TokenMachine
 ) -> Bar:
-    text = table_text(trace, entry.token)
-    if machine is not None:
-        text = token_text(machine.vocabulary, entry.token)
     return Bar(
         entry.token,
-        text,
+        token_text(machine.vocabulary, entry.token),
         math.exp(entry.model),
         math.exp(entry.filtered),
         math.exp(entry.constrained),
@@ -121,11 +116,11 @@ def _bar(
     )
 
 
-def reason_at(position: Position, token: int, machine: TokenMachine | None) -> str:
+def reason_at(position: Position, token: int, machine: TokenMachine) -> str:
     """Why a token is masked at a position, the token budget included."""
     if position.finished:
         return "the text has ended"
-    if machine is None or position.state == FREE:
+    if position.state == FREE:
         return "masked"
     found = short_reason(machine, position.state, token, position.data)
     return "over the token budget" if found is None else found

@@ -40,18 +40,18 @@ TAIL: Final = 18
 Packet = dict[str, object]
 
 
-def stacks_of(machine: TokenMachine | None) -> StackReader | None:
+def stacks_of(machine: TokenMachine) -> StackReader | None:
     """The stacks of a machine's constraint; ``None`` without a grammar inside.
 
     Args:
-        machine: The token machine; ``None`` without a constraint.
+        machine: The token machine.
     """
-    if machine is None or machine.constraint is None:
+    if machine.constraint is None:
         return None
     return stack_reader(machine.constraint.source)
 
 
-def stack_packet(trace: Trace, k: int, machine: TokenMachine | None) -> Packet | None:
+def stack_packet(trace: Trace, k: int, machine: TokenMachine) -> Packet | None:
     """The stack at a position.
 
     Args:
@@ -76,7 +76,7 @@ def stack_packet(trace: Trace, k: int, machine: TokenMachine | None) -> Packet |
         [('root', '"a" root "b"', 'b'), ('root', '"a" root "b"', 'b')]
     """
     reader = stacks_of(machine)
-    if reader is None or machine is None:
+    if reader is None:
         return None
     position = trace.positions[k]
     if position.state < 0:

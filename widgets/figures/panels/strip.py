@@ -68,7 +68,7 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
     return found | {name: True for name, there in marks.items() if there}
 
 
-def rejected_token(trace: Trace, machine: TokenMachine | None = None) -> dict[str, object] | None:
+def rejected_token(trace: Trace, machine: TokenMachine) -> dict[str, object] | None:
     """The token of a run from elsewhere that the constraint does not allow; the finding of it.
 
     Args:

@@ -25,7 +25,7 @@ Packet = dict[str, object]
 
 
 def search_packet(
-    session: Session, trace: Trace, k: int, machine: TokenMachine | None, query: str
+    session: Session, trace: Trace, k: int, machine: TokenMachine, query: str
 ) -> Packet:
     """Tokens by text, bytes or id: first those that match exactly, then the likeliest others.
 
@@ -33,7 +33,7 @@ def search_packet(
         session: For the model's logits.
         trace: The record.
         k: A position.
-        machine: The token machine; ``None`` without a constraint.
+        machine: The token machine.
         query: A token's readable text or a part of it, an id, or bytes in hexadecimal
             (``0x66``).
 
@@ -49,7 +49,7 @@ def token_rows(
     session: Session,
     trace: Trace,
     k: int,
-    machine: TokenMachine | None,
+    machine: TokenMachine,
     ids: Sequence[int],
     *,
     first: int = 0,
@@ -60,7 +60,7 @@ def token_rows(
         session: For the model's logits.
         trace: The record.
         k: A position.
-        machine: The token machine; ``None`` without a constraint.
+        machine: The token machine.
         ids: The tokens.
         first: So many of them come before the others, however likely they are.
     """
