@@ -1,8 +1,8 @@
 """Python types as constraints: as JSON, and as Python constructor calls.
 
 Read in this order: `schema` (a type's JSON Schema, through pydantic), `declared` (types from class
-statements that are read and not run), `source` (the kind of source
-that is a type as JSON), `shapes` (what a part of a type knows of its texts), `scalars`,
-`containers`, `reading` (from a type to shapes), `calls` (the kind of source that is a type as
-constructor calls), `functions` (what users call).
+statements that are read and not run), `described` (what both kinds of sources have in common),
+`source` (the kind of source that is a type as JSON), `shapes` (what a part of a type knows of its
+texts), `scalars`, `containers`, `reading` (from a type to shapes), `calls` (the kind of source that
+is a type as constructor calls), `functions` (what users call).
 """

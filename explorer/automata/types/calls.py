@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
-from explorer.arguments import instance, whole_number
-from explorer.automata.sources.algebra import Combination
+from explorer.arguments import whole_number
 from explorer.automata.sources.registry import register, register_reader
-from explorer.automata.tree.nodes import Node, Source, Written
-from explorer.automata.types.declared import declared
+from explorer.automata.types.described import DescribedType
 from explorer.automata.types.reading import Reader
 from explorer.automata.types.schema import type_name
 from explorer.automata.types.shapes import OtherShape, Shape
-from explorer.errors import ConstraintError, DamagedFile, ExplorerError
+from explorer.errors import ConstraintError, ExplorerError
 
 
 @register("Python calls")
 @dataclass(frozen=True)
-class CallType(Combination):
+class CallType(DescribedType):
     """A type whose values are written as Python would construct them.
 
     A text is never evaluated: its syntax tree is read, literals as literals, and the constructors
@@ -36,9 +33,6 @@ class CallType(Combination):
 
     kind: ClassVar[str] = "calls"
 
-    part: Source
-    name: str
-    declaration: str = ""
     shape: Shape | None = field(default=None, compare=False, repr=False)
 
     @classmethod
@@ -71,29 +65,6 @@ class CallType(Combination):
             )
         return cls(source, type_name(described), declaration, shape)
 
-    @classmethod
-    def read(cls, text: str) -> Self:
-        """The type that a text declares; see `explorer.automata.types.declared`."""
-        return cls.of(declared(text), declaration=text)
-
-    @property
-    def text(self) -> str:
-        """The declaration, or the short form if the type was not declared."""
-        return self.declaration or str(self)
-
-    @property
-    def children(self) -> tuple[Source, ...]:
-        """The texts."""
-        return (self.part,)
-
-    def with_children(self, children: tuple[Source, ...]) -> Source:
-        """Other texts of the same type."""
-        return replace(self, part=children[0])
-
-    def combined(self, trees: tuple[Written, ...]) -> Node:
-        """The tree of the texts."""
-        return trees[0]
-
     def parse(self, text: str) -> object:
         """An instance of the type."""
         if self.shape is None:
@@ -115,33 +86,17 @@ class CallType(Combination):
                 remedy="Say in the type's fields what its constructor checks.",
             ) from error
 
-    def fields(self) -> dict[str, object]:
-        """The name of the type, and its declaration."""
-        found: dict[str, object] = {"name": self.name}
-        return found | ({"declaration": self.declaration} if self.declaration else {})
-
-    @classmethod
-    def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
-        """The texts that were saved, under the name of the type."""
-        if len(children) != 1:
-            raise DamagedFile(f"A saved type has {len(children)} parts, not one.")
-        name = instance("name", fields["name"], str, "a str", error=DamagedFile)
-        text = fields.get("declaration", "")
-        text = instance("declaration", text, str, "a str", error=DamagedFile)
-        shape = cls.read(text).shape if text else None
-        return cls(children[0], name, text, shape)
+    def knowing(self, described: object) -> Self:
+        """The same texts with the shapes of the type."""
+        return replace(self, shape=self.of(described).shape)
 
     def __getstate__(self) -> dict[str, object]:
         """The fields without the type, which a process that compiles may not be able to import."""
         return super().__getstate__() | {"shape": None}
 
-    def spelled(self) -> str:
-        """As Python writes it; a type that was not declared is named, which cannot be read back."""
-        declared_as = f'from_type({self.declaration!r}, style="python")'
-        return declared_as if self.declaration else str(self)
-
-    def __str__(self) -> str:
-        return f'from_type({self.name}, style="python")'
+    def called(self, argument: str) -> str:
+        """``from_type`` with the type."""
+        return f'from_type({argument}, style="python")'
 
 
 register_reader("Python calls", CallType.read)
