@@ -290,7 +290,7 @@ def _table(
         bytes_held=sum(array.nbytes for array in arrays) + sets.nbytes,
         method=composed_by,
         find_lost=partial(find_lost, char_dfa, vocabulary, machine.char_state),
-        warnings=constraint.source.warnings(),
+        find_warnings=constraint.source.warnings,
     )
     return TokenDFA(
         constraint=constraint,
@@ -330,7 +330,7 @@ def _lazily(
         kind="lazy",
         reason=reason,
         byte_machine="closed" if isinstance(byte_machine, Dfa) else "discovered",
-        warnings=constraint.source.warnings(),
+        find_warnings=constraint.source.warnings,
     )
     machine = LazyMachine(constraint, vocabulary, byte_machine, report, meter.budget)
     if not machine.can_write():

@@ -33,8 +33,7 @@ class Report:
         byte_machine: What reads bytes: ``"closed"``, a machine of which all states are known, or
             ``"discovered"``, one that meets its states while it is used. Of that, the figures are
             those of the compilation.
-        warnings: What the constraint asks for and the machine leaves out, a sentence each; see
-            ``strict=False`` of `explorer.json_schema`.
+        find_warnings: Finds `warnings`.
     """
 
     milliseconds: dict[str, float]
@@ -51,7 +50,15 @@ class Report:
     kind: str = "table"
     reason: str = ""
     byte_machine: str = "closed"
-    warnings: tuple[str, ...] = ()
+    find_warnings: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What the constraint asks for and the machine leaves out, a sentence each.
+
+        Found on first use; see ``strict=False`` of `explorer.json_schema`.
+        """
+        return self.find_warnings()
 
     @cached_property
     def lost(self) -> Lost:
@@ -106,6 +113,6 @@ class Report:
 FIGURES = tuple(
     name
     for name in Report.__dataclass_fields__
-    if name not in ("find_lost", "kind", "reason", "byte_machine", "warnings")
+    if name not in ("find_lost", "find_warnings", "kind", "reason", "byte_machine")
 )
 """The fields of a `Report` that are figures; a file of a table keeps these and the warnings."""

@@ -12,7 +12,8 @@ outlines-core makes tables, which take seconds each, so it is asked for every `T
 schema only.
 
 ``python -m tests.bench.schemas`` writes ``docs/benchmarks/schemas.json`` and, from it,
-``schemas.md`` (about ten minutes of the processor); ``--quick`` prints a sample only.
+``schemas.md`` (some fifteen minutes of the processor; ``--kept FILE`` notes each schema, and goes
+on from there); ``--quick`` prints a sample only.
 """
 
 from __future__ import annotations
@@ -194,15 +195,50 @@ class Runner:
         self._process.join()
 
 
-def over_real_schemas(engines: dict[str, First], every: int) -> dict[str, Any]:
-    """Median and 95th percentile over the real schemas; one run each, after one of another."""
+class Kept:
+    """What was measured before, in a file of lines, so that a run that was stopped goes on.
+
+    Args:
+        path: The file; ``None`` keeps nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._known: dict[tuple[str, int], float | str] = {}
+        if path is not None and path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                engine, number, result = json.loads(line)
+                self._known[engine, number] = result
+
+    def get(self, engine: str, number: int, measure: Callable[[], float | str]) -> float | str:
+        """The result of an engine for a schema, measured now if it is not kept."""
+        if (engine, number) not in self._known:
+            result = self._known[engine, number] = measure()
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([engine, number, result]) + "\n")
+        return self._known[engine, number]
+
+
+def over_real_schemas(
+    engines: dict[str, First], every: int, path: Path | None = None
+) -> dict[str, Any]:
+    """Median and 95th percentile over the real schemas; one run each, after one of another.
+
+    Args:
+        engines: From a schema to the first mask.
+        every: Every so many of the schemas.
+        path: The file of a run that was stopped.
+    """
     schemas = [CLOSED, *(group.schema for group in list(real())[::every])]
     runners = {name: Runner(first, schemas) for name, first in engines.items()}
     times: dict[str, list[float | str]] = {name: [] for name in runners}
+    kept = Kept(path)
     for number in range(len(schemas)):
         for name, runner in runners.items():
             if name != TABLES or number % TABLES_EVERY == 0:
-                times[name].append(runner.milliseconds(number))
+                measure = partial(runner.milliseconds, number)
+                times[name].append(kept.get(name, number, measure))
     rows: dict[str, Any] = {}
     for name, taken in times.items():
         runners[name].close()
@@ -255,7 +291,9 @@ def main() -> None:
     """Measure, print, and write unless ``--quick``."""
     words = argparse.ArgumentParser()
     words.add_argument("--quick", action="store_true")
-    quick: bool = words.parse_args().quick
+    words.add_argument("--kept", type=Path, help="goes on where a run with this file was stopped")
+    given = words.parse_args()
+    quick: bool = given.quick
     vocabulary = tekken_131k()
     engines = first_masks(vocabulary)
     explorer.compile(explorer.json_schema(CLOSED), vocabulary)  # Machine code and the trie.
@@ -263,7 +301,7 @@ def main() -> None:
         "load": os.getloadavg()[0],
         "character": character(vocabulary, engines, 3 if quick else 11),
         "growth": growth(engines),
-        "real": over_real_schemas(engines, QUICK_EVERY if quick else 1),
+        "real": over_real_schemas(engines, QUICK_EVERY if quick else 1, given.kept),
     }
     text = json.dumps(found, indent=1) + "\n"
     print(text, page(found), sep="\n")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache, cached_property
+from typing import cast
 
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.building.compiler import Compiler
 from explorer.automata.schema.building.making import Depth, Order
+from explorer.automata.schema.building.plain import plain_outline
 from explorer.automata.schema.building.recursion import Called, Guard, SchemaRules
 from explorer.automata.schema.building.values import Values
+from explorer.automata.schema.building.waiting import Waiting
 from explorer.automata.schema.reading.keywords import check_tree
 from explorer.automata.schema.reading.sharing import shared
-from explorer.automata.schema.reading.subschemas import Schema, root_of
+from explorer.automata.schema.reading.subschemas import DRAFTS, Schema, Subschema, root_of
 from explorer.automata.schema.text.counting import outlined, settled
 from explorer.automata.schema.text.spelling import (
     EscapesOf,
@@ -98,6 +102,11 @@ def outline_schema(
         spaces=whitespace == "flexible" if waits else None, escapes=escapes,
     )  # fmt: skip
     depth = Depth(max_depth, free_depth, free_depth, free_depth)
+    if whitespace == "compact" and compiler.ordered and escapes == "free":
+        members = _Members(compiler, schema, depth, remotes)
+        drawn = plain_outline(schema, meter, members.outline, _outline_of_type)
+        if drawn is not None:
+            return drawn, compiler.ignored
     machine = _compact(compiler, schema, depth, remotes)
     if compiler.waiting is not None:
         machine = compiler.waiting.settled(machine, meter)
@@ -109,6 +118,49 @@ def outline_schema(
     else:
         nfa = respelled(machine, meter, spaces=whitespace == "flexible", escapes=escapes)
     return outlined(machine, nfa, character=character_in(escapes)), compiler.ignored
+
+
+class _Members:
+    """The values of the members of an object, made when a text comes to one.
+
+    Args:
+        compiler: Makes them; some may wait themselves.
+        schema: The object's.
+        depth: How deep values go.
+        remotes: Schemas that references may name.
+    """
+
+    def __init__(
+        self, compiler: Compiler, schema: Schema, depth: Depth,
+        remotes: Mapping[str, Schema] | None,
+    ) -> None:  # fmt: skip
+        self._compiler = compiler
+        self._read = lambda: root_of(shared(schema), remotes or {})
+        self._depth = depth
+
+    @cached_property
+    def _root(self) -> Subschema:
+        return self._read()
+
+    def outline(self, name: str, meter: Meter) -> Outline:
+        """The tree of the values of a member."""
+        compiler, root = self._compiler, self._root
+        compiler.watch(meter)
+        part = root.below(root.named_at("properties")[name], "properties", name)
+        values = compiler.values_inside((part,), compiler.place([root]).member(name), self._depth)
+        waiting = cast("Waiting", compiler.waiting)
+        waits = waiting.outline_of(values, meter)
+        if waits is not None:
+            return waits
+        return waiting.outline(waiting.settled(compiler.text(values), meter), meter)
+
+
+@cache
+def _outline_of_type(given: str, draft: int) -> Outline:
+    """The tree of the values of a type, without other keywords."""
+    address = next(address for address, (number, _) in DRAFTS.items() if number >= draft)
+    schema: Schema = {"type": given, "$schema": address}
+    return outline_schema(schema, Meter())[0]
 
 
 def rules_of_schema(

@@ -413,4 +413,6 @@ def _report(value: object, find_lost: Callable[[], Any]) -> Report | None:
     if not fits or not all(isinstance(one, str) for one in given):
         return None
     chosen = cast("dict[str, Any]", {name: figures[name] for name in FIGURES})
-    return Report(**chosen, find_lost=find_lost, warnings=tuple(map(str, given)))
+    return Report(
+        **chosen, find_lost=find_lost, find_warnings=partial(tuple, list(map(str, given)))
+    )

@@ -126,6 +126,11 @@ class Waiting:
         made = None if number is None else self._made[number]
         return None if isinstance(made, Rest) else made
 
+    def outline_of(self, values: Values, meter: Meter) -> Outline | None:
+        """The tree of what a mark stands for; ``None`` for values that are not a mark."""
+        number = self._by_identity.get(id(values))
+        return None if number is None else self._outline_of(number, meter)
+
     def texts(self, number: int, meter: Meter) -> Dfa:
         """The compact texts of a number; marks may be in them."""
         made = self._made[number]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import jsonschema_specifications  # pyright: ignore[reportMissingTypeStubs]
@@ -56,7 +57,7 @@ class Subschema:
     owners: frozenset[int] = frozenset()
     referenced: bool = False
 
-    @property
+    @cached_property
     def key(self) -> tuple[int, str, tuple[str, ...], frozenset[int]]:
         """The key that equal subschemas share: content, base address, dynamic scope, owners."""
         scope: tuple[str, ...] = ()

@@ -363,7 +363,7 @@ class _NfaLayout:
         self.num_block_arcs += len(nfa.arcs)
         self.epsilons.append((source, nfa.start + shift))
         ends = np.column_stack([nfa.accepting + shift, np.full(len(nfa.accepting), target)])
-        self.epsilon_blocks.append(ends.astype(np.int32))
+        self.epsilon_blocks += [ends.astype(np.int32), nfa.epsilons + np.int32(shift)]
 
     def closed(self, node: Whole | Texts | Closed, source: int, target: int) -> None:
         """A node as its machine, between ε-arcs."""
