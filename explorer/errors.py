@@ -368,6 +368,16 @@ class BudgetExceeded(ExplorerError):
             evidence={"resource": resource, "limit": limit, "reached": reached, "stage": stage},
         )
 
+    def advising(self, remedy: str) -> BudgetExceeded:
+        """This error with another remedy, for a caller that knows what helps.
+
+        Args:
+            remedy: What the reader can do.
+        """
+        self.remedy = remedy
+        self.args = (f"{self.message} {remedy}",)
+        return self
+
 
 class NotRegular(BudgetExceeded):
     """A machine of finitely many states was asked for, and the rules of a grammar recurse.
@@ -384,8 +394,8 @@ class NotRegular(BudgetExceeded):
         super().__init__("states", limit=inf, reached=inf, stage="A grammar as a finite machine")
         self.message = f"The grammar recurses ({', '.join(rules)}), so no finite machine reads it."
         self.remedy = (
-            "Leave out lazy=False, which insists on a table; or bound the nesting: "
-            "constraint.bounded(depth=...)."
+            "Bound the nesting, constraint.bounded(depth=...), and use that. For compile(...) it "
+            "is enough to leave out lazy=False, which insists on a table."
         )
         self.args = (f"{self.message} {self.remedy}",)
 

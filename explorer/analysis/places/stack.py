@@ -17,7 +17,12 @@ from functools import lru_cache
 from typing import Final
 
 from explorer.analysis.characters.display import show_characters, show_text
-from explorer.automata.grammar.diagnosis.derivation import ClosedRule, Derivation, Derivations
+from explorer.automata.grammar.diagnosis.derivation import (
+    ClosedRule,
+    Derivation,
+    Derivations,
+    OpenRule,
+)
 from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.machine import ByteMachine
 from explorer.automata.pipeline.staged import unstaged
@@ -33,6 +38,11 @@ LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, second
 
 MOST_PLACES: Final = 16
 """How many places a row names at most."""
+
+MOST_REPLAYED: Final = 2_000
+"""Up to so many bytes and symbols a text is read once more to find where symbols were pushed."""
+
+NO_PLACE: Final = -1
 
 QUOTES: Final = ('"', "'", "/")
 """The signs that enclose a literal or a pattern in a grammar."""
@@ -191,16 +201,21 @@ class StackReader:
         derivation = self.derivations.at(text)
         if derivation is None:
             return None
-        symbols = self._symbols(derivation, machine, state)
+        symbols = self._symbols(derivation, text, machine, state)
         here = None
         if isinstance(machine, SingleStack) and state >= 0:
             here = machine.configuration(state)[0]
         return GrammarStack(self, derivation, symbols, here)
 
     def _symbols(
-        self, derivation: Derivation, machine: ByteMachine | None, state: int
+        self, derivation: Derivation, text: bytes, machine: ByteMachine | None, state: int
     ) -> list[int | None] | None:
-        """The machine's symbols, each at the rule that waits; ``None`` where they do not fit."""
+        """The machine's symbols, each at the rule that waits; ``None`` where they do not fit.
+
+        A rule that the machine keeps is called with a symbol. Where it keeps a rule in some places
+        and has laid it into its callers in others, there are fewer symbols than such calls; then
+        the byte at which a symbol came onto the stack says to which call it belongs.
+        """
         opened = derivation.open
         if not isinstance(machine, SingleStack) or state < 0:
             return None
@@ -214,16 +229,38 @@ class StackReader:
             if opened[place - 1].rule in kept and not tail:
                 waiting.append(place)
         symbols = machine.configuration(state)[1]
-        if len(waiting) != len(symbols):
-            return None
         found: list[int | None] = [None] * len(opened)
-        network, known = machine.network, {*self._bodies}
-        for place, symbol in zip(reversed(waiting), symbols, strict=True):
-            holder = network.names[network.rule[symbol]]
-            if holder in known and all(each.rule != holder for each in opened[place:]):
-                return None  # A rule was merged in some places and kept in others.
-            found[place] = symbol
+        if len(waiting) == len(symbols):
+            for place, symbol in zip(reversed(waiting), symbols, strict=True):
+                found[place] = symbol
+            if all(
+                self._holds(opened[place:], machine, symbol)
+                for place, symbol in enumerate(found)
+                if symbol is not None
+            ):
+                return found
+        if max(len(text), len(symbols)) > MOST_REPLAYED:
+            return None
+        found = [None] * len(opened)
+        outer = len(opened)
+        for symbol, begun in zip(reversed(symbols), _pushed_at(machine, text), strict=True):
+            places = (
+                place
+                for place in waiting
+                if place < outer
+                and opened[place - 1].start == begun
+                and self._holds(opened[place:outer], machine, symbol)
+            )
+            outer = next(places, NO_PLACE)
+            if outer == NO_PLACE:
+                return None
+            found[outer] = symbol
         return found
+
+    def _holds(self, rows: Sequence[OpenRule], machine: SingleStack, symbol: int) -> bool:
+        """Whether the rule that a symbol leads back to is one of some open rules."""
+        holder = machine.network.names[machine.network.rule[symbol]]
+        return holder not in self._bodies or any(each.rule == holder for each in rows)
 
     def following(self, states: tuple[int, ...]) -> bytes:
         """The bytes that an open rule can go on with, ascending; kept for what was asked."""
@@ -292,6 +329,22 @@ class StackReader:
         if text[end : end + 1] in QUOTES:
             end += 1
         return text[begin:end], begin
+
+
+def _pushed_at(machine: SingleStack, text: bytes) -> list[int]:
+    """For each symbol on the stack after a text, the outermost first, the byte that pushed it."""
+    state = machine.start
+    before: tuple[int, ...] = ()
+    begun: list[int] = []
+    for at, byte in enumerate(text):
+        state = machine.step(state, byte)
+        after = tuple(reversed(machine.configuration(state)[1]))
+        same = 0
+        while same < min(len(before), len(after)) and before[same] == after[same]:
+            same += 1
+        begun = [*begun[:same], *[at] * (len(after) - same)]
+        before = after
+    return begun
 
 
 def _ruled(row: StackRow) -> str:

@@ -25,7 +25,7 @@ from explorer.analysis.verdict.background import Background, background_of
 from explorer.analysis.verdict.paths import BYTES_PER_STATE
 from explorer.arguments import counted
 from explorer.automata.machine import Bool, whole_table
-from explorer.automata.sources.abilities import ListsTexts
+from explorer.automata.sources.abilities import BoundsSpace, ListsTexts
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import is_finite, words
 from explorer.budget import Budget, Meter
@@ -311,13 +311,23 @@ def _whitespace_loop(background: Background, members: list[int], blank: Bool, me
         "whitespace_loop",
         f"After {show_text(text)} white space may be written for ever"
         + (", and nothing else is allowed there." if only else "."),
-        "Bound it, for example [ ]{0,2} instead of \\s*, or leave it out of the pattern.",
+        _space_remedy(machine),
         state,
         evidence={
             "states": tuple(members), "text": text, "only_whitespace": only,
             "share_of_mask": shares[state], "tokens": tuple(ids[:8].tolist()),
         },
     )  # fmt: skip
+
+
+def _space_remedy(machine: TokenMachine) -> str:
+    """How the white space is bounded, in the words of the part that was written with it."""
+    waiting = [] if machine.constraint is None else [machine.constraint.source]
+    for source in waiting:  # The list grows while it is read.
+        if isinstance(source, BoundsSpace):
+            return source.space_remedy
+        waiting += source.children
+    return "Bound it, for example [ ]{0,2} instead of \\s*, or leave it out of the pattern."
 
 
 def _share_of(mask: Bool, some: Bool) -> float:

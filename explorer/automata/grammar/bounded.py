@@ -32,7 +32,7 @@ from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Deferred, Node, Rules, Source
 from explorer.automata.tree.walking import inside
 from explorer.budget import Budget, Meter
-from explorer.errors import ConstraintError, DamagedFile
+from explorer.errors import BudgetExceeded, ConstraintError, DamagedFile
 
 STAGE: Final = "Writing out a grammar to a depth"
 
@@ -72,7 +72,12 @@ class BoundedGrammar(Source):
         return Deferred(0, len(self.text), self._build, self._locate)
 
     def _build(self, meter: Meter) -> Dfa:
-        return bounded_dfa(self.inner.tree, self.depth, meter)
+        try:
+            return bounded_dfa(self.inner.tree, self.depth, meter)
+        except BudgetExceeded as error:
+            limit = f"Budget({error.resource}=...)"
+            remedy = f"Choose a smaller depth than {self.depth:,}, or raise the limit with {limit}."
+            raise error.advising(remedy) from None
 
     @cached_property
     def _machine(self) -> Dfa:

@@ -83,6 +83,11 @@ class GrammarText(Source):
             said.append(f"{more:,} more rules are never used.")
         return (*said, *super().warnings())
 
+    @property
+    def space_remedy(self) -> str:
+        """How white space without end is bounded: where a rule has it."""
+        return "Bound it in its rule, for example [ ]{0,2} for [ \\t\\n]*, or leave it out."
+
     def dialect(self) -> str:
         """How the grammar is written: its notation, or which form of it."""
         return self.notation
@@ -190,6 +195,15 @@ class LarkGrammar(GrammarText):
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType(
         {name: f"Write %import common.{name} on a line of its own." for name in COMMON}
     )
+
+    @property
+    def space_remedy(self) -> str:
+        """How white space without end is bounded: what is ignored may stand anywhere, repeated."""
+        return (
+            "Write it where it may stand, bounded, such as /[ ]{0,2}/; what %ignore names may be "
+            "repeated without end."
+        )
+
     notation: ClassVar[str] = "lark"
 
     @classmethod
@@ -210,6 +224,11 @@ class EbnfGrammar(GrammarText):
     def dialect(self) -> str:
         """The W3C's form or that of ISO."""
         return "iso" if EbnfReader(self.grammar).iso else "w3c"
+
+    @property
+    def space_remedy(self) -> str:
+        """How white space without end is bounded: with a pattern, as EBNF has no bounds."""
+        return "Bound it in its rule, for example /[ ]{0,2}/ for ' '*, or leave it out."
 
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:

@@ -38,6 +38,16 @@ class NamesStates(Protocol):
 
 
 @runtime_checkable
+class BoundsSpace(Protocol):
+    """A source that says how white space without end is bounded where it was written."""
+
+    @property
+    def space_remedy(self) -> str:
+        """What to write, as a sentence."""
+        ...
+
+
+@runtime_checkable
 class TakesAway(Protocol):
     """A source that only takes texts away from another one, such as a stage around a pattern.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import explorer
+from explorer.analysis.traps.of_machine import machine_traps
 from explorer.automata.grammar.functions import grammar
 from explorer.cli.machine_lines import report_lines
-from explorer.errors import ConstraintError, GrammarError
+from explorer.errors import BudgetExceeded, ConstraintError, GrammarError, NotRegular
 
 FAULTS = {
     "no name": ('root ::= "a"\n::= x', 2, 1, "begins no rule"),
@@ -164,3 +165,38 @@ def test_a_word_that_is_doubled_in_many_rules_stays_within_its_budget() -> None:
     for byte in b"aa(aa":
         state = machine.step(state, byte)
     assert machine.expected(state) == b"(a"
+
+
+def test_what_needs_a_table_says_what_to_do() -> None:
+    nested = grammar('root ::= "(" root ")" | "x"')
+    for ask in (nested.examples, nested.is_finite, lambda: nested.dfa,
+                lambda: nested.equivalent(explorer.regex("x"))):  # fmt: skip
+        with pytest.raises(NotRegular) as caught:
+            ask()
+        assert caught.value.remedy.startswith("Bound the nesting, constraint.bounded(depth=...)")
+        assert "Leave out lazy=False" not in str(caught.value)
+
+
+def test_too_large_a_depth_says_so() -> None:
+    deep = grammar('root ::= "(" root root ")" | "x"').bounded(40)
+    with pytest.raises(BudgetExceeded) as caught:
+        deep.within(explorer.Budget(states=2_000))
+    assert "Choose a smaller depth than 40" in str(caught.value)
+    assert "bounded repeats" not in str(caught.value)
+
+
+SPACES = {
+    'root ::= ws "a" ws\nws ::= [ ]*': ("gbnf", "[ ]{0,2} for [ \\t\\n]*"),
+    'start: "a"\n%import common.WS\n%ignore WS': ("lark", "what %ignore names may be repeated"),
+    "a ::= s 'a' s\ns ::= ' '*": ("ebnf", "/[ ]{0,2}/ for ' '*"),
+}
+
+
+@pytest.mark.parametrize("text", SPACES)
+def test_white_space_without_end_is_bounded_as_the_grammar_would(text: str) -> None:
+    syntax, remedy = SPACES[text]
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b" ", b"  ", None], eos_ids=[3])
+    for constraint in (grammar(text, syntax), explorer.literal("a") + grammar(text, syntax)):
+        found = machine_traps(explorer.compile(constraint, vocabulary))
+        said = [trap.remedy for trap in found if trap.kind == "whitespace_loop"]
+        assert said and all(remedy in each and "\\s" not in each for each in said)

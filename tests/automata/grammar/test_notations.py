@@ -172,7 +172,9 @@ EBNF = {
 
 @pytest.mark.parametrize("text", EBNF)
 def test_ebnf_means_what_the_pattern_means(text: str) -> None:
-    assert explorer.grammar(text, syntax="ebnf").equivalent(explorer.regex(EBNF[text]))
+    constraint = explorer.grammar(text, syntax="ebnf")
+    assert constraint.equivalent(explorer.regex(EBNF[text]))
+    assert constraint.source.warnings() == ()
 
 
 EBNF_FAULTS = {

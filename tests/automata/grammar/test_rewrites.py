@@ -80,3 +80,10 @@ def test_a_word_that_is_a_keyword_and_a_name_is_shown() -> None:
     with pytest.raises(GrammarError) as caught:
         explorer.grammar('root ::= a | b\na ::= "x" a "y" | ""\nb ::= "x" b "z" | ""')
     assert "as it stands" not in str(caught.value)
+
+
+def test_a_long_pattern_is_quoted_in_part() -> None:
+    name = "|".join(f"word{k}" for k in range(40))
+    with pytest.raises(GrammarError) as caught:
+        explorer.grammar(f"{KEYWORDS['gbnf']}name ::= /(?!(?:{name})\\Z)[a-z]+/\n")
+    assert "by /(?!(?:word0|word1|" in str(caught.value) and "word39" not in str(caught.value)

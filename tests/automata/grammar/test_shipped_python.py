@@ -156,6 +156,34 @@ def only_theirs(constraint: Constraint, texts: list[str]) -> tuple[list[str], in
     return [text for text in written if not constraint.accepts(text)], len(written)
 
 
+IN_AND_OUT = {
+    "x: int = 1\nx += 2\n": True,
+    "global x\ndel x\nassert x\nfrom a.b import c as d\n": True,
+    "class A(B):\n    def f(self, x: int=1) -> int:\n        return [1, (2,), {3: 'a'}]\n": True,
+    "print(a[1:2], b=not c and d is not e)\n": True,
+    "@d\ndef f():\n    pass\n": False,
+    "try:\n    pass\nfinally:\n    pass\n": False,
+    "match x:\n    case 1:\n        pass\n": False,
+    "x = lambda: 1\n": False,
+    "x = [y for y in z]\n": False,
+    "f(*x, **y)\n": False,
+    "x = [*y]\n": False,
+    "def f(*x):\n    pass\n": False,
+    "f((x := 1))\n": False,
+    "x = f'a'\n": False,
+    "x = b'a'\n": False,
+    "x = y[1:2:3]\n": False,
+    "a = b = c\n": False,
+    "a = 1; b = 2\n": False,
+    "async def f():\n    pass\n": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", IN_AND_OUT)
+def test_what_the_head_of_the_grammar_says_is_in_and_out(text: str) -> None:
+    assert parsed(text) is not None and shipped().accepts(text) == IN_AND_OUT[text]
+
+
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_drawn_and_changed_texts_are_read_by_both_or_neither() -> None:
     assert shipped_text("python") == python_text(DEPTH)

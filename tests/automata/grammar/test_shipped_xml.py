@@ -14,6 +14,8 @@ from explorer.automata.grammar.functions import grammar
 from explorer.automata.grammar.notations.gbnf import GbnfReader
 from explorer.automata.grammar.shipped import shipped_grammar, shipped_text
 from explorer.automata.grammar.shipped.xml import PAGE, xml_text
+from explorer.automata.words import words
+from explorer.budget import Meter
 from explorer.errors import ConstraintError
 from tests.automata.grammar.sampling import Sampler, mutated
 
@@ -50,7 +52,7 @@ PIECES = [
 
 def reads(text: str, elements: Mapping[str, Sequence[str]], root: str) -> bool | None:
     """Whether expat reads a document; ``None`` if it holds what the grammar leaves out."""
-    beyond = [re.search(r"&#\d|<\?xml[^?]*'", text) is not None]
+    beyond = [re.search(r"<\?xml[^?]*'", text) is not None]
     wrong: list[str] = []
     depth = [0]
 
@@ -150,12 +152,27 @@ def test_numbers_of_characters(digits: str) -> None:
     edges = [0, 9, 0xB, 0xD, 0x20, 0xFF, 0x100, 0xFFF, 0x1000, 0xD7FF, 0xD800, 0xDFFF, 0xE000,
              0xFFFD, 0xFFFE, 0xFFFF, 0x10000, 0xFFFFF, 0x100000, 0x10FFFF, 0x110000]  # fmt: skip
     for number in sorted({max(edge + more, 0) for edge in edges for more in (-1, 0, 1)}):
-        for form in (f"{number:0{digits}x}", f"{number:0{digits}X}"):
-            text = f"<page>&#x{form};</page>"
+        for form in (f"x{number:0{digits}x}", f"x{number:0{digits}X}", f"{number:0{digits}d}"):
+            text = f"<page>&#{form};</page>"
             assert constraint.accepts(text) == reads(text, PAGE, "page"), text
 
 
+def test_every_decimal_number_of_a_character() -> None:
+    """The numbers are those of the production Char of XML 1.0, each written in one way."""
+    (rule,) = (r for r in GbnfReader(shipped_text("xml")).rules() if r.name == "decimal")
+    text = shipped_text("xml")[rule.body.start : rule.body.end]
+    numbers = grammar(f"root ::= {text}")
+    chars = [9, 10, 13, *range(0x20, 0xD800), *range(0xE000, 0xFFFE), *range(0x10000, 0x110000)]
+    edges = {edge + more for edge in (9, 10, 13, 0x20, 0xD800, 0xE000, 0xFFFE, 0x110000)
+             for more in range(-3, 4)}  # fmt: skip
+    every = {*chars[::997], *edges, *range(1_200)} & {*chars}
+    assert all(numbers.accepts(str(number)) for number in every)
+    assert not any(numbers.accepts(str(number)) for number in ({*range(40)} | edges) - {*chars})
+    assert numbers.is_finite() and sum(1 for _ in words(numbers.dfa, Meter())) == len(chars)
+
+
 MUTANTS = {
+    "decimal surrogates": ('"9" [0-5]', '"9" [0-6]', True),
     "any name closes": ('"</em" s?', '("</em" | "</p") s?', True),
     "]]> in a text": ("(?!\\]\\]>)[\\t\\n\\r -%'-;", "[\\t\\n\\r -%'-;", True),
     "no comments": ("(tag | comment | cdata)", "(tag | cdata)", False),
@@ -169,7 +186,13 @@ def test_the_oracle_sees_a_wrong_grammar(name: str) -> None:
     text = shipped_text("xml").replace(before, after)
     assert text != shipped_text("xml")
     mutant = grammar(text)
-    texts = ["<page>&#xFFFE;</page>", *DOCUMENTS, *drawn(text, 300), *changed(1_500)]
+    texts = [
+        "<page>&#xFFFE;</page>",
+        "<page>&#55296;</page>",
+        *DOCUMENTS,
+        *drawn(text, 300),
+        *changed(1_500),
+    ]
     ours, theirs = differences(mutant, texts)
     assert ours if too_much else theirs
 

@@ -25,6 +25,9 @@ LIMITS: Final = Budget(states=200_000, arcs=20_000_000, seconds=30.0)
 MOST_LOOKED_AT: Final = 300
 """Up to so many bytes of an ambiguous text are looked through for a keyword."""
 
+LONGEST_QUOTED: Final = 60
+"""How many characters of a pattern a message quotes."""
+
 MOST_COMPARED: Final = 8
 """How many ways to read a byte are compared for that."""
 
@@ -114,7 +117,7 @@ def _keyword(places: GrammarPlaces, data: bytes, text: str) -> str:
     letter, other = said
     return (
         f"{_shown(word)} is read as it stands in {_at(text, letter.origin.start)}, and by "
-        f"{text[other.origin.start : other.origin.end]} in {_at(text, other.origin.start)}.\n"
+        f"{_cut(text[other.origin.start : other.origin.end])} in {_at(text, other.origin.start)}.\n"
     )
 
 
@@ -136,8 +139,13 @@ def _line(text: str, place: RulePlace, *, calls: bool = False) -> str:
     names = [place.stack[-1].rule] if place.stack else [place.rule]
     for frame in outermost_first:
         names.append(f"{frame.called} ({_at(text, frame.start)})" if calls else frame.called)
-    written = text[place.origin.start : place.origin.end]
+    written = _cut(text[place.origin.start : place.origin.end])
     return f"{' → '.join(names)}, which reads {written} in {_at(text, place.origin.start)}"
+
+
+def _cut(written: str) -> str:
+    """What was written, or its beginning."""
+    return written if len(written) <= LONGEST_QUOTED else f"{written[: LONGEST_QUOTED - 1]}…"
 
 
 def _at(text: str, start: int) -> str:

@@ -27,7 +27,16 @@ MOST_DEPTH: Final = 5
 _HEAD: Final = """\
 # A subset of Python: blocks nested at most {depth} deep, each indented by four blanks more. In the
 # names of rules c stands for an open class, def, for, while or with, i for an open if or elif.
-# `explorer.automata.grammar.shipped.python` writes this grammar for any depth.
+# `explorer.grammars.python_text` writes this grammar for another depth. White space is that of
+# ast.unparse.
+# In: def with annotations and defaults, class, if, elif, else, for, while, with, return, raise,
+# assert, del, global, import, from, pass, break, continue, =, += and the like, x: int = 1;
+# operators, comparisons, and, or, not, x if y else z, calls with named arguments, indices, slices
+# a:b, fields, tuples, lists, sets, dicts, numbers, texts in single, double and three double quotes,
+# comments.
+# Not: decorators, try, match, async, lambda, comprehensions, * and ** in calls, lists and
+# parameters, :=, yield, nonlocal, f-strings, bytes, slices a:b:c, a = b = c, several statements in
+# a line, lines that go on.
 root     ::= after-
 """
 

@@ -2,8 +2,8 @@
 
 Which name closes is a matter of the stack: the rule ``in-p`` ends with ``</p>``. That an attribute
 occurs once at most would need a set of names on the stack; here the attributes of an element come
-in a given order. References are the five of XML and hexadecimal ones; there are comments and CDATA,
-no processing instructions and no document type.
+in a given order. References are the five of XML and the numbers of characters, decimal and
+hexadecimal; there are comments and CDATA, no processing instructions and no document type.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 _HEAD: Final = """\
 # XML with elements of given names, each closed under the name with which it was opened.
-# `explorer.automata.grammar.shipped.xml` writes this grammar for any names.
+# `explorer.grammars.xml_text` writes this grammar for any names.
+# In: attributes in their order, the references of XML and the numbers of characters (&#65; &#x41;),
+# comments, CDATA.
+# Not: attributes in any order, processing instructions, document types, entities of one's own.
 root      ::= prolog? misc "<{root}" in-{root} misc
 prolog    ::= "<?xml" s "version" eq "\\"1.0\\"" (s "encoding" eq "\\"UTF-8\\"")? s? "?>"
 misc      ::= (s | "<" comment)*
@@ -43,7 +46,11 @@ cdata     ::= "![CDATA[" /(?:(?!\]\]>)[\t\n\r -\uD7FF\uE000-\uFFFD\U00010000-\U0
 value     ::= "\"" ([\t\n\r !#-%'-;=-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF] | "&" reference ";")* "\"" |
               "'" ([\t\n\r -%(-;=-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF] | "&" reference ";")* "'"
 # A number is that of a character of XML.
-reference ::= "amp" | "lt" | "gt" | "quot" | "apos" | "#x" "0"* code
+reference ::= "amp" | "lt" | "gt" | "quot" | "apos" | "#" "0"* decimal | "#x" "0"* code
+decimal   ::= "9" | "1" [03] | "3" [2-9] | [4-9] [0-9] | [1-9] [0-9]{2,3} | [1-4] [0-9]{4} | "5" [0-4] [0-9]{3} |
+              "55" ([01] [0-9]{2} | "2" ([0-8] [0-9] | "9" [0-5])) | "57" ("3" ("4" [4-9] | [5-9] [0-9]) | [4-9] [0-9]{2}) |
+              "5" [89] [0-9]{3} | "6" ([0-4] [0-9]{3} | "5" ([0-4] [0-9]{2} | "5" ([0-2] [0-9] | "3" [0-36-9] | [4-9] [0-9]) | [6-9] [0-9]{2}) | [6-9] [0-9]{3}) |
+              [7-9] [0-9]{4} | [1-9] [0-9]{5} | "1" ("0" [0-9]{5} | "10" [0-9]{4} | "11" ([0-3] [0-9]{3} | "4" ("0" [0-9]{2} | "10" [0-9] | "11" [01])))
 code      ::= [9aAdD] | [2-9a-fA-F] hex | [1-9a-fA-F] hex{2} | [1-9a-cA-CeE] hex{3} | [dD] [0-7] hex{2} |
               [fF] ([0-9a-eA-E] hex{2} | [fF] ([0-9a-eA-E] hex | [fF] [0-9a-dA-D])) |
               [1-9a-fA-F] hex{4} | "10" hex{4}
