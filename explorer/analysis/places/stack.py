@@ -97,7 +97,7 @@ class GrammarStack:
         symbols: Sequence[int | None] | None,
         state: int | None = None,
     ) -> None:
-        self._reader = reader
+        self.reader = reader
         self.state = state
         self._symbols = symbols
         self.derivation = derivation
@@ -119,12 +119,12 @@ class GrammarStack:
 
     def __getitem__(self, place: int) -> StackRow:
         symbol = None if self._symbols is None else self._symbols[place]
-        return self._reader.row(self.derivation, place, symbol)
+        return self.reader.row(self.derivation, place, symbol)
 
     @property
     def live(self) -> int:
         """How many rows the next byte can be for: a row that may end leaves it to the next one."""
-        ends = self._reader.derivations.may_end
+        ends = self.reader.derivations.may_end
         count = 1
         while count < len(self) and ends(self.derivation.open[count - 1].states):
             count += 1
@@ -146,7 +146,7 @@ a digit 0-9 in root → [0-9]+.
         """
         rows = [self[place] for place in range(self.live)]
         opened = self.derivation.open
-        following = {b for row in opened[: len(rows)] for b in self._reader.following(row.states)}
+        following = {b for row in opened[: len(rows)] for b in self.reader.following(row.states)}
         *inner, outer = rows
         whole = outer.ends and len(rows) == len(self)
         expects = _in_words(bytes(sorted(following)))
