@@ -34,6 +34,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, NotATable
 from explorer.jit import jit
 from explorer.memo import memo
+from explorer.tokens.kept import Kept
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, checked_state
@@ -141,6 +142,8 @@ class LazyMachine(NumberedPlaces[int]):
         self._stack = self._broad.stack()
         self._nodes = nodes_of(self._trie)
         self._came_by = list(came_by)
+        self._within: Kept[tuple[int, int], UInt32] = Kept()
+        self._distances_after: Kept[int, dict[int, int]] = Kept()
         # What a person is shown is the closed form where there is a small one: see `byte_machine`.
         self._shown: ByteMachine | None = None
         self._shown_states: list[int] = []
@@ -235,6 +238,60 @@ class LazyMachine(NumberedPlaces[int]):
         with self._lock:
             return self._finishing.distance(self._places[state], Meter(self._budget))
 
+    @property
+    def knows_distances(self) -> bool:
+        """Whether `distance_to_end` is known in every state, so that a budget can be planned with:
+        for a grammar that is not too large."""
+        with self._lock:
+            return self._finishing.knows_distances(self._walked.start, Meter(self._budget))
+
+    def mask_within(self, state: int, remaining: int) -> UInt32:
+        """The mask of the tokens after which the text can still be ended in time.
+
+        Args:
+            state: A state or a sentinel.
+            remaining: How many tokens may still be written, EOS included.
+
+        Returns:
+            As `mask`, read-only; where the budget removes nothing, the same object.
+
+        Raises:
+            ExplorerError: There is no such state.
+            BudgetExceeded: It took too long.
+        """
+        whole = self.mask(state)
+        if state < 0:
+            return whole
+        with self._lock:
+            place, meter = self._places[state], Meter(self._budget)
+            needed = self._needed_after(state, place, meter)
+            if remaining >= max(needed.values(), default=0) + 1 and remaining > 0:
+                return whole
+            words = self._within.get((state, remaining))
+            if words is None:
+                words = np.zeros_like(whole)
+                fitting = {target for target, most in needed.items() if most < remaining}
+                self._set_leading_to(place, fitting, words)
+                _set_further(_first_of_further(self._trie), self._trie.further_id, words)
+                if remaining > 0 and self._is_end(place):
+                    set_bits(words, np.array(self._vocabulary.eos_ids, np.int32))
+                words.setflags(write=False)
+                self._within.put((state, remaining), words, words.nbytes)
+            return words
+
+    def _needed_after(self, state: int, place: int, meter: Meter) -> dict[int, int]:
+        """For each byte state that a token leads to from a place its distance from the end."""
+        known = self._distances_after.get(state)
+        if known is None:
+            finishing = self._finishing
+            known = {
+                target: distance
+                for target in finishing.targets(place, meter)
+                if (distance := finishing.distance(target, meter)) is not None
+            }
+            self._distances_after.put(state, known, 100 * len(known) + 100)
+        return known
+
     def _after(self, place: int, token: int) -> int | None:
         symbols = written(self._vocabulary, self._walked, token)
         here = after_token(self._walked, place, symbols)
@@ -281,20 +338,25 @@ class LazyMachine(NumberedPlaces[int]):
 
     def _set_those_that_finish(self, place: int, words: UInt32) -> None:
         """Set the words after which this vocabulary can finish."""
-        trie, machine, finishing = self._trie, self._walked, self._finishing
-        meter = Meter(self._budget)
+        finishing, meter = self._finishing, Meter(self._budget)
+        targets = finishing.targets(place, meter)
+        able = {target for target in targets if finishing.can_finish(target, meter)}
+        self._set_leading_to(place, able, words)
+
+    def _set_leading_to(self, place: int, targets: set[int], words: UInt32) -> None:
+        """Set the words that lead from a place to some byte states."""
+        trie, machine = self._trie, self._walked
         if (arrays := arrays_from(machine, trie, place)) is not None:
-            finishes = np.zeros(len(arrays[1]), np.bool_)
-            for target in finishing.targets(place, meter):
-                finishes[target] = finishing.can_finish(target, meter)
+            wanted = np.zeros(len(arrays[1]), np.bool_)
+            wanted[list(targets)] = True
             _set_finishing(
                 trie.byte, trie.depth, trie.skip, trie.word, *arrays, place, trie.max_depth,
-                finishes, trie.first_id, words,
+                wanted, trie.first_id, words,
             )  # fmt: skip
         else:
-            found, targets = words_from(machine, trie, place)
-            able = [finishing.can_finish(target, meter) for target in targets.tolist()]
-            set_bits(words, trie.first_id[found[np.array(able, np.bool_)]])
+            found, after = words_from(machine, trie, place)
+            able = np.isin(after, np.array([*targets], np.int32))
+            set_bits(words, trie.first_id[found[able]])
 
     def with_reason(self, reason: str) -> LazyMachine:
         """The same machine at its start, whose report says why it is lazy.

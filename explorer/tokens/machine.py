@@ -151,6 +151,28 @@ class Filtered(Protocol):
 
 
 @runtime_checkable
+class PlansAhead(Protocol):
+    """A machine without a table that may know how many tokens each text still takes."""
+
+    @property
+    def knows_distances(self) -> bool:
+        """Whether `TokenMachine.distance_to_end` is known in every state."""
+        ...
+
+    def mask_within(self, state: int, remaining: int) -> UInt32:
+        """The mask of the tokens after which the text can still be ended in time.
+
+        Args:
+            state: A state or a sentinel.
+            remaining: How many tokens may still be written, EOS included.
+
+        Returns:
+            As `TokenMachine.mask`; where the budget removes nothing, the same object.
+        """
+        ...
+
+
+@runtime_checkable
 class Storable(Protocol):
     """A machine that can be written to a file."""
 

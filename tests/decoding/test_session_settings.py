@@ -140,11 +140,10 @@ def test_a_token_named_by_its_text_is_that_token(text: str, wrong: str) -> None:
 @pytest.mark.parametrize(
     "constraint",
     [
-        explorer.grammar('root ::= "(" root ")" | "x"'),
         regex("[a-z ]+").canonical(),
         regex("[a-z ]+").without_isolated_spaces().canonical(),
     ],
-    ids=["grammar", "canonical", "two stages"],
+    ids=["canonical", "two stages"],
 )
 @pytest.mark.parametrize("forced", ["step", "run"])
 def test_a_text_is_cut_off_where_its_distances_are_not_known(
@@ -161,6 +160,30 @@ def test_a_text_is_cut_off_where_its_distances_are_not_known(
     remedy = str(raised.value.remedy)
     assert remedy.startswith("Give masking_budget=False") and "lazy" not in remedy
     assert generate(lm, "x", constraint, max_tokens=4, masking_budget=False) == [text]
+
+
+@pytest.mark.parametrize("forced", ["step", "run"])
+@pytest.mark.parametrize("drafted", [False, True])
+def test_a_grammar_that_recurses_ends_in_time(forced: Forced, drafted: bool) -> None:
+    """The defaults of `generate` plan: every text is finished, and several lengths are drawn."""
+    if forced == "run" and drafted:
+        pytest.skip("two ways to read several tokens at once")
+    lm = TINY
+    nested = explorer.grammar('root ::= "(" root ")" | "x"')
+    depths: set[int] = set()
+    for most in (2, 4, 7):
+        texts = generate(
+            lm, ["x"] * 20, nested, explorer.Sampler(4.0), most, seed=most, forced=forced,
+            draft=explorer.load_model("tiny-draft") if drafted else None,
+        )  # fmt: skip
+        assert all(text.finished and text.planned for text in texts)
+        assert all(len(text.tokens) <= most and nested.accepts(text.text) for text in texts)
+        depths |= {text.text.count("(") for text in texts}
+    assert len(depths) > 2
+    trace = explorer.Session(lm, nested, "x", max_tokens=4, sampler=explorer.Sampler(4.0)).run()
+    assert trace.masking_budget and trace.finished
+    with pytest.raises(ExplorerError, match="the shortest takes 2 tokens"):
+        generate(lm, "x", nested, max_tokens=1)
 
 
 TEXTS = (" Berlin", " Berlin is the capital of Germany", " Rome", " Paris and Rome")

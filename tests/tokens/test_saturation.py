@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 import explorer
@@ -22,9 +23,12 @@ from explorer.automata.grammar.stack_machines.stacks import StackMachine
 from explorer.budget import Meter
 from explorer.errors import BudgetExceeded, GrammarError, IncompatibleVocabulary
 from explorer.tokens.lazy import LazyMachine
+from explorer.tokens.masks.device import DeviceMasks
+from explorer.tokens.masks.needed import UNLIMITED
 from explorer.tokens.saturation import ends
 from explorer.tokens.walks.finishing import single_bytes
 from explorer.tokens.walks.trie import trie_of
+from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
 from tests.automata.grammar.earley import Earley, Productions, as_gbnf
 
@@ -124,6 +128,8 @@ def faults(rules: Productions, tokens: list[bytes], chance: random.Random, *, lo
     try:
         constraint = grammar(as_gbnf(rules), ambiguous=loose)
         machine = explorer.compile(constraint, vocabulary, lazy=True)
+        if not machine.knows_distances:  # It does not recurse: its closed form knows them.
+            return -1
     except GrammarError:
         return -1
     except IncompatibleVocabulary:
@@ -137,8 +143,13 @@ def faults(rules: Productions, tokens: list[bytes], chance: random.Random, *, lo
             count += left is None or machine.distance_to_end(state) != left + 1
             allowed = machine.allowed(state)
             count += bool(allowed[len(tokens)]) != words.accepts(text.decode())
-            able = [fewest_tokens(rules, tokens, text + token) is not None for token in tokens]
+            needed = [fewest_tokens(rules, tokens, text + token) for token in tokens]
+            able = [each is not None for each in needed]
             count += able != allowed[: len(tokens)].tolist()
+            for remaining in range(1, 7):
+                within = unpack(machine.mask_within(state, remaining), len(tokens) + 1).tolist()
+                fits = [each is not None and each + 2 <= remaining for each in needed]
+                count += within != [*fits, words.accepts(text.decode())]
             if not any(able):
                 break
             token = chance.choice([k for k, each in enumerate(able) if each])
@@ -204,6 +215,28 @@ def test_the_oracle_agrees_with_trying_every_sequence() -> None:
             texts = {text for text in texts if words.viable(text.decode())}
         fewest = fewest_tokens(rules, tokens, b"")
         assert fewest == found if found is not None else fewest is None or fewest > 5
+
+
+@pytest.mark.parametrize("text", ['root ::= "(" root ")" | "x"', 'root ::= root root | "a"'])
+def test_budgets_of_a_batch_are_those_of_its_rows(text: str) -> None:
+    """Host and reference masks under budgets, one row a table and one without a limit."""
+    tokens = [b"(", b"((", b")", b"))", b"x", b"a", b"aa"]
+    vocabulary = Vocabulary.from_bytes(tokens, eos_ids=[7])
+    machine = explorer.compile(grammar(text, ambiguous=True), vocabulary, lazy=True)
+    table = explorer.compile(explorer.regex("x{1,3}"), vocabulary)
+    masks = DeviceMasks([machine, table])
+    assert machine.mask_within(machine.start, 99) is machine.mask(machine.start)
+    which = torch.tensor([0, 0, 0, 0, 1, 0])
+    states = torch.tensor([machine.start] * 4 + [table.start, machine.start])
+    for remaining in ([2, 3, 4, 5, 3, UNLIMITED], [1, 0, 7, 9, 2, 3]):
+        left = torch.tensor(remaining)
+        on_host = masks.mask_(torch.zeros(6, 8), states, which, left)
+        reference = masks.mask_reference_(torch.zeros(6, 8), states, which, left)
+        assert torch.equal(on_host, reference)
+        for row, budget in enumerate(remaining):
+            if which[row] == 0:
+                wanted = unpack(machine.mask_within(machine.start, budget), 8)
+                assert (on_host[row] == 0).tolist() == wanted.tolist()
 
 
 def test_a_vocabulary_that_cannot_end_is_told_at_once() -> None:

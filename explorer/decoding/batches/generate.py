@@ -175,9 +175,10 @@ def generate(
         max_tokens: The most tokens of each text, EOS included.
         seed: Of the random numbers, 0 to 2**64 - 1.
         masking_budget: Whether texts are made to end in time; with ``False`` they are cut off. By
-            default they are where the machine knows the fewest tokens to the end (every table, and
-            every machine of a few texts); else a text may be cut off, and `Generation.planned`
-            says so. ``True`` insists, and refuses a machine that does not know them.
+            default they are where the machine knows the fewest tokens to the end (every table,
+            every grammar, and every machine of a few texts); else a text may be cut off, and
+            `Generation.planned` says so. ``True`` insists, and refuses a machine that does not know
+            them.
         streams: Each row's stream of random numbers; default its number.
         budget: Limits for compiling the constraints.
         forced: ``"run"`` takes tokens that are the only ones allowed without asking the model, and

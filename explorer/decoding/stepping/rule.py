@@ -24,10 +24,10 @@ from explorer.decoding.trace.masks import MaskRows, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.tokens.compile import compile
 from explorer.tokens.free import Free
-from explorer.tokens.machine import TokenMachine, TokenTable, table_of
+from explorer.tokens.machine import PlansAhead, TokenMachine, TokenTable, table_of
 from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, needed_rows
 from explorer.tokens.visited_whole import visited_whole
-from explorer.tokens.words import pack
+from explorer.tokens.words import pack, unpack
 from explorer.vocabulary import Vocabulary
 
 
@@ -138,6 +138,13 @@ class Rule:
         allowed = self.machine.allowed(state)
         if self._table is None:
             row = self.machine.mask(state).tobytes()
+            if remaining is not None and self._ahead is not None:
+                words = self._ahead.mask_within(state, remaining)
+                if words is self.machine.mask(state):
+                    return StateMask(allowed, row, row, 0)
+                kept = unpack(words, len(self.vocabulary))
+                kept.setflags(write=False)
+                return StateMask(kept, row, words.tobytes(), int(allowed.sum() - kept.sum()))
             if remaining is None or self.planned is None or state < 0:
                 return StateMask(allowed, row, row, 0)
             over = (self._needed[state + FIRST_STATE] > remaining)[self.planned.token_class]
@@ -161,7 +168,16 @@ class Rule:
     @property
     def knows_distances(self) -> bool:
         """Whether the fewest tokens to the end are known, so that a budget can be planned with."""
-        return isinstance(self.machine, Free) or self.planned is not None
+        known = self.planned is not None or self._ahead is not None
+        return known or isinstance(self.machine, Free)
+
+    @cached_property
+    def _ahead(self) -> PlansAhead | None:
+        """The machine, if it has no table and knows its distances all the same."""
+        machine = self.machine
+        if self.planned is None and isinstance(machine, PlansAhead) and machine.knows_distances:
+            return machine
+        return None
 
     @cached_property
     def planned(self) -> TokenTable | None:
@@ -188,14 +204,14 @@ class Rule:
         """
         if max_tokens is None or isinstance(self.machine, Free) or asked is False:
             return asked is not False
-        if self.planned is None:
+        if not self.knows_distances:
             if asked is None:
                 return False
             remedy = f"{otherwise[0].upper()}{otherwise[1:]}."
             if self.machine.report.reason:
                 remedy += " Where the constraint does not recurse, a larger budget also helps."
             raise without_distances(self.machine, f"max_tokens={max_tokens}", remedy)
-        least = int(self.planned.distance[self.machine.start])
+        least = (self.planned or self.machine).distance_to_end(self.machine.start) or 0
         if max_tokens < least:
             raise ExplorerError(
                 f"No text of the constraint fits into max_tokens={max_tokens}: the shortest takes "

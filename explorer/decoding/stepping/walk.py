@@ -81,9 +81,9 @@ class Walk(Standing):
             only if the text can still be ended in time, as far as ``masking_budget`` says.
         masking_budget: Whether ``max_tokens`` takes part in the mask, so that the text ends in
             time; with ``False`` it is cut off. By default it does where the machine knows the
-            fewest tokens to the end (every table, and every machine of a few texts); else the text
-            may be cut off, and `Trace.masking_budget` says so. ``True`` insists, and refuses a
-            machine that does not know them.
+            fewest tokens to the end (every table, every grammar, and every machine of a few
+            texts); else the text may be cut off, and `Trace.masking_budget` says so. ``True``
+            insists, and refuses a machine that does not know them.
         top_k: How many of the likeliest tokens of each distribution the trace keeps.
         logits_bytes: How much memory full logits may take (`logits`); beyond it they are read
             from the model again.

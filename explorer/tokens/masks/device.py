@@ -49,9 +49,10 @@ from explorer.errors import ExplorerError, VocabularyError
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ErrorWord, ints
-from explorer.tokens.masks.host_masks import MINUS_INFINITY, HostMasks, refuse_budget
+from explorer.tokens.masks.host_masks import MINUS_INFINITY, HostMasks
 from explorer.tokens.masks.needed import (
     FIRST_STATE,
+    NO_BUDGET,
     UNLIMITED,
     least_needed,
     needed_rows,
@@ -276,7 +277,7 @@ class DeviceMasks:
             taken = ints(tokens[torch.tensor(asked, device=self.device)])
             following = [
                 self.constraints[which].step(state, token)
-                for (which, state), token in zip(places, taken, strict=True)
+                for (which, state, _), token in zip(places, taken, strict=True)
             ]
             known_targets = [DEAD if state is None else state for state in following]
             target[torch.tensor(asked, device=self.device)] = torch.tensor(
@@ -332,21 +333,20 @@ class DeviceMasks:
         """The rows that stand in a state of a machine without a table, and the other rows' states.
 
         Returns:
-            The states, `FREE` in those rows; the numbers of those rows; each one's machine and
-            state.
+            The states, `FREE` in those rows; the numbers of those rows; each one's machine, state
+            and budget.
         """
         if not self._asked:
             return states, [], []
         rows: list[int] = []
         places: list[Place] = []
+        budgets = [UNLIMITED] * len(states)
+        if remaining is not None:
+            budgets = [left if left < NO_BUDGET else UNLIMITED for left in ints(remaining)]
         for k, (which, state) in enumerate(zip(ints(constraint), ints(states), strict=True)):
             if which in self._asked and 0 <= state < self.constraints[which].num_states:
                 rows.append(k)
-                places.append((which, state))
-        if remaining is not None:
-            budgets = ints(remaining)
-            for k in rows:
-                refuse_budget(budgets[k])
+                places.append((which, state, budgets[k]))
         states = states.clone()
         states[torch.tensor(rows, dtype=torch.int64, device=states.device)] = FREE
         return states, rows, places

@@ -6,7 +6,8 @@ compiled loop then writes -inf into the logits wherever the row is false. Cost: 
 float32 logits, 20 µs on the first visit of a state.
 
 A state of a machine without a table has no row of needed tokens: its mask is asked from the machine
-itself, and such a machine refuses a token budget that could be reached.
+itself. Where that does not know its distances either, a token budget that could be reached is
+refused.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from explorer.jit import jit
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ints
-from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, least_needed
+from explorer.tokens.masks.needed import FIRST_STATE, NO_BUDGET, UNLIMITED, least_needed
+from explorer.tokens.masks.visited import mask_in_time
 from explorer.tokens.states import DEAD
+from explorer.tokens.words import unpack
 
 _ROW_BYTES_KEPT: Final = 64_000_000
 
@@ -42,9 +45,6 @@ MINUS_INFINITY: Final = {
     torch.float16: (torch.int16, np.int16(-(2**10))),
 }
 """The types of logits that can be masked."""
-
-_NO_BUDGET: Final = UNLIMITED // 2
-"""A row without a budget counts down from `UNLIMITED`; no generation gets this far."""
 
 AnyInt = np.signedinteger[Any]
 
@@ -172,8 +172,10 @@ class HostMasks:
         """`allowed` without its checks, which would cost too much in the loop over a batch."""
         budget = UNLIMITED if remaining is None else min(max(remaining, 0), UNLIMITED)
         if which in self._without_table and row >= FIRST_STATE:
-            refuse_budget(budget)
-            return self._machines[which].allowed(row - FIRST_STATE)
+            machine = self._machines[which]
+            if budget >= NO_BUDGET:
+                return machine.allowed(row - FIRST_STATE)
+            return unpack(mask_in_time(machine, row - FIRST_STATE, budget), len(machine.vocabulary))
         needed = self._needed[which][row]
         if budget >= self._most_needed[which][row]:
             # The budget removes nothing here, so the row is the same with any larger one.
@@ -204,22 +206,3 @@ class HostMasks:
         return [
             np.where(needed <= UNLIMITED, needed, 0).max(axis=1).tolist() for needed in self._needed
         ]
-
-
-def refuse_budget(remaining: int) -> None:
-    """Refuse a token budget for a row of a machine without a table.
-
-    Args:
-        remaining: How many tokens the row may still write.
-
-    Raises:
-        ExplorerError: The budget is one that could be reached.
-    """
-    if remaining < _NO_BUDGET:
-        raise ExplorerError(
-            f"remaining={remaining} takes part in the mask, which needs the fewest tokens to the "
-            "end from every state. A machine without a table does not know them.",
-            remedy="Compile the constraint to a table (lazy=False, with a budget that is large "
-            "enough), or give no budget.",
-            evidence={"remaining": remaining},
-        )

@@ -33,6 +33,9 @@ FORBIDDEN: Final = 2**31 - 1
 UNLIMITED: Final = FORBIDDEN - 1
 """The largest budget; every allowed token fits."""
 
+NO_BUDGET: Final = UNLIMITED // 2
+"""A row without a budget counts down from `UNLIMITED`; no generation gets this far."""
+
 FIRST_STATE: Final = 3
 """The row of state 0 in `needed_rows` and `target_rows`: the sentinels come first.
 

@@ -14,14 +14,41 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from explorer.errors import ExplorerError
 from explorer.tokens.kept import MOST_BYTES
-from explorer.tokens.machine import TokenMachine
-from explorer.tokens.words import num_words
+from explorer.tokens.machine import PlansAhead, TokenMachine
+from explorer.tokens.masks.needed import NO_BUDGET, UNLIMITED
+from explorer.tokens.words import UInt32, num_words
 
-Place = tuple[int, int]
-"""The number of a machine in its batch, and a state of it."""
+Place = tuple[int, int, int]
+"""The number of a machine in its batch, a state of it, and how many tokens may still be written."""
 
 _BITS: Final = 32
+
+
+def mask_in_time(machine: TokenMachine, state: int, remaining: int) -> UInt32:
+    """The mask of a state of a machine without a table, under a token budget.
+
+    Args:
+        machine: The machine.
+        state: A state of it.
+        remaining: How many tokens may still be written; `UNLIMITED` for no limit.
+
+    Raises:
+        ExplorerError: The budget is one that could be reached, and the machine does not know how
+            many tokens its texts still take.
+    """
+    if remaining >= NO_BUDGET:
+        return machine.mask(state)
+    if isinstance(machine, PlansAhead) and machine.knows_distances:
+        return machine.mask_within(state, remaining)
+    raise ExplorerError(
+        f"remaining={remaining} takes part in the mask, which needs the fewest tokens to the "
+        "end from every state. A machine without a table does not know them.",
+        remedy="Compile the constraint to a table (lazy=False, with a budget that is large "
+        "enough), or give no budget.",
+        evidence={"remaining": remaining},
+    )
 
 
 class VisitedMasks:
@@ -52,22 +79,34 @@ class VisitedMasks:
         """The masks of some places.
 
         Args:
-            places: A machine and a state of it, one for each row.
+            places: A machine, a state of it and its budget (`UNLIMITED` for none), one for each
+                row.
             width: How many columns to give; at most the vocabulary.
 
         Returns:
             bool[len(places), width] on the device.
         """
+        places = [self._as_kept(place) for place in places]
         fresh = list(dict.fromkeys(place for place in places if place not in self._rows))
         if len(self._rows) + len(fresh) > self._most:
             self._rows.clear()
-            fresh = list(dict.fromkeys(places))
+            places = [self._as_kept(place) for place in places]
+        fresh = list(dict.fromkeys(places))
         if fresh:
             self._add(fresh)
         device = self._words.device
         rows = torch.tensor([self._rows[place] for place in places], device=device)
         bits = (self._words[rows][:, :, None] >> self._shifts) & 1
         return bits.reshape(len(places), -1)[:, :width].to(torch.bool)
+
+    def _as_kept(self, place: Place) -> Place:
+        """The same place without its budget, where that removes nothing."""
+        which, state, remaining = place
+        if remaining == UNLIMITED:
+            return place
+        machine = self._machines[which]
+        whole = mask_in_time(machine, state, remaining) is machine.mask(state)
+        return (which, state, UNLIMITED) if whole else place
 
     def _add(self, places: Sequence[Place]) -> None:
         first = len(self._rows)
@@ -77,7 +116,10 @@ class VisitedMasks:
             larger = torch.zeros((room, self._width), dtype=torch.int32, device=self._words.device)
             larger[:first] = self._words[:first]
             self._words = larger
-        masks = [self._machines[which].mask(state).view("i4") for which, state in places]
+        masks = [
+            mask_in_time(self._machines[which], state, remaining).view("i4")
+            for which, state, remaining in places
+        ]
         for row, (place, mask) in enumerate(zip(places, masks, strict=True), first):
             host = torch.from_numpy(mask.copy())  # pyright: ignore[reportUnknownMemberType]
             self._words[row].copy_(host)

@@ -264,6 +264,15 @@ class Finishing:
                 stack += came_from[here]
         return True
 
+    def knows_distances(self, start: int, meter: Meter) -> bool:
+        """Whether `distance` is known of every state that can be finished.
+
+        Args:
+            start: The start of the machine.
+            meter: Watches the time.
+        """
+        return self._on_stack and self.distance(start, meter) is not None
+
     def distance(self, state: int, meter: Meter) -> int | None:
         """The fewest tokens from a byte state to the end of the text, EOS included.
 
