@@ -49,7 +49,7 @@ from explorer.decoding.models.model import LanguageModel, Prompt, RunBatch
 from explorer.decoding.models.prefix import ResponsePrefix, prefix_ids
 from explorer.decoding.models.row_by_row import open_batch
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.drafting import Draft, checked_draft
+from explorer.decoding.speculation.proposing import AnyDraft, checked_drafter
 from explorer.decoding.speculation.texts import SpeculatedText, speculated
 from explorer.decoding.stepping.forced import Forced, checked_forced
 from explorer.decoding.stepping.rule import Rule
@@ -162,7 +162,7 @@ def generate(
     forced: Forced = "step",
     log_probs: bool = True,
     response_prefix: ResponsePrefix = "",
-    draft: Draft = None,
+    draft: AnyDraft = None,
 ) -> list[Generation]:
     """Write a text for each prompt.
 
@@ -189,8 +189,8 @@ def generate(
         response_prefix: What each answer begins with, after the prompt and before the constrained
             text: a text, or its tokens as texts or as ids. It is not part of the result.
         draft: A smaller model with the same vocabulary that proposes tokens, which the model checks
-            several at a time (speculative decoding), or a `Drafting` that says how. Texts are
-            those without it; each is written by itself.
+            several at a time (speculative decoding), or a `Drafting` that says how, or a `Counting`
+            that proposes from counts. Texts are those without it; each is written by itself.
 
     Returns:
         One text per prompt, in their order.
@@ -228,7 +228,7 @@ def generate(
         masking_budget = flag("masking_budget", masking_budget)
     forced = checked_forced(forced)
     log_probs = flag("log_probs", log_probs)
-    drafting = checked_draft(draft, model)
+    drafting = checked_drafter(draft, model)
     if drafting is not None and forced == "run":
         raise ExplorerError(
             'draft and forced="run" are two ways to read several tokens at once.',

@@ -1,8 +1,9 @@
-"""A small model proposes tokens, the model checks several of them in one pass.
+"""A small model, or counts, propose tokens, and the model checks several of them in one pass.
 
 Read in this order: `drafting` (the second model and how its proposals are taken), `taking` (from
 two distributions and a proposal to a token), `drafts` (what the second model proposes at a place),
-`texts` (a text without a record), `acceptance` (how often proposals are taken), `own_first` (the
+`counting` (proposals from counts), `proposing` (both kinds of proposals under one name), `texts` (a
+text without a record), `acceptance` (how often proposals are taken), `own_first` (the
 mask only where the model's own choice is not allowed).
 
 A run with a record is `explorer.Session(..., draft=...)`, texts are

@@ -65,6 +65,11 @@ class Drafting:
     masked: bool = True
     accept: Accept = "same"
 
+    @property
+    def name(self) -> str:
+        """What a trace calls it: the name of the draft."""
+        return self.model.name
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", checked_model(self.model))
         object.__setattr__(self, "ahead", whole_number("ahead", self.ahead, 1, MOST_AHEAD))

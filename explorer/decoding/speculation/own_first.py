@@ -17,13 +17,14 @@ With a filter (top-k, top-p, min-p) the two are different distributions, so ther
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 import torch
 from torch import Tensor
 
-from explorer.arguments import whole_number
+from explorer.arguments import instance, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import (
@@ -37,10 +38,13 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.counting import Counting
+from explorer.decoding.speculation.drafts import DrawPlace
+from explorer.decoding.speculation.proposing import CountedProposals
 from explorer.decoding.speculation.taking import drawn_token, masked_logits
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
-from explorer.errors import ExplorerError
+from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DONE
 
@@ -60,6 +64,9 @@ class OwnFirstText:
         log_probs: The natural log-probability of each under the model.
         misses: For each, whether the model's own choice was not allowed.
         finished: Whether the text was ended.
+        proposed: For how many tokens counts made a proposal; 0 without them.
+        accepted: How many of the proposals were what the model chose.
+        passes: How many forward passes the model made.
     """
 
     tokens: tuple[int, ...]
@@ -67,6 +74,9 @@ class OwnFirstText:
     log_probs: tuple[float, ...]
     misses: tuple[bool, ...]
     finished: bool
+    proposed: int = field(default=0, compare=False)
+    accepted: int = field(default=0, compare=False)
+    passes: int = field(default=0, compare=False)
 
     @property
     def data(self) -> bytes:
@@ -89,6 +99,9 @@ class _Growing:
     tokens: list[int] = field(default_factory=lambda: list[int]())
     log_probs: list[float] = field(default_factory=lambda: list[float]())
     misses: list[bool] = field(default_factory=lambda: list[bool]())
+    proposed: int = 0
+    accepted: int = 0
+    passes: int = 0
 
 
 def own_first(
@@ -100,6 +113,7 @@ def own_first(
     max_tokens: int = 64,
     seed: int = 0,
     stream: int = 0,
+    counting: Counting | None = None,
     budget: Budget | None = None,
 ) -> OwnFirstText:
     """Write a text, asking for masks only where the model's own choice is not allowed.
@@ -111,6 +125,8 @@ def own_first(
         sampler: How the model chooses; without filters.
         max_tokens: The most tokens, EOS included; a longer text is cut off.
         seed, stream: Of the random numbers.
+        counting: Proposes tokens from counts, which the model reads in one pass; the text is the
+            one without.
         budget: Limits for compiling the constraint.
 
     Returns:
@@ -133,7 +149,11 @@ def own_first(
     whole_number("stream", stream, 0, LAST_STREAM)
     store = LogitsStore(lm, _LOGITS_BYTES)
     ids = prompt_ids(lm, prompt)
-    return followed(store, rule, ids, without_filters(sampler), max_tokens, seed, stream)
+    sampler = without_filters(sampler)
+    if counting is not None:
+        counting = instance("counting", counting, Counting, "a Counting")
+    proposals = None if counting is None else CountedProposals(counting, rule, sampler)
+    return followed(store, rule, ids, sampler, max_tokens, seed, stream, proposals)
 
 
 def without_filters(sampler: object) -> Sampler:
@@ -160,6 +180,7 @@ def followed(
     max_tokens: int,
     seed: int,
     stream: int,
+    proposals: CountedProposals | None = None,
 ) -> OwnFirstText:
     """The loop of `own_first`, over logits that may be known already.
 
@@ -168,11 +189,18 @@ def followed(
         rule: The constraint.
         ids: What stands before.
         sampler, max_tokens, seed, stream: As `own_first` has them, checked.
+        proposals: From counts, for this run.
     """
     text, state, path = _Growing(), rule.start, list(ids)
     while len(text.tokens) < max_tokens and state != DONE:
-        logits = store.read(tuple(path)).logits.to(torch.float32)
         place = len(text.tokens)
+        here = DrawPlace(tuple(path), state, place, None, seed, stream)
+        if here.ids not in store:
+            text.passes += 1
+            if proposals is not None:
+                with suppress(ContextFull):  # Near the end of the context: one token at a time.
+                    store.read_ahead(here.ids, proposals.run(here), "proposed")
+        logits = store.read(here.ids).logits.to(torch.float32)
         token, after = choose_own(
             rule, state, logits, sampler, lambda place=place: uniform(seed, stream, place)
         )
@@ -187,6 +215,10 @@ def followed(
                 remedy="Check the model's logits at this place: Session(...).logits().",
                 evidence={"position": place, "state": state},
             )
+        if proposals is not None:
+            _, _, proposal = proposals.judged(here, lambda token=token: token)
+            text.proposed += proposal is not None
+            text.accepted += proposal is not None and proposal.accepted
         text.tokens.append(token)
         text.log_probs.append(float(logits.double().log_softmax(-1)[token]))
         text.misses.append(missed)
@@ -198,8 +230,9 @@ def followed(
     pieces = tuple((known[t] or b"") if t < len(known) else b"" for t in text.tokens)
     ended = bool(text.tokens) and text.tokens[-1] in rule.vocabulary.eos_ids
     return OwnFirstText(
-        tuple(text.tokens), pieces, tuple(text.log_probs), tuple(text.misses), ended
-    )
+        tuple(text.tokens), pieces, tuple(text.log_probs), tuple(text.misses), ended,
+        text.proposed, text.accepted, text.passes,
+    )  # fmt: skip
 
 
 def choose_own(

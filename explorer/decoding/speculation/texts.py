@@ -18,8 +18,8 @@ from torch import Tensor
 
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.drafting import Drafting
-from explorer.decoding.speculation.drafts import Drafts, DrawPlace
+from explorer.decoding.speculation.drafts import DrawPlace
+from explorer.decoding.speculation.proposing import Drafter, proposer_of
 from explorer.decoding.speculation.taking import masked_logits
 from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.decoding.stepping.rule import Rule
@@ -53,7 +53,7 @@ class SpeculatedText:
 
 def speculated(
     lm: LanguageModel,
-    drafting: Drafting,
+    drafting: Drafter,
     rule: Rule,
     prompt_ids: tuple[int, ...],
     sampler: Sampler,
@@ -81,7 +81,7 @@ def speculated(
         ExplorerError: Nothing is left to draw, or the text is too long for the model.
     """
     text = SpeculatedText()
-    drafts = Drafts(drafting, rule, sampler)
+    drafts = proposer_of(drafting, rule, sampler)
     store = LogitsStore(lm, _LOGITS_BYTES)
     place = DrawPlace(
         prompt_ids, rule.start, 0, max_tokens if masking_budget else None, seed, stream

@@ -23,7 +23,7 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.models.prefix import ResponsePrefix, prefix_ids
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.drafting import Draft, checked_draft
+from explorer.decoding.speculation.proposing import AnyDraft, checked_drafter
 from explorer.decoding.stepping.forced import Forced, checked_forced
 from explorer.decoding.stepping.healing import Heal, checked_heal, healed, healed_of, reopened
 from explorer.decoding.stepping.kept_to import Restrict, checked_restrict, kept_to
@@ -58,7 +58,7 @@ def asked(
     top_k: int,
     heal: Heal,
     forced: Forced,
-    draft: Draft,
+    draft: AnyDraft,
     restrict: Restrict,
     response_prefix: ResponsePrefix,
 ) -> Setting:
@@ -74,7 +74,7 @@ def asked(
     """
     heal = checked_heal(heal)
     forced = checked_forced(forced)
-    drafting = checked_draft(draft, lm)
+    drafting = checked_drafter(draft, lm)
     kept = checked_restrict(restrict)
     begun = prefix_ids(lm, response_prefix)
     given = prompt_ids(lm, prompt)

@@ -73,7 +73,7 @@ def trace_of(
         steps=steps,
         rejection=rejection,
         unread=unread,
-        draft=None if setting.drafting is None else setting.drafting.model.name,
+        draft=None if setting.drafting is None else setting.drafting.name,
         prefixed=setting.prefixed,
     )
 

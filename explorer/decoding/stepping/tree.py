@@ -23,8 +23,8 @@ from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.measure import Measured, measure
 from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.drafting import Drafting
-from explorer.decoding.speculation.drafts import Drafts, DrawPlace
+from explorer.decoding.speculation.drafts import DrawPlace
+from explorer.decoding.speculation.proposing import Drafter, Proposer, proposer_of
 from explorer.decoding.speculation.taking import drawn_token
 from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.stepping.forced import Forced, forced_run
@@ -64,7 +64,7 @@ class Setting:
         heal: How much of the prompt the output writes again.
         healed: Its text, with which the output begins; empty if all of it stays.
         forced: How tokens that are the only ones allowed are read.
-        drafting: A second model that proposes tokens; ``None`` for none.
+        drafting: What proposes tokens, a second model or counts; ``None`` for nothing.
         restrict: The characters or words that every constraint of the run is kept to.
         begun: The ids after the prompt with which the answer begins, read but not written.
         prefixed: How many of them are the last of ``prompt_ids``: all that healing left there.
@@ -82,7 +82,7 @@ class Setting:
     healed: str = ""
     budget_asked: bool | None = None
     forced: Forced = "step"
-    drafting: Drafting | None = None
+    drafting: Drafter | None = None
     restrict: Restricted | None = None
     begun: tuple[int, ...] = ()
     prefixed: int = 0
@@ -171,9 +171,9 @@ class StepTree:
         # Which random numbers the last walk draws with: what is worth reading ahead. What is drawn
         # does not depend on it.
         self._numbers = (0, 0)
-        self._drafts = None
+        self._drafts: Proposer | None = None
         if setting.drafting is not None:
-            self._drafts = Drafts(setting.drafting, setting.rule, setting.sampler)
+            self._drafts = proposer_of(setting.drafting, setting.rule, setting.sampler)
 
     def ids(self, node: StepNode) -> tuple[int, ...]:
         """The prompt's ids and those of the path."""

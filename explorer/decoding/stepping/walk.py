@@ -37,7 +37,7 @@ from explorer.decoding.models.arguments import (
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.models.prefix import ResponsePrefix
 from explorer.decoding.sampling.sampler import Sampler
-from explorer.decoding.speculation.drafting import Draft
+from explorer.decoding.speculation.proposing import AnyDraft
 from explorer.decoding.stepping.forced import Forced
 from explorer.decoding.stepping.healing import Heal
 from explorer.decoding.stepping.kept_to import Restrict
@@ -96,8 +96,8 @@ class Walk(Standing):
             of a model that can (`RunLanguageModel`); the steps, their text and their
             probabilities are those of ``"step"``, and the trace notes it.
         draft: A smaller model with the same vocabulary that proposes tokens, which ``lm`` checks in
-            one pass (speculative decoding), or a `Drafting` that says how. Texts are those without
-            it; each step says what was proposed.
+            one pass (speculative decoding), or a `Drafting` that says how, or a `Counting` that
+            proposes from counts. Texts are those without it; each step says what was proposed.
         restrict: What every constraint of the session is kept to, as `Constraint.restrict` has it:
             a name such as ``"ascii"``, or arguments such as ``{"scripts": ["Latin"]}``. It stays
             when the constraint is edited.
@@ -150,7 +150,7 @@ class Walk(Standing):
         logits_bytes: int = 256_000_000,
         heal: Heal = False,
         forced: Forced = "step",
-        draft: Draft = None,
+        draft: AnyDraft = None,
         restrict: Restrict = None,
         response_prefix: ResponsePrefix = "",
     ) -> None:

@@ -1,0 +1,197 @@
+"""Proposals from counts: what came at the same place of the machine before, without a second model.
+
+At many places of a structured text the next token is nearly always the same: after ``{"`` the
+first name, after a name ``":``. So it is counted which token came at which place of the machine;
+after a few texts the likeliest ones are proposed, several at a time, and checked in one forward
+pass of the model (Beurer-Kellner, Fischer, Vechev 2024, section 3.6). The texts are those without.
+
+A *place* is the state of the scanner and that of the parser: the state of the machine over bytes
+where that is finite; of a machine with a stack its state and the rule that it returns to, because
+the whole stack would be another one at every depth.
+
+Cost: a look into a table for each proposal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from threading import RLock
+
+from explorer.arguments import instance, real_number, whole_number, wrong
+from explorer.automata.grammar.stack_machines.single import SingleStack
+from explorer.automata.grammar.stack_machines.stacks import StackMachine
+from explorer.decoding.speculation.drafting import MOST_AHEAD, Drafting
+from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.states import DONE
+
+
+class TokenCounts:
+    """Which tokens came at which places of a machine, and how often; thread-safe.
+
+    Args:
+        machine: The token machine; counts are of its places alone.
+
+    Raises:
+        ExplorerError: It is something else.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
+        >>> machine = explorer.compile(explorer.regex("(ab)+"), vocab)
+        >>> counts = TokenCounts(machine)
+        >>> for ids in ([2, 3], [2, 3], [0, 1, 3]):
+        ...     counts.learn(ids)
+        >>> counts.likeliest(machine.start)[0], round(counts.likeliest(machine.start)[1], 2)
+        (2, 0.67)
+    """
+
+    def __init__(self, machine: TokenMachine) -> None:
+        if not isinstance(machine, TokenMachine):  # pyright: ignore[reportUnnecessaryIsInstance] - A user may give anything.
+            remedy = "Make it with explorer.compile(constraint, vocabulary)."
+            raise wrong("machine", machine, "a token machine", remedy=remedy)
+        self._machine = machine
+        self._counts: dict[Hashable, Counter[int]] = {}
+        self._lock = RLock()
+
+    @property
+    def machine(self) -> TokenMachine:
+        """The machine."""
+        return self._machine
+
+    def __len__(self) -> int:
+        """How many places were counted at."""
+        return len(self._counts)
+
+    def add(self, state: int, token: int) -> None:
+        """Count a token.
+
+        Args:
+            state: The state of the machine before it.
+            token: Its id.
+        """
+        with self._lock:
+            self._counts.setdefault(self._place(state), Counter())[token] += 1
+
+    def learn(self, ids: Iterable[int]) -> None:
+        """Count the tokens of a text.
+
+        Args:
+            ids: From the start; what the machine does not allow, and all behind it, is left out.
+
+        Raises:
+            ExplorerError: One is not an id.
+        """
+        state: int | None = self._machine.start
+        for token in ids:
+            token = whole_number("token", token, 0)
+            before, state = state, self._machine.step(state, token)
+            if state is None:
+                return
+            self.add(before, token)
+            if state == DONE:
+                return
+
+    def likeliest(self, state: int) -> tuple[int, float, int] | None:
+        """The token that came most often at the place of a state.
+
+        Args:
+            state: A state of the machine.
+
+        Returns:
+            The token, its share and how often the place was counted at; ``None`` for a new place.
+        """
+        with self._lock:
+            found = self._counts.get(self._place(state))
+            if not found:
+                return None
+            # Of several the lowest id, so that the order of counting does not matter.
+            token = max(found, key=lambda one: (found[one], -one))
+            return token, found[token] / found.total(), found.total()
+
+    def _place(self, state: int) -> Hashable:
+        characters, here = self._machine.byte_machine, self._machine.byte_state(state)
+        if isinstance(characters, SingleStack):
+            inner, returns = characters.configuration(here)
+            return inner, returns[:1]
+        if isinstance(characters, StackMachine):
+            return frozenset(inner for inner, _ in characters.configuration(here))
+        return here
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """Proposals from counts, in place of a draft model: ``generate(..., draft=Counting(...))``.
+
+    Args:
+        counts: The counts; they also learn from what is written with them.
+        ahead: How many tokens are proposed before the model reads them in one pass, 0 to 64.
+        least: The share of a place's texts that a token needs to be proposed.
+        seen: How often a place must have been counted at.
+        draft: A second model that proposes where the counts do not.
+
+    Raises:
+        ExplorerError: An argument is something else.
+
+    Example:
+        >>> import explorer
+        >>> lm = explorer.load_model("tiny")
+        >>> towns = explorer.compile(explorer.choice([" Paris.", " Rome."]), lm.vocabulary)
+        >>> counting = Counting(TokenCounts(towns), seen=1)
+        >>> for _ in range(2):
+        ...     (text,) = explorer.generate(lm, "The capital of France is", towns, draft=counting)
+        >>> text.text, text.proposed, text.accepted, text.passes
+        (' Paris.', 3, 3, 1)
+    """
+
+    counts: TokenCounts
+    ahead: int = 8
+    least: float = 0.5
+    seen: int = 3
+    draft: Drafting | None = None
+
+    def __post_init__(self) -> None:
+        remedy = "Make them with TokenCounts(machine)."
+        instance("counts", self.counts, TokenCounts, "counts of tokens", remedy=remedy)
+        object.__setattr__(self, "ahead", whole_number("ahead", self.ahead, 0, MOST_AHEAD))
+        object.__setattr__(self, "seen", whole_number("seen", self.seen, 1))
+        least = real_number("least", self.least, "a share from 0 to 1")
+        if not 0 <= least <= 1:
+            raise wrong("least", self.least, "a share from 0 to 1")
+        if self.draft is not None:
+            instance("draft", self.draft, Drafting, "a Drafting")
+
+    @property
+    def name(self) -> str:
+        """What a trace calls it."""
+        return "counts" if self.draft is None else f"counts and {self.draft.name}"
+
+    def guess(self, state: int) -> tuple[int, float] | None:
+        """The token that the counts propose, and the logarithm of its share.
+
+        Args:
+            state: A state of the machine.
+        """
+        found = self.counts.likeliest(state)
+        if found is None or found[2] < self.seen or found[1] < self.least:
+            return None
+        return found[0], math.log(found[1])
+
+    def check_machine(self, machine: TokenMachine) -> None:
+        """Refuse another machine than that of the counts.
+
+        Args:
+            machine: The machine that writes.
+
+        Raises:
+            ExplorerError: It is another one: its states mean other places.
+        """
+        if machine is not self.counts.machine:
+            raise ExplorerError(
+                "The counts are of another machine: their places mean something else here.",
+                remedy="Compile the constraint once, and give that machine to TokenCounts and as "
+                "the constraint.",
+            )
