@@ -13,6 +13,7 @@ from explorer.decoding.speculation.counting import Counting, TokenCounts
 from explorer.decoding.speculation.drafting import Drafting
 from explorer.decoding.speculation.own_first import own_first
 from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine
 
 TINY = explorer.load_model("tiny")
 SCHEMA = explorer.json_schema(
@@ -31,7 +32,7 @@ value ::= "[" (value ("," value)*)? "]" | "{" "\\"a\\":" value "}" | [0-9]
 SAMPLERS = [Sampler(temperature=0.0), Sampler(1.0), Sampler(0.8, top_k=20)]
 
 
-def machine_of(constraint: explorer.Constraint) -> explorer.TokenMachine:
+def machine_of(constraint: explorer.Constraint) -> TokenMachine:
     return explorer.compile(constraint, TINY.vocabulary)
 
 
@@ -81,7 +82,8 @@ def test_with_the_models_own_choice_first(sampler: Sampler) -> None:
         assert (quick.tokens, quick.misses) == (plain.tokens, plain.misses)
         assert quick.log_probs == pytest.approx(plain.log_probs, abs=1e-3)
         assert plain.passes == len(plain.tokens)
-    assert quick.passes < plain.passes and quick.proposed >= quick.accepted > 0
+        if seed:  # The greedy text is known by then; of drawn ones at least its beginning.
+            assert quick.passes < plain.passes and quick.proposed >= quick.accepted > 0
 
 
 @pytest.mark.parametrize("accept", ["same", "ratio"])
@@ -93,20 +95,17 @@ def test_with_a_draft_beside(accept: Any) -> None:
         (plain,) = generate(TINY, "JSON:", machine, max_tokens=30, seed=seed)
         (both,) = generate(TINY, "JSON:", machine, max_tokens=30, seed=seed, draft=counting)
         assert both.tokens == plain.tokens  # Greedily, however proposals are judged.
-    (alone,) = generate(TINY, "JSON:", machine, max_tokens=30, draft=draft)
-    assert both.passes <= alone.passes
+        (alone,) = generate(TINY, "JSON:", machine, max_tokens=30, draft=draft)
+        assert seed < 2 or both.passes <= alone.passes
 
 
 def test_a_session_and_its_trace_know_the_proposals() -> None:
     machine = machine_of(SCHEMA)
     counting = Counting(TokenCounts(machine), ahead=6, seen=1)
     plain = explorer.Session(TINY, machine, "JSON:", sampler=Sampler(1.0), seed=3).run(20)
-    for _ in range(2):
-        session = explorer.Session(
-            TINY, machine, "JSON:", sampler=Sampler(1.0), seed=3, draft=counting
-        )
-        trace = session.run(20)
-        assert trace.ids == plain.ids and trace.draft == "counts"
+    settings: dict[str, Any] = {"sampler": Sampler(1.0), "seed": 3, "draft": counting}
+    first, trace = (explorer.Session(TINY, machine, "JSON:", **settings).run(20) for _ in range(2))
+    assert first.ids == trace.ids == plain.ids and trace.draft == "counts"
     proposals = [step.proposal for step in trace.steps if step.proposal is not None]
     assert len(proposals) > 5 and any(one.accepted for one in proposals)
 
