@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 from explorer.arguments import instance, plain, whole_number, whole_text, wrong
 from explorer.automata.construction import operations
-from explorer.automata.discovered.discover import discover, small_or_discovered
+from explorer.automata.discovered.discover import discover, discover_limits, small_or_discovered
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.automata.pipeline.methods import StageMethods
 from explorer.automata.pipeline.stage import PipelineStage, TokenStage
@@ -152,13 +152,13 @@ class Constraint(StageMethods):
         """
         _check_meter(meter)
         if self.over_tokens:
-            return self.for_tokens(meter)
+            return discover_limits(self.source.tree, meter) or self.for_tokens(meter)
         return discover(self.source.tree, meter.budget, meter)
 
     @property
     def machine(self) -> ByteMachine:
         """A machine over bytes: `dfa`, or where that is large, one that is discovered."""
-        if self._dfa is not None or self.over_tokens:
+        if self._dfa is not None or (self.over_tokens and not texts_are_those_of(self.source.tree)):
             return self.dfa
         if self._machine is None:
             self._machine = small_or_discovered(self.source.tree)

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from explorer.alphabet import NUM_BYTES
-from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, Int32
+from explorer.alphabet import NUM_BYTES, TOKEN_END
+from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine, Int32
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, EmptyConstraint, caret
 
@@ -29,7 +29,16 @@ def _lowest_symbols(dfa: Dfa) -> list[int]:
 def _arcs(machine: ByteMachine) -> Callable[[int], list[tuple[int, int]]]:
     """A function from a state to its lowest byte to each target, and the target, by byte."""
     if not isinstance(machine, Dfa):
-        return lambda state: [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
+        over_tokens = (
+            isinstance(machine, DiscoveredMachine) and len(machine.symbol_class) > NUM_BYTES
+        )
+
+        def asked(state: int) -> list[tuple[int, int]]:
+            found = [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
+            end = machine.step(state, TOKEN_END) if over_tokens else NO_ARC
+            return found if end == NO_ARC else [(-1, end), *found]
+
+        return asked
     symbols = _lowest_symbols(machine)
     marks = machine.num_symbols > NUM_BYTES  # The ends of tokens write nothing: they are -1.
     order = sorted((symbol, c) for c, symbol in enumerate(symbols) if symbol >= 0 or marks)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, overload
+from typing import Final, Literal, overload
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from explorer.arguments import flag, plain, shown, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.diagnosis.conflicts import Shortest
 from explorer.automata.machine import NO_ARC, ByteMachine, Dfa, DiscoveredMachine
+from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import (
@@ -54,6 +55,12 @@ _FUNCTION_SHARE = 0.25
 
 # The share of the time that is left which a table may take before a lazy machine is made instead.
 _TABLE_SHARE = 0.8
+
+WRITTEN_OUT: Final = (
+    "The machine over bytes and the ends of tokens is written out as a whole, though lazy=True: a "
+    "part asks for certain tokens (such as TEXT_TOKEN), or limits on tokens are combined."
+)
+"""The remark in the report of a lazy machine whose byte machine could not be discovered."""
 
 Method = Literal["functions", "pynini"]
 """How a table is made."""
@@ -315,6 +322,8 @@ def _lazily(
     reason: str,
 ) -> LazyMachine:
     """The lazy machine, once it is known that the vocabulary can write something."""
+    closed = isinstance(byte_machine, Dfa)
+    written_out = [WRITTEN_OUT] if closed and is_over_tokens(byte_machine) and not reason else []
     report = Report(
         milliseconds=stages,
         character_states=byte_machine.num_states,
@@ -329,13 +338,19 @@ def _lazily(
         find_lost=partial(find_lost_lazily, constraint, vocabulary),
         kind="lazy",
         reason=reason,
-        byte_machine="closed" if isinstance(byte_machine, Dfa) else "discovered",
-        find_warnings=constraint.source.warnings,
+        byte_machine="closed" if closed else "discovered",
+        find_warnings=partial(_warnings_and, written_out, constraint)
+        if written_out
+        else constraint.source.warnings,
     )
     machine = LazyMachine(constraint, vocabulary, byte_machine, report, meter.budget)
     if not machine.can_write():
         raise _cannot_write(byte_machine, vocabulary)
     return machine
+
+
+def _warnings_and(more: list[str], constraint: Constraint) -> tuple[str, ...]:
+    return (*constraint.source.warnings(), *more)
 
 
 def _num_classes(machine: ByteMachine) -> int:

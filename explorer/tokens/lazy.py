@@ -177,7 +177,7 @@ class LazyMachine(NumberedPlaces[int]):
             return walked
         sizes = {name: min(getattr(self._budget, name), getattr(SHOWN, name)) for name in _SIZES}
         try:
-            shown = self._constraint.build(Meter(Budget(**sizes)))
+            shown = self._constraint.for_tokens(Meter(Budget(**sizes)))
         except BudgetExceeded:
             return walked
         self._shown_states = [shown.start]
@@ -196,8 +196,8 @@ class LazyMachine(NumberedPlaces[int]):
             known = self._shown_states
             for before, token in self._came_by[len(known) - 1 : state]:
                 here = known[before]
-                for byte in self._vocabulary.tokens[token] or b"":
-                    here = machine.step(here, byte)
+                for symbol in written(self._vocabulary, machine, token):
+                    here = machine.step(here, symbol)
                 known.append(here)
             return known[state]
 

@@ -229,8 +229,11 @@ def test_a_limit_is_a_whole_number(limit: object) -> None:
 
 def test_a_limit_on_a_large_part_keeps_to_the_budget() -> None:
     large = gen(regex="(?s:.{0,300})", max_tokens=5000)
+    budget = explorer.Budget(states=100_000)
     with pytest.raises(BudgetExceeded):
-        explorer.compile(large, SMALL, explorer.Budget(states=100_000))
+        explorer.compile(large, SMALL, budget, lazy=False)
+    machine = explorer.compile(large, SMALL, budget, lazy=None)
+    assert machine.report.kind == "lazy" and "Counting tokens" in machine.report.reason
 
 
 def test_a_type_is_a_part_and_comes_back_as_an_instance() -> None:

@@ -3,5 +3,6 @@
 Read in this order: `net` (an NFA with counters, ready to be run), `rows` (the subset construction,
 one row at a time), `broad` (which words of a vocabulary a state reads), `late` (parts that are laid
 out when a text comes to them), `on_demand` (the machine around them), `paired` (two machines side
-by side: intersection, difference) and `discover` (from a tree to one of these).
+by side: intersection, difference), `token_counts` (parts that so many tokens may write) with
+`limited_parts` (the graph of those parts), and `discover` (from a tree to one of these).
 """

@@ -13,6 +13,7 @@ from typing import Final
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.discovered.late import HoldsGrammar, LateParts
+from explorer.automata.discovered.limited_parts import NotCounted, limited_parts
 from explorer.automata.discovered.net import Net, net_of
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.discovered.paired import STAGE, paired
@@ -76,6 +77,26 @@ def discover(node: Node, budget: Budget, meter: Meter | None = None) -> ByteMach
     except (HoldsGrammar, NotRegular):  # The second where the grammar is within a combination.
         return of_grammar(node, budget, meter)
     return _on_demand(net, budget, parts)
+
+
+def discover_limits(node: Node, meter: Meter) -> ByteMachine | None:
+    """The machine of a tree over bytes and the ends of tokens, which discovers its states.
+
+    Args:
+        node: The root.
+        meter: Watches what is made now; its budget limits what the machine meets while it is used.
+
+    Returns:
+        ``None`` where more than limits on parts in turn speaks about tokens: then there is only the
+        closed form (`explorer.automata.tree.over_tokens`).
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    try:
+        return limited_parts(node, meter, lambda part: discover(part, meter.budget, meter))
+    except NotCounted:
+        return None
 
 
 PAIRED: Final = Budget(states=20_000, arcs=1_000_000, bytes=100_000_000, seconds=2.0)

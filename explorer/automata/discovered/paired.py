@@ -53,7 +53,7 @@ class Paired(DiscoveredMachine):
         self._operation: Operation = operation
         self._budget = budget
         self._lock = RLock()
-        classes = np.stack([_classes(left), _classes(right)], axis=1)
+        classes = np.stack([classes_of(left), classes_of(right)], axis=1)
         _, lowest, joint = np.unique(classes, axis=0, return_index=True, return_inverse=True)
         self._symbol_class: Int32 = joint.reshape(-1).astype(np.int32)
         self._lowest: list[int] = lowest.tolist()
@@ -256,7 +256,7 @@ def paired(
     return Paired(left, right, operation, budget)
 
 
-def _classes(machine: ByteMachine) -> Int32:
+def classes_of(machine: ByteMachine) -> Int32:
     """The class of each byte; each its own where the machine does not say."""
     if isinstance(machine, Dfa | DiscoveredMachine):
         return machine.symbol_class[:NUM_BYTES]

@@ -27,7 +27,7 @@ Cost: about three times the states of the tree over bytes, before minimisation.
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import Final, TypeGuard
+from typing import Final
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from explorer.alphabet import (
     TOKEN_END,
 )
 from explorer.automata.construction import operations
-from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
+from explorer.automata.machine import NO_ARC, Dfa, DiscoveredMachine, Int32, Nfa
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.tree.nfa.layout import lay_out
@@ -98,9 +98,9 @@ def build_over_tokens(node: Node, meter: Meter) -> Dfa:
     return _without_beginnings(cut, meter)
 
 
-def is_over_tokens(machine: object) -> TypeGuard[Dfa]:
+def is_over_tokens(machine: object) -> bool:
     """Whether a byte machine also reads the ends of tokens."""
-    return isinstance(machine, Dfa) and machine.num_symbols > NUM_BYTES
+    return isinstance(machine, Dfa | DiscoveredMachine) and len(machine.symbol_class) > NUM_BYTES
 
 
 def texts_of(machine: Dfa, meter: Meter) -> Dfa:

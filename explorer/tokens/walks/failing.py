@@ -270,7 +270,10 @@ def writable_bytes(
     Returns:
         The bytes, ascending; ``None`` where finding them would take more than `MOST_PLACES`.
     """
-    if callable(kept) and is_over_tokens(machine):
+    over_tokens = is_over_tokens(machine)
+    if over_tokens and not isinstance(machine, Dfa):
+        return None
+    if callable(kept) and over_tokens and isinstance(machine, Dfa):
         # The walk below takes bytes, so states are asked here: those that tokens end in.
         asked = kept
         kept = np.array([q and asked(k) for k, q in enumerate(boundaries(machine))], np.bool_)

@@ -24,6 +24,7 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
 from explorer.automata.construction.reaching import by_target, steps_from
+from explorer.automata.discovered.token_counts import CountingTokens
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
@@ -162,7 +163,8 @@ class Finishing:
         if not self.all_finish and not over_tokens and isinstance(machine, DiscoveredMachine):
             self.all_finish = bool(at_hand[machine.read].all())
         self._certain: Bool | None = None
-        if isinstance(machine, Dfa) and is_over_tokens(machine):
+        self._counts = machine if isinstance(machine, CountingTokens) and at_hand.all() else None
+        if isinstance(machine, Dfa) and over_tokens:
             self._certain = _finish_by_single_tokens(machine, at_hand)
             self.all_finish = bool(self._certain[boundaries(machine)].all())
         elif not self.all_finish and isinstance(machine, Dfa):
@@ -233,7 +235,12 @@ class Finishing:
         if self._certain is not None and self._certain[state]:
             return True
         known = self._known.get(state)
-        return True if known is None and self._machine.is_accepting(state) else known
+        if known is not None or self._machine.is_accepting(state):
+            return True if known is None else known
+        if self._counts is not None and self._counts.can_finish_by_bytes(state):
+            self._known[state] = True
+            return True
+        return None
 
     def _search(self, state: int, meter: Meter) -> bool:
         came_from: dict[int, list[int]] = {state: []}

@@ -1,0 +1,373 @@
+"""Parts that so many tokens may write, counted while the text is read.
+
+``gen(..., max_tokens=200)`` says something about tokens, so its machine reads bytes and the ends of
+tokens (`explorer.automata.tree.over_tokens`). Written out it has the states of the part for each
+number of tokens. Here the parts are machines of their own that are discovered, and a state says
+where in which part the text may be, and after how many tokens of it.
+
+The tree becomes a small graph whose arcs are parts. A *way* is an arc, a state of its part's
+machine, and a count: twice the tokens that write the part so far, plus one where the token that is
+being written has not been counted. Of two ways that differ in the count only, the lower one can do
+all that the other can, so a state keeps the lowest. A way that has used its tokens up can go no
+further; as a token may be as long as it likes, every other way can finish.
+
+Only limits are counted: a tree that asks for certain tokens (``TEXT_TOKEN``), or combines limits by
+intersection or difference, is written out.
+
+Cost: some microseconds for each way and class of bytes, in Python, once for each state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from threading import RLock
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
+from explorer.automata.discovered.paired import classes_of
+from explorer.automata.discovered.rows import UNKNOWN, missing
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine, Int32
+from explorer.budget import Budget, Meter
+
+STAGE: Final = "The discovery of states over the ends of tokens"
+
+UNLIMITED: Final = -1
+"""In place of the most tokens: any number."""
+
+_MOST_LOOKED_AT: Final = 2_000
+"""How many states of a part are looked at for the fewest bytes to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartArc:
+    """A part between two nodes of the graph.
+
+    Args:
+        source, target: The nodes before and after it.
+        machine: Its machine, as a number.
+        most: How many tokens may write it; `UNLIMITED`.
+    """
+
+    source: int
+    target: int
+    machine: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartGraph:
+    """The parts of a text, and in which order they may come.
+
+    Args:
+        nodes: How many nodes there are; 0 is the first.
+        arcs: The parts between them.
+        silent: Pairs of nodes between which nothing stands.
+        end: The last node.
+        machines: The machines of the parts.
+    """
+
+    nodes: int
+    arcs: tuple[PartArc, ...]
+    silent: tuple[tuple[int, int], ...]
+    end: int
+    machines: tuple[ByteMachine, ...] = field(repr=False)
+
+
+_Way = tuple[int, int, int]
+"""An arc, a state of its machine, and the count."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """A state: whether a token is being written, whether the text is complete, and the ways on."""
+
+    inside: bool
+    complete: bool
+    ways: tuple[_Way, ...]
+
+
+class CountingTokens(DiscoveredMachine):
+    """A machine over bytes and the ends of tokens; thread-safe.
+
+    Args:
+        graph: The parts.
+        budget: Limits for what is met altogether, and for the seconds of one question.
+        reached: The states that were met before.
+    """
+
+    def __init__(
+        self, graph: PartGraph, budget: Budget, reached: tuple[_Reached, ...] = ()
+    ) -> None:
+        self._graph = graph
+        self._budget = budget
+        self._lock = RLock()
+        own = [np.zeros(NUM_BYTES, np.int32), *map(classes_of, graph.machines)]
+        _, lowest, joint = np.unique(
+            np.stack(own, axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        self._lowest: list[int] = lowest.tolist()
+        # The end of a token is a class of its own, and so are the digits, which nothing reads.
+        count = len(self._lowest)
+        marks = np.full(NUM_TOKEN_SYMBOLS - NUM_BYTES, count + 1)
+        marks[TOKEN_END - NUM_BYTES] = count
+        self._symbol_class: Int32 = np.concatenate([joint.reshape(-1), marks]).astype(np.int32)
+        self._leaving: list[list[int]] = [[] for _ in range(graph.nodes)]
+        for number, arc in enumerate(graph.arcs):
+            self._leaving[arc.source].append(number)
+        self._silent: dict[int, list[int]] = {}
+        for source, target in graph.silent:
+            self._silent.setdefault(source, []).append(target)
+        self._begun: dict[int, tuple[tuple[_Way, ...], bool]] = {}
+        self._table: Int32 = np.full((0, count + 2), UNKNOWN, np.int32)
+        first, complete = self._from(0)
+        start = _Reached(False, complete, _lowest_counts(first))
+        self._reached = [*reached] or [start]
+        self._numbers = {each: number for number, each in enumerate(self._reached)}
+        self._bytes_left: dict[tuple[int, int], int | None] = {}
+
+    def _from(self, node: int) -> tuple[tuple[_Way, ...], bool]:
+        """The ways that begin in a node, and whether the text may be complete there."""
+        known = self._begun.get(node)
+        if known is not None:
+            return known
+        graph = self._graph
+        met, waiting = {node}, [node]
+        ways: list[_Way] = []
+        while waiting:
+            here = waiting.pop()
+            further = [*self._silent.get(here, ())]
+            for number in self._leaving[here]:
+                arc = graph.arcs[number]
+                machine = graph.machines[arc.machine]
+                ways.append((number, machine.start, 0 if arc.most == UNLIMITED else 1))
+                further += [arc.target] if machine.is_accepting(machine.start) else []
+            waiting += set(further) - met
+            met.update(further)
+        found = self._begun[node] = tuple(ways), graph.end in met
+        return found
+
+    @property
+    def start(self) -> int:
+        """The start state, 0; `NO_ARC` where there are no words."""
+        first = self._reached[0]
+        return 0 if first.ways or first.complete else NO_ARC
+
+    @property
+    def num_states(self) -> int:
+        """The number of states met so far."""
+        return len(self._reached)
+
+    @property
+    def symbol_class(self) -> Int32:
+        """int32[NUM_TOKEN_SYMBOLS], the class of each symbol."""
+        return self._symbol_class
+
+    @property
+    def table(self) -> Int32:
+        """int32[room, classes], the rows so far: a state, `NO_ARC`, or less where not known."""
+        return self._table
+
+    @property
+    def read(self) -> Bool:
+        """bool[256], the bytes that some word may hold."""
+        found = np.zeros(NUM_BYTES, np.bool_)
+        for machine in self._graph.machines:
+            found |= machine.read if isinstance(machine, DiscoveredMachine) else True
+        return found
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after one more symbol, or `NO_ARC`.
+
+        Raises:
+            BudgetExceeded: More states were met than the budget allows.
+        """
+        if state == NO_ARC:
+            return NO_ARC
+        class_ = int(self._symbol_class[byte])
+        if state >= len(self._table) or self._table[state, class_] == UNKNOWN:
+            with self._lock:
+                self._fill(state, Meter(self._budget))
+        return int(self._table[state, class_])
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in a state; false of `NO_ARC`, and within a token."""
+        if state == NO_ARC:
+            return False
+        here = self._reached[state]
+        return here.complete and not here.inside
+
+    def expected(self, state: int) -> bytes:
+        """The bytes that may come next, ascending; none from `NO_ARC`."""
+        return bytes(byte for byte in range(NUM_BYTES) if self.step(state, byte) != NO_ARC)
+
+    def visit(
+        self, byte: NDArray[np.uint8], depth: Int32, skip: Int32, deepest: int, state: int
+    ) -> None:
+        """Fill the rows that the words of a trie come by from a state, so that `table` has them.
+
+        Args:
+            byte, depth, skip: The nodes of the trie, as `explorer.tokens.walks.trie.Trie` has them.
+            deepest: The longest word.
+            state: Where the words begin.
+
+        Raises:
+            BudgetExceeded: More was met than the budget allows.
+        """
+        stack = np.zeros(deepest + 1, np.int32)
+        stack[0] = state
+        progress = np.zeros(1, np.int64)
+        meter = Meter(self._budget)
+        with self._lock:
+            self._fill(state, meter)
+            while True:
+                needed = missing(
+                    self._table, self._symbol_class, byte, depth, skip, stack, progress
+                )
+                if needed < 0:
+                    return
+                self._fill(needed, meter)
+
+    def _fill(self, state: int, meter: Meter) -> None:
+        if state < len(self._table) and self._table[state, 0] != UNKNOWN:
+            return
+        here = self._reached[state]
+        row = [self._after(here.ways, byte) for byte in self._lowest]
+        row += [self._ended(here), NO_ARC]
+        count = len(self._reached)
+        meter.check(STAGE, states=count, arcs=count * len(row), bytes=count * (512 + 8 * len(row)))
+        if count > len(self._table):
+            room = np.full((2 * count + 64, len(row)), UNKNOWN, np.int32)
+            room[: len(self._table)] = self._table
+            self._table = room
+        self._table[state] = row
+
+    def _number(self, reached: _Reached) -> int:
+        if not reached.ways and not reached.complete:
+            return NO_ARC
+        number = self._numbers.get(reached)
+        if number is None:
+            number = self._numbers[reached] = len(self._reached)
+            self._reached.append(reached)
+        return number
+
+    def _after(self, ways: Iterable[_Way], byte: int) -> int:
+        """The state after a byte."""
+        found: list[_Way] = []
+        complete = False
+        for number, state, count in ways:
+            arc = self._graph.arcs[number]
+            limited = arc.most != UNLIMITED
+            count += count & 1 if limited else 0
+            if limited and count > 2 * arc.most:
+                continue
+            machine = self._graph.machines[arc.machine]
+            after = machine.step(state, byte)
+            if after == NO_ARC:
+                continue
+            found.append((number, after, count))
+            if machine.is_accepting(after):
+                further, ends = self._from(arc.target)
+                found += further
+                complete |= ends
+        return self._number(_Reached(True, complete, _lowest_counts(found)))
+
+    def _ended(self, here: _Reached) -> int:
+        """The state after the end of a token; a token writes at least one byte."""
+        if not here.inside:
+            return NO_ARC
+        arcs = self._graph.arcs
+        ways = (
+            (number, state, count if arcs[number].most == UNLIMITED else count | 1)
+            for number, state, count in here.ways
+        )
+        left = [way for way in ways if not self._is_used_up(way)]
+        return self._number(_Reached(False, here.complete, _lowest_counts(left)))
+
+    def _is_used_up(self, way: _Way) -> bool:
+        most = self._graph.arcs[way[0]].most
+        return most != UNLIMITED and way[2] > 2 * most
+
+    # Whether tokens of one byte are enough.
+
+    def can_finish_by_bytes(self, state: int) -> bool:
+        """Whether tokens of one byte each complete the text from the end of a token.
+
+        Args:
+            state: A state between two tokens.
+
+        Returns:
+            Whether that is known; not that it cannot be done.
+        """
+        here = self._reached[state]
+        return here.complete or any(map(self._has_room, here.ways))
+
+    def _has_room(self, way: _Way) -> bool:
+        """Whether a way can reach the end, each part with as many tokens as it needs bytes."""
+        met: set[int] = set()
+        waiting = [way]
+        while waiting:
+            number, state, count = waiting.pop()
+            arc = self._graph.arcs[number]
+            needed = self._fewest_bytes(arc.machine, state)
+            if needed is None or (arc.most != UNLIMITED and needed > arc.most - count // 2):
+                continue
+            if arc.target in met:
+                continue
+            met.add(arc.target)
+            further, ends = self._from(arc.target)
+            if ends:
+                return True
+            waiting += further
+        return False
+
+    def _fewest_bytes(self, number: int, state: int) -> int | None:
+        """The fewest bytes from a state of a part to its end, where that is found at once."""
+        key = number, state
+        if key not in self._bytes_left:
+            self._bytes_left[key] = _fewest_bytes(self._graph.machines[number], state)
+        return self._bytes_left[key]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self._lock:
+            return CountingTokens, (self._graph, self._budget, tuple(self._reached))
+
+    def __repr__(self) -> str:
+        return f"CountingTokens({self.num_states} states met)"
+
+
+def _lowest_counts(ways: Iterable[_Way]) -> tuple[_Way, ...]:
+    """The ways with the lowest count of those that differ in nothing else."""
+    found: dict[tuple[int, int], int] = {}
+    for number, state, count in ways:
+        known = found.get((number, state))
+        if known is None or count < known:
+            found[number, state] = count
+    return tuple(sorted((number, state, count) for (number, state), count in found.items()))
+
+
+def _fewest_bytes(machine: ByteMachine, state: int) -> int | None:
+    """The fewest bytes from a state to the end; ``None`` where too much would be looked at."""
+    waiting = [(0, state)]
+    met = {state}
+    looked_at = 0
+    while waiting:
+        length, here = heappop(waiting)
+        if machine.is_accepting(here):
+            return length
+        looked_at += 1
+        if looked_at > _MOST_LOOKED_AT:
+            return None
+        for target in _following(machine, here):
+            if target not in met:
+                met.add(target)
+                heappush(waiting, (length + 1, target))
+    return None
+
+
+def _following(machine: ByteMachine, state: int) -> Iterator[int]:
+    yield from dict.fromkeys(machine.step(state, byte) for byte in machine.expected(state))
