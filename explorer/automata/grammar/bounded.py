@@ -25,7 +25,7 @@ from explorer.automata.construction.minimize import empty_dfa
 from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
 from explorer.automata.grammar.diagnosis.places import GrammarPlaces
 from explorer.automata.grammar.machine import decided
-from explorer.automata.grammar.rules.moves import Looks
+from explorer.automata.grammar.rules.arrays import NetworkArrays
 from explorer.automata.grammar.rules.network import Network
 from explorer.automata.machine import NO_ARC, Dfa, Int32, Nfa
 from explorer.automata.sources.registry import register
@@ -151,7 +151,7 @@ def bounded_dfa(node: Node, depth: int, meter: Meter) -> Dfa:
 
 
 def _of_rule(
-    network: Network, looks: Looks, rule: int, below: list[Nfa] | None, meter: Meter
+    network: Network, looks: NetworkArrays, rule: int, below: list[Nfa] | None, meter: Meter
 ) -> Dfa:
     """A rule, its calls replaced by the machines of the depth below; its last calls begin again."""
     number = {network.entry[rule]: 0}

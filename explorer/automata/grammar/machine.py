@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
-from explorer.automata.grammar.rules.moves import Actions, Conflict, Looks, actions_of, looks_of
+from explorer.automata.grammar.rules.arrays import NetworkArrays
+from explorer.automata.grammar.rules.moves import Actions, Conflict, actions_of, looks_of
 from explorer.automata.grammar.rules.network import Network, network_of
+from explorer.automata.grammar.rules.pieces import pieces_of
 from explorer.automata.grammar.rules.uniting import united
 from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.grammar.stack_machines.stacks import StackMachine
@@ -15,7 +17,7 @@ from explorer.automata.tree.walking import inside
 from explorer.budget import Budget, Meter
 from explorer.memo import memo
 
-Decided = tuple[Network, Looks, Actions | tuple[Conflict, ...]]
+Decided = tuple[Network, NetworkArrays, Actions | tuple[Conflict, ...]]
 """A network that has words, and its one move for each state and class, or its conflicts."""
 
 
@@ -37,14 +39,15 @@ def decided(node: Node, meter: Meter) -> Decided | None:
     rules = inside(node)
     kept = _kept(rules) if isinstance(rules, Rules) else []
     if not kept:
-        network = network_of(node, meter)
+        pieces = pieces_of(node, meter)
+        network = network_of(node, meter, pieces)
         if network.root == NO_ARC:
             return None
         looks = looks_of(network, meter)
         actions = actions_of(network, looks, meter)
         found = network, looks, actions
         if not isinstance(actions, Actions):
-            found = united(node, meter) or found
+            found = united(pieces, meter) or found
         kept.append(found)
     return kept[0]
 

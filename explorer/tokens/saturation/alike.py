@@ -21,7 +21,8 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.automata.machine import Bool, Int32
+from explorer.automata.grammar.rules.arrays import NetworkArrays
+from explorer.automata.machine import Int32
 from explorer.hashing import SEED, first_slot, folded, mixed
 from explorer.jit import jit
 from explorer.tokens.saturation.word_graph import ROOT, Int64, WordGraph
@@ -38,32 +39,6 @@ PAIRS: Final = 2
 
 _DEEPEST: Final = 4096
 """The longest word in bytes that is followed."""
-
-
-class NetworkArrays(NamedTuple):
-    """`explorer.automata.grammar.rules.network.Network` for kernels.
-
-    Args:
-        table: int32[states, classes], the state after a class or −1.
-        first_call: int32[states + 1], where the calls of each state begin.
-        begins: int32[calls], the entry of the rule that is called.
-        after: int32[calls], the state after the call.
-        exits: bool[states], whether the rule may end.
-        reads: bool[states, classes], what its rule may read next, calls followed.
-        empty: bool[states], whether its rule may end without reading.
-        rule: int32[states], the rule of each state.
-        follow: bool[rules, classes], what may be read after each rule.
-    """
-
-    table: Int32
-    first_call: Int32
-    begins: Int32
-    after: Int32
-    exits: Bool
-    reads: Bool
-    empty: Bool
-    rule: Int32
-    follow: Bool
 
 
 class Alike(NamedTuple):

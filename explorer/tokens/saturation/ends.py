@@ -21,6 +21,8 @@ from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
+from explorer.automata.grammar.rules.arrays import NetworkArrays
+from explorer.automata.grammar.rules.moves import looks_of
 from explorer.automata.grammar.rules.network import Network
 from explorer.automata.grammar.stack_machines.stacks import BOTTOM
 from explorer.automata.machine import NO_ARC, Bool, Int32
@@ -30,7 +32,6 @@ from explorer.jit import jit
 from explorer.tokens.saturation.alike import (
     PAIRS,
     PLACES,
-    NetworkArrays,
     alike_with_room,
     no_places,
     place_of,
@@ -76,64 +77,6 @@ class HasStack(Protocol):
     def returns(self, node: int) -> tuple[tuple[int, int], ...]:
         """Where a stack node returns to, and the nodes around it."""
         ...
-
-
-def arrays_of(network: Network) -> NetworkArrays:
-    """A network for kernels.
-
-    Args:
-        network: The network; each state has one arc for a class at most.
-    """
-    states = len(network.arcs)
-    table = np.full((states, network.num_classes), NO_ARC, np.int32)
-    for state, row in enumerate(network.arcs):
-        for symbol, (target,) in row.items():
-            table[state, symbol] = target
-    first = np.zeros(states + 1, np.int32)
-    np.cumsum([len(pairs) for pairs in network.calls], out=first[1:])
-    calls = [pair for pairs in network.calls for pair in pairs]
-    exits = np.array(network.exits, np.bool_)
-    arrays = NetworkArrays(
-        table, first, np.array([network.entry[rule] for rule, _ in calls], np.int32),
-        np.array([after for _, after in calls], np.int32), exits, table != NO_ARC, exits.copy(),
-        np.array(network.rule, np.int32),
-        np.zeros((len(network.entry), network.num_classes), np.bool_),
-    )  # fmt: skip
-    _look_ahead(arrays)
-    return arrays
-
-
-@jit
-def _look_ahead(rules: NetworkArrays) -> None:
-    """Follow the calls in what each state may read next, whether its rule may end, and what may
-    follow each rule."""
-    states, classes = rules.table.shape
-    changed = True
-    while changed:
-        changed = False
-        for state in range(states - 1, -1, -1):
-            for k in range(rules.first_call[state], rules.first_call[state + 1]):
-                begin, after = rules.begins[k], rules.after[k]
-                passed = rules.empty[begin]
-                if passed and rules.empty[after] and not rules.empty[state]:
-                    rules.empty[state] = changed = True
-                for c in range(classes):
-                    if not rules.reads[state, c] and (
-                        rules.reads[begin, c] or (passed and rules.reads[after, c])
-                    ):
-                        rules.reads[state, c] = changed = True
-    changed = True
-    while changed:
-        changed = False
-        for state in range(states):
-            for k in range(rules.first_call[state], rules.first_call[state + 1]):
-                inner, outer = rules.rule[rules.begins[k]], rules.rule[state]
-                after = rules.after[k]
-                for c in range(classes):
-                    if not rules.follow[inner, c] and (
-                        rules.reads[after, c] or (rules.empty[after] and rules.follow[outer, c])
-                    ):
-                        rules.follow[inner, c] = changed = True
 
 
 @jit
@@ -243,7 +186,7 @@ class StackEnds:
     def __init__(self, machine: HasStack, trie: Trie, at_hand: Bool) -> None:
         self._machine, self._trie = machine, trie
         network = machine.network
-        self._rules = arrays_of(network)
+        self._rules = looks_of(network, Meter())
         usable = np.zeros(network.num_classes, np.bool_)
         usable[network.symbol_class[at_hand]] = True
         self._bytes: list[int] = fewest_bytes(self._rules, usable).tolist()

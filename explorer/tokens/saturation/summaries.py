@@ -31,13 +31,13 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.automata.grammar.rules.arrays import NetworkArrays
 from explorer.automata.machine import Int32
 from explorer.jit import jit
 from explorer.tokens.saturation.alike import (
     EMPTY,
     PLACES,
     Alike,
-    NetworkArrays,
     left_at,
     longer,
     place_of,

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.automata.grammar.rules.moves import Conflict, Looks, Move
+from explorer.automata.grammar.rules.arrays import NetworkArrays
+from explorer.automata.grammar.rules.moves import Conflict, Move
 from explorer.automata.grammar.rules.network import Network
 from explorer.budget import Meter
 
@@ -152,7 +153,7 @@ class Shortest:
                         heapq.heappush(queue, (len(longer), longer, callee))
         return [each or b"" for each in enter]
 
-    def to(self, looks: Looks, state: int, symbol: int, ends: bool) -> bytes:
+    def to(self, looks: NetworkArrays, state: int, symbol: int, ends: bool) -> bytes:
         """A shortest text that comes to a state, so that a class may follow if its rule ends."""
         network = self._network
         queue = [(len(self.within[state]), self.within[state], network.rule[state])]
@@ -168,7 +169,7 @@ class Shortest:
             for caller, after in self.callers[rule]:
                 longer = self.within[caller] + text
                 around = network.rule[caller]
-                if looks.first[after] >> symbol & 1:
+                if looks.reads[after, symbol]:
                     whole = self.enter[around] + longer
                     if best is None or len(whole) < len(best):
                         best = whole
@@ -178,7 +179,7 @@ class Shortest:
 
 
 def shortest_ambiguous(
-    network: Network, looks: Looks, conflicts: Sequence[Conflict], meter: Meter
+    network: Network, looks: NetworkArrays, conflicts: Sequence[Conflict], meter: Meter
 ) -> AmbiguousText:
     """A shortest text that leads to two stacks.
 
@@ -211,7 +212,7 @@ def shortest_ambiguous(
     return AmbiguousText(prefix, byte, network.names[rule], moves, kind, names)
 
 
-def begins_with(network: Network, looks: Looks, rule: int) -> set[int]:
+def begins_with(network: Network, looks: NetworkArrays, rule: int) -> set[int]:
     """The rules with which a rule may begin, itself included.
 
     Args:

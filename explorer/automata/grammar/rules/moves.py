@@ -12,15 +12,20 @@ al. 2024, section 3.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from explorer.automata.grammar.rules.arrays import NetworkArrays, network_arrays
 from explorer.automata.grammar.rules.network import Network
-from explorer.automata.machine import NO_ARC, Int32
+from explorer.automata.machine import NO_ARC, Bool, Int32
 from explorer.budget import Meter
+from explorer.hashing import SEED, first_slot, folded, mixed
+from explorer.jit import jit
+
+Int64 = NDArray[np.int64]
 
 STAGE: Final = "Looking ahead in a grammar"
 
@@ -30,71 +35,38 @@ END: Final = -2
 Move = tuple[str, int, int]
 """``("read", state, 0)``, ``("call", rule, state after)`` or ``("end", 0, 0)``."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Looks:
-    """The classes of bytes that can come next; a set of classes is the bits of an int.
-
-    Args:
-        first: For each state, the classes that its rule may read next.
-        empty: For each state, whether its rule may end without reading.
-        follow: For each rule, the classes that may be read after it.
-    """
-
-    first: tuple[int, ...]
-    empty: tuple[bool, ...]
-    follow: tuple[int, ...]
+Moves = dict[int, list[Move]]
+"""Moves by class."""
 
 
-def looks_of(network: Network, meter: Meter) -> Looks:
-    """Find the classes of bytes that can come next in each state, as a least fixpoint.
+def looks_of(network: Network, meter: Meter) -> NetworkArrays:
+    """What can come next in each state.
 
     Args:
-        network: The network.
+        network: The network; each state has one arc for a class at most.
         meter: Watches the time.
 
     Raises:
         BudgetExceeded: The time is up.
     """
-    count = len(network.arcs)
-    first = [sum(1 << c for c in row) for row in network.arcs]
-    empty = list(network.exits)
-    entry, calls = network.entry, network.calls
-    changed = True
-    while changed:
-        meter.check_time(STAGE)
-        changed = False
-        for state in range(count - 1, -1, -1):  # Those that are called come later.
-            found, ends = first[state], empty[state]
-            for rule, after in calls[state]:
-                begin = entry[rule]
-                found |= first[begin]
-                if empty[begin]:
-                    found |= first[after]
-                    ends = ends or empty[after]
-            if found != first[state] or ends != empty[state]:
-                first[state], empty[state], changed = found, ends, True
-    follow = [0] * len(entry)
-    changed = True
-    while changed:
-        meter.check_time(STAGE)
-        changed = False
-        for state in range(count):
-            for rule, after in calls[state]:
-                found = follow[rule] | first[after]
-                if empty[after]:
-                    found |= follow[network.rule[state]]
-                if found != follow[rule]:
-                    follow[rule], changed = found, True
-    return Looks(tuple(first), tuple(empty), tuple(follow))
+    meter.check_time(STAGE)
+    if network.arrays is not None:
+        return network.arrays
+    table = np.full((len(network.arcs), network.num_classes), NO_ARC, np.int32)
+    for state, row in enumerate(network.arcs):
+        for symbol, (target,) in row.items():
+            table[state, symbol] = target
+    exits, rule = np.array(network.exits, np.bool_), np.array(network.rule, np.int32)
+    return network_arrays(table, network.calls, exits, rule, network.entry)
 
 
-def moves(network: Network, looks: Looks, state: int) -> dict[int, list[Move]]:
-    """The moves of a state, by class.
+def moves(network: Network, looks: NetworkArrays, state: int, wanted: Bool) -> Moves:
+    """The moves of a state over some classes, by class.
 
     Args:
         network, looks: The network.
         state: A state of it.
+        wanted: bool[classes], the classes.
     """
     near, waiting = {state: None}, [state]
     while waiting:
@@ -104,32 +76,22 @@ def moves(network: Network, looks: Looks, state: int) -> dict[int, list[Move]]:
                 near[after] = None
                 waiting.append(after)
     found: dict[int, dict[Move, None]] = {}
+
+    def put(symbols: Bool, move: Move) -> None:
+        for symbol in np.flatnonzero(symbols & wanted).tolist():
+            found.setdefault(symbol, {})[move] = None
+
     for here in near:
-        for symbol, targets in network.arcs[here].items():
-            for target in targets:
-                found.setdefault(symbol, {})["read", target, 0] = None
+        targets = looks.table[here]
+        for symbol in np.flatnonzero((targets != NO_ARC) & wanted).tolist():
+            found.setdefault(symbol, {})["read", int(targets[symbol]), 0] = None
         for rule, after in network.calls[here]:
             # All last calls of a rule leave the same stack.
-            move: Move = ("call", rule, NO_ARC if network.only_exits[after] else after)
-            for symbol in bits(looks.first[network.entry[rule]]):
-                found.setdefault(symbol, {})[move] = None
+            back = NO_ARC if network.only_exits[after] else after
+            put(looks.reads[network.entry[rule]], ("call", rule, back))
         if network.exits[here]:
-            for symbol in bits(looks.follow[network.rule[here]]):
-                found.setdefault(symbol, {})["end", 0, 0] = None
+            put(looks.follow[network.rule[here]], ("end", 0, 0))
     return {symbol: list(each) for symbol, each in found.items()}
-
-
-def bits(number: int) -> Iterator[int]:
-    """The places of the bits of a number that are set, ascending.
-
-    Example:
-        >>> list(bits(0b1010))
-        [1, 3]
-    """
-    while number:
-        lowest = number & -number
-        yield lowest.bit_length() - 1
-        number ^= lowest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +121,102 @@ Conflict = tuple[int, int, tuple[Move, ...]]
 """A state, a class, and its moves."""
 
 
-def actions_of(network: Network, looks: Looks, meter: Meter) -> Actions | tuple[Conflict, ...]:
+_NOTHING: Final = -1
+_SEVERAL: Final = -3
+
+
+@jit
+def _choices(looks: NetworkArrays, only_exits: Bool) -> Int64:
+    """The one move of each state and class as a number: a target, a call, `END`, `_NOTHING` or
+    `_SEVERAL`."""
+    states, classes = looks.table.shape
+    choice = np.full((states, classes), _NOTHING, np.int64)
+    near = np.empty(states, np.int32)
+    seen = np.full(states, -1, np.int32)
+    for state in range(states):
+        near[0], count, at = state, 1, 0
+        seen[state] = state
+        while at < count:
+            here = near[at]
+            at += 1
+            for c in range(classes):
+                _put(choice, state, c, looks.table[here, c] >= 0, looks.table[here, c])
+            for k in range(looks.first_call[here], looks.first_call[here + 1]):
+                begin, after = looks.begins[k], looks.after[k]
+                back = states if only_exits[after] else after
+                call = np.int64(states) * (1 + begin) + np.int64(begin) + back
+                for c in range(classes):
+                    _put(choice, state, c, looks.reads[begin, c], call)
+                if looks.empty[begin] and seen[after] != state:
+                    seen[after] = state
+                    near[count] = after
+                    count += 1
+            if looks.exits[here]:
+                for c in range(classes):
+                    _put(choice, state, c, looks.follow[looks.rule[here], c], END)
+    return choice
+
+
+@jit
+def _put(choice: Int64, state: int, symbol: int, there: bool, move: int) -> None:
+    if there:
+        known = choice[state, symbol]
+        one = known == _NOTHING or known == move  # Not a tuple in a kernel.
+        choice[state, symbol] = move if one else _SEVERAL
+
+
+@jit
+def _ways(choice: Int64, slots: Int32, act: Int32) -> tuple[Int32, Int32, Int32]:
+    """Number the ways, and write them out: where the pushes of each begin, these, the targets."""
+    states, classes = choice.shape
+    mask = slots.shape[0] - 1
+    count, room = 0, 0
+    first_of = np.empty((slots.shape[0] // 2, 2), np.int32)
+    for state in range(states):
+        for c in range(classes):
+            move = choice[state, c]
+            if move < 0:
+                act[state, c] = END if move == END else NO_ARC
+                continue
+            # A call over a class leads to the same, wherever it is made.
+            slot = first_slot(folded(mixed(mixed(SEED, move), c if move >= states else -1)), mask)
+            way = -1
+            while slots[slot] >= 0 and way < 0:
+                known = slots[slot]
+                other = choice[first_of[known, 0], first_of[known, 1]]
+                if other == move and (move < states or first_of[known, 1] == c):
+                    way = known
+                else:
+                    slot = (slot + 1) & mask
+            if way < 0:
+                way = slots[slot] = count
+                first_of[count, 0], first_of[count, 1] = state, c
+                count += 1
+                while move >= states:
+                    room += 1
+                    move = choice[(move - states) // (states + 1), c]
+            act[state, c] = way
+    first = np.zeros(count + 1, np.int32)
+    push = np.empty(room, np.int32)
+    target = np.empty(count, np.int32)
+    size = 0
+    for way in range(count):
+        c = first_of[way, 1]
+        move = choice[first_of[way, 0], c]
+        while move >= states:
+            back = (move - states) % (states + 1)
+            if back < states:
+                push[size] = back
+                size += 1
+            move = choice[(move - states) // (states + 1), c]
+        target[way] = move
+        first[way + 1] = size
+    return first, push[:size].copy(), target
+
+
+def actions_of(network: Network, looks: NetworkArrays, meter: Meter) -> Actions | tuple[
+    Conflict, ...
+]:  # fmt: skip
     """The table of moves of a deterministic network; the conflicts of any other.
 
     Args:
@@ -169,36 +226,20 @@ def actions_of(network: Network, looks: Looks, meter: Meter) -> Actions | tuple[
     Raises:
         BudgetExceeded: The time is up.
     """
-    table: list[dict[int, list[Move]]] = []
-    for state in range(len(network.arcs)):
-        if state % 256 == 0:
+    meter.check_time(STAGE)
+    choice = _choices(looks, np.array(network.only_exits, np.bool_))
+    several = choice == _SEVERAL
+    if several.any():
+        conflicts: list[Conflict] = []
+        for state in np.flatnonzero(several.any(axis=1)).tolist():
             meter.check_time(STAGE)
-        table.append(moves(network, looks, state))
-    conflicts = tuple(
-        (state, symbol, tuple(found))
-        for state, row in enumerate(table)
-        for symbol, found in row.items()
-        if len(found) > 1
-    )
-    if conflicts:
-        return conflicts
-    ways: dict[tuple[int, ...], int] = {}
-    act = np.full((len(table), network.num_classes), NO_ARC, np.int32)
-    for state, row in enumerate(table):
-        for symbol, (move,) in row.items():
-            pushes: list[int] = []
-            while move[0] == "call":
-                if move[2] != NO_ARC:
-                    pushes.append(move[2])
-                (move,) = table[network.entry[move[1]]][symbol]
-            if move[0] == "end":
-                act[state, symbol] = END
-            else:
-                act[state, symbol] = ways.setdefault((*pushes, move[1]), len(ways))
-    first = np.cumsum([0, *(len(way) - 1 for way in ways)]).astype(np.int32)
-    push = np.array([state for way in ways for state in way[:-1]], np.int32)
-    target = np.array([way[-1] for way in ways], np.int32)
+            found = moves(network, looks, state, several[state])
+            conflicts += [(state, symbol, tuple(each)) for symbol, each in found.items()]
+        return tuple(conflicts)
+    act = np.empty(choice.shape, np.int32)
+    slots = np.full(1 << (2 * choice.size + 2).bit_length(), -1, np.int32)
+    first, push, target = _ways(choice, slots, act)
     return Actions(
-        act, first, push, target, np.array(looks.empty), np.array(network.only_exits),
+        act, first, push, target, looks.empty, np.array(network.only_exits, np.bool_),
         network.entry[network.root],
     )  # fmt: skip

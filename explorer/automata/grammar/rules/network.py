@@ -19,7 +19,7 @@ by which the grammar recurses. (Woods 1970 calls these networks RTNs.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,11 +27,17 @@ import numpy as np
 
 from explorer.alphabet import NUM_BYTES
 from explorer.automata.construction.minimize import empty_dfa
-from explorer.automata.construction.operations import dfa_to_nfa, minimal_dfa
+from explorer.automata.grammar.rules.arrays import ArcRows, NetworkArrays, network_arrays
+from explorer.automata.grammar.rules.laying import (
+    RuleArcs,
+    SmallRule,
+    arcs_of_piece,
+    determinized,
+    laid_in,
+)
 from explorer.automata.grammar.rules.pieces import (
     STAGE,
     RulePiece,
-    as_nfa,
     components,
     pieces_of,
     productive,
@@ -53,9 +59,6 @@ MOST_STATES: Final = 20_000
 """The most states of a rule with what is laid into it, before it is made small."""
 
 Targets = tuple[int, ...]
-
-SmallRule = tuple[Dfa, tuple[int, ...]]
-"""A rule as a machine over bytes and calls, and the rules that are called, by symbol."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,10 +88,11 @@ class Network:
         entry: For each rule, its start state.
         names: For each rule, its name.
         root: The rule to begin with; `NO_ARC` if the grammar has no words.
+        arrays: The same for kernels, where each state has one arc for a class at most.
     """
 
     symbol_class: Int32
-    arcs: tuple[dict[int, Targets], ...]
+    arcs: Sequence[dict[int, Targets]]
     calls: tuple[tuple[tuple[int, int], ...], ...]
     exits: tuple[bool, ...]
     only_exits: tuple[bool, ...]
@@ -96,6 +100,7 @@ class Network:
     entry: tuple[int, ...]
     names: tuple[str, ...]
     root: int
+    arrays: NetworkArrays | None = None
 
     @property
     def num_classes(self) -> int:
@@ -105,41 +110,45 @@ class Network:
     @property
     def read(self) -> Bool:
         """bool[256], the bytes that some arc reads."""
+        if self.arrays is not None:
+            return (self.arrays.table != NO_ARC).any(axis=0)[self.symbol_class]
         used = np.zeros(self.num_classes, np.bool_)
         for row in self.arcs:
             used[list(row)] = True
         return used[self.symbol_class]
 
 
-def network_of(node: Node, meter: Meter) -> Network:
+def network_of(node: Node, meter: Meter, pieces: tuple[RulePiece, ...] | None = None) -> Network:
     """The network of a tree.
 
     Args:
         node: A grammar, or anything with grammars inside.
         meter: Watches sizes and time.
+        pieces: Its rules, where they were laid out already.
 
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    rules = small_rules(node, meter)
+    rules = small_rules(pieces or pieces_of(node, meter), meter)
     if rules is None:
         none = np.zeros(NUM_BYTES, np.int32)
         return Network(none, (), (), (), (), (), (), (), NO_ARC)
     return side_by_side(rules, meter)[0]
 
 
-def small_rules(node: Node, meter: Meter, *, lay_in: bool = True) -> SmallRules | None:
+def small_rules(
+    pieces: tuple[RulePiece, ...], meter: Meter, *, lay_in: bool = True
+) -> SmallRules | None:
     """The rules of a tree, trimmed, laid in, looped and merged; ``None`` without words.
 
     Args:
-        node: A grammar, or anything with grammars inside.
+        pieces: The rules as they were laid out.
         meter: Watches sizes and time.
         lay_in: Whether a rule that is called in one place becomes a part of its caller.
 
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    pieces = pieces_of(node, meter)
     if lay_in:
         pieces = with_only_calls(pieces, MOST_LAID_IN)
     able = productive(pieces)
@@ -202,79 +211,11 @@ def _made_small(
 def _laid_in(
     piece: RulePiece, able: list[bool], made: dict[int, SmallRule], merged: set[int],
     limit: int | None,
-) -> RulePiece:  # fmt: skip
+) -> RuleArcs:  # fmt: skip
     """A rule with the machines of those rules that it merges laid into it."""
     piece = replace(piece, calls=tuple(row for row in piece.calls if able[row[1]]))
-    return laid_in(piece, {k: made[k] for _, k, _ in piece.calls if k in merged}, limit)
-
-
-def laid_in(
-    piece: RulePiece, machines: Mapping[int, SmallRule], limit: int | None = None,
-    places: Set[tuple[int, int]] | None = None,
-) -> RulePiece:  # fmt: skip
-    """A rule with some machines in the place of their calls.
-
-    Args:
-        piece: The rule.
-        machines: For some of the rules that it calls their machines.
-        limit: The most states; a call that would make more stays.
-        places: Only these pairs of a state, counted without the first, and what it calls.
-    """
-    arcs, epsilons = list(piece.arcs), list(piece.epsilons)
-    calls: list[tuple[int, int, int]] = []
-    states = piece.num_states
-    for source, rule, target in piece.calls:
-        size = machines[rule][0].num_states if rule in machines else 0
-        elsewhere = rule not in machines or (
-            places is not None and (source - 1, rule) not in places
-        )
-        if elsewhere or (limit is not None and states + size > limit):
-            calls.append((source, rule, target))
-            continue
-        inner = as_piece(machines[rule], states)
-        arcs += inner.arcs
-        calls += inner.calls
-        epsilons += [(source, inner.epsilons[0][1]), *((end, target) for end in inner.accepting)]
-        states += inner.num_states
-    return RulePiece(
-        piece.name, states, tuple(arcs), tuple(calls), tuple(epsilons), piece.accepting
-    )
-
-
-def as_piece(rule: SmallRule, base: int = 0) -> RulePiece:
-    """A machine over bytes and calls with its states counted from a base; its one ε-arc leads from
-    the base to its start.
-
-    Args:
-        rule: The machine, and what it calls.
-        base: Its first state.
-    """
-    nfa = dfa_to_nfa(rule[0])
-    arcs: list[tuple[int, int, int, int]] = []
-    calls: list[tuple[int, int, int]] = []
-    first = base + 1
-    for a, low, high, b in nfa.arcs.tolist():
-        if low < NUM_BYTES:
-            arcs.append((a + first, low, min(high, NUM_BYTES - 1), b + first))
-        calls += [
-            (a + first, rule[1][symbol - NUM_BYTES], b + first)
-            for symbol in range(max(low, NUM_BYTES), high + 1)
-        ]
-    ends = tuple(end + first for end in nfa.accepting.tolist())
-    begins = ((base, nfa.start + first),)
-    return RulePiece("", nfa.num_states + 1, tuple(arcs), tuple(calls), begins, ends)
-
-
-def determinized(piece: RulePiece, meter: Meter) -> SmallRule:
-    """A rule as a minimal machine.
-
-    Args:
-        piece: The rule.
-        meter: Watches sizes and time.
-    """
-    callees = tuple(sorted({rule for _, rule, _ in piece.calls}))
-    symbols = {rule: NUM_BYTES + k for k, rule in enumerate(callees)}
-    return minimal_dfa(as_nfa(piece, symbols), meter), callees
+    machines = {k: made[k] for _, k, _ in piece.calls if k in merged}
+    return laid_in(arcs_of_piece(piece), machines, limit)
 
 
 def side_by_side(rules: SmallRules, meter: Meter) -> tuple[Network, tuple[int, ...]]:
@@ -300,27 +241,30 @@ def side_by_side(rules: SmallRules, meter: Meter) -> tuple[Network, tuple[int, .
         both = joint * (machine.num_classes + 1) + machine.symbol_class[:NUM_BYTES]
         joint = np.unique(both, return_inverse=True)[1].reshape(-1)
     lowest = np.unique(joint, return_index=True)[1]
-    arcs: list[dict[int, Targets]] = []
+    tables: list[Int32] = []
     calls: list[tuple[tuple[int, int], ...]] = []
-    exits: list[bool] = []
-    rule_of: list[int] = []
     entry: list[int] = []
     for rule in order:
         machine, callees = made[rule]
-        first = len(arcs)
+        first = len(calls)
         entry.append(first + machine.start)
-        reading: list[list[int]] = machine.table[:, machine.symbol_class[lowest]].tolist()
-        calling: list[list[int]] = machine.table[:, machine.symbol_class[NUM_BYTES:]].tolist()
-        for row, called in zip(reading, calling, strict=True):
-            arcs.append({c: (first + t,) for c, t in enumerate(row) if t != NO_ARC})
-            pairs = zip(callees, called, strict=True)
-            calls.append(tuple((number[r], first + t) for r, t in pairs if t != NO_ARC))
-        exits += machine.accepting.tolist()
-        rule_of += [number[rule]] * machine.num_states
-        meter.check(STAGE, states=len(arcs), arcs=len(arcs) * len(lowest))
-    only = tuple(e and not a and not c for e, a, c in zip(exits, arcs, calls, strict=True))
+        table = machine.table[:, machine.symbol_class[lowest]]
+        tables.append(np.where(table == NO_ARC, NO_ARC, table + first))
+        calling = machine.table[:, machine.symbol_class[NUM_BYTES:]]
+        calls += [()] * machine.num_states
+        for state in np.flatnonzero((calling != NO_ARC).any(axis=1)).tolist():
+            pairs = zip(callees, calling[state].tolist(), strict=True)
+            calls[first + state] = tuple((number[r], first + t) for r, t in pairs if t != NO_ARC)
+        meter.check(STAGE, states=len(calls), arcs=len(calls) * len(lowest))
+    joined = np.concatenate(tables).astype(np.int32)
+    exits = np.concatenate([made[rule][0].accepting for rule in order])
+    sizes = [made[rule][0].num_states for rule in order]
+    rule_of = np.repeat(np.arange(len(order), dtype=np.int32), sizes)
+    arrays = network_arrays(joined, calls, exits, rule_of, entry)
+    only = exits & (joined == NO_ARC).all(axis=1) & (np.diff(arrays.first_call) == 0)
     network = Network(
-        joint.astype(np.int32), tuple(arcs), tuple(calls), tuple(exits), only, tuple(rule_of),
-        tuple(entry), tuple(names[rule] for rule in order), 0,
+        joint.astype(np.int32), ArcRows(joined), tuple(calls), tuple(exits.tolist()),
+        tuple(only.tolist()), tuple(rule_of.tolist()), tuple(entry),
+        tuple(names[rule] for rule in order), 0, arrays,
     )  # fmt: skip
     return network, tuple(order)

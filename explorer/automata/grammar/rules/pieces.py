@@ -12,10 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.machine import Int32, Nfa
+from explorer.automata.machine import Int32
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nfa.layout import lay_out
 from explorer.automata.tree.nfa.origin import Origin
@@ -288,18 +286,3 @@ def components(following: Sequence[Sequence[int]]) -> list[list[int]]:
                 above = work[-1][0]
                 low[above] = min(low[above], low[here])
     return found
-
-
-def as_nfa(piece: RulePiece, symbols: dict[int, int]) -> Nfa:
-    """A rule as an NFA over bytes and the symbols of the rules that it calls.
-
-    Args:
-        piece: The rule.
-        symbols: The symbol of each rule.
-    """
-    arcs = [*piece.arcs, *((s, symbols[r], symbols[r], t) for s, r, t in piece.calls)]
-    return Nfa(
-        piece.num_states, 0, np.array(arcs, np.int32).reshape(-1, 4),
-        np.array(piece.epsilons, np.int32).reshape(-1, 2), np.array(piece.accepting, np.int32),
-        NUM_BYTES + len(symbols),
-    )  # fmt: skip

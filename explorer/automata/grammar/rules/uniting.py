@@ -17,17 +17,11 @@ from typing import Final
 import numpy as np
 
 from explorer.automata.grammar.diagnosis.conflicts import begins_with
-from explorer.automata.grammar.rules.moves import Actions, Conflict, Looks, actions_of, looks_of
-from explorer.automata.grammar.rules.network import (
-    Network,
-    SmallRules,
-    as_piece,
-    determinized,
-    laid_in,
-    side_by_side,
-    small_rules,
-)
-from explorer.automata.tree.nodes import Node
+from explorer.automata.grammar.rules.arrays import NetworkArrays
+from explorer.automata.grammar.rules.laying import arcs_of_machine, determinized, laid_in
+from explorer.automata.grammar.rules.moves import Actions, Conflict, actions_of, looks_of
+from explorer.automata.grammar.rules.network import Network, SmallRules, side_by_side, small_rules
+from explorer.automata.grammar.rules.pieces import RulePiece
 from explorer.budget import Meter
 
 STAGE: Final = "Uniting rules of a grammar"
@@ -39,17 +33,19 @@ MOST: Final = 20_000
 """The most states of all rules together for which this is tried, and of each afterwards."""
 
 
-def united(node: Node, meter: Meter) -> tuple[Network, Looks, Actions] | None:
+def united(
+    pieces: tuple[RulePiece, ...], meter: Meter
+) -> tuple[Network, NetworkArrays, Actions] | None:
     """The network of a tree with one stack; ``None`` where this does not lead there.
 
     Args:
-        node: A grammar that has words, or anything with such grammars inside.
+        pieces: The rules of a grammar that has words, as they were laid out.
         meter: Watches sizes and time.
 
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    rules = small_rules(node, meter, lay_in=False)
+    rules = small_rules(pieces, meter, lay_in=False)
     for _ in range(MOST_ROUNDS):
         if rules is None or sum(machine.num_states for machine, _ in rules.made.values()) > MOST:
             break
@@ -63,7 +59,7 @@ def united(node: Node, meter: Meter) -> tuple[Network, Looks, Actions] | None:
 
 
 def _to_unite(
-    network: Network, looks: Looks, conflicts: tuple[Conflict, ...]
+    network: Network, looks: NetworkArrays, conflicts: tuple[Conflict, ...]
 ) -> dict[int, set[int]]:
     """For rules that do not call themselves the states at which they are to be laid in."""
     callers: dict[int, set[int]] = {}
@@ -118,6 +114,6 @@ def _with_fewer(
     # The innermost first, so that what is laid in has its own rules laid in.
     for outer in sorted(places, key=lambda k: made[order[k]][0].num_states):
         meter.check_time(STAGE)
-        piece = laid_in(as_piece(made[order[outer]]), made, MOST, set(places[outer]))
+        piece = laid_in(arcs_of_machine(made[order[outer]]), made, MOST, set(places[outer]))
         made[order[outer]] = determinized(piece, meter)
     return SmallRules(made, rules.names) if places else None
