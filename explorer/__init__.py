@@ -7,7 +7,8 @@ Every name is imported on first use: compiling constraints needs neither torch n
 the command line can be interrupted at once.
 
 Read the folders in this order: `vocabulary`, `automata`, `tokens`, `decoding`, `analysis`,
-`course`, `cli`; the files beside this one serve all of them.
+`course`, `cli`. The files beside this one serve all of them: `errors`, `arguments`, `budget`,
+`alphabet`, `files`, `memo`, `hashing`, `jit`; and two more facades, `terminals` and `grammars`.
 """
 
 from __future__ import annotations

@@ -121,6 +121,42 @@ def test_a_room_without_an_order_is_noticed() -> None:
     assert without_an_order(room | {"a/__init__.py": '"""Read in this\norder: `b`, `c`."""'}) == []
 
 
+MOST_MODULES: Final = 16
+
+
+def crowded(texts: Mapping[str, str]) -> dict[str, int]:
+    """The folders with more modules on one floor than one looks through."""
+    floors = Counter(path.rpartition("/")[0] for path in texts if not path.endswith("__init__.py"))
+    return {folder: count for folder, count in floors.items() if count > MOST_MODULES}
+
+
+def unnamed(texts: Mapping[str, str]) -> list[str]:
+    """The modules and rooms that the ``__init__`` of their folder does not name."""
+    packages = {path.rpartition("/")[0] for path in texts if path.endswith("/__init__.py")}
+    found: list[str] = []
+    for path in sorted({*texts, *packages}):
+        folder, _, name = path.removesuffix("/").rpartition("/")
+        first = texts.get(f"{folder}/__init__.py")
+        if first is None or name == "__init__.py" or name.startswith("__"):
+            continue
+        said = ast.get_docstring(ast.parse(first)) or ""
+        if READING_ORDER.search(said) and f"`{name.removesuffix('.py')}`" not in said:
+            found.append(path)
+    return found
+
+
+def test_a_floor_is_looked_through_at_a_glance() -> None:
+    assert crowded(sources(".py")) == {}
+    room = {f"a/m{k}.py": "" for k in range(MOST_MODULES + 1)}
+    assert crowded(room) == {"a": MOST_MODULES + 1}
+
+
+def test_a_room_names_all_that_is_in_it() -> None:
+    assert unnamed(sources(".py")) == []
+    room = {"a/__init__.py": '"""Read in this order: `b`."""', "a/b.py": "", "a/c.py": ""}
+    assert unnamed(room) == ["a/c.py"]
+
+
 @pytest.mark.parametrize("lines", [MOST_LINES, MOST_LINES + 1])
 def test_the_length_of_a_file_is_noticed(lines: int) -> None:
     assert bool(too_long({"a.py": "x = 1\n" * lines})) == (lines > MOST_LINES)

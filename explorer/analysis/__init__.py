@@ -1,12 +1,9 @@
 """Pure functions of machines and traces: why a token is masked, and what may go wrong.
 
-Read in this order: `characters` and `character_view` (bytes as characters), `machine` and `paths`
-(what is shared, and ways through a token DFA), `verdict` (stage, offset, evidence), `positions` and
-`spans` (which part of the source), `wording`, `message` and `prose` (in words), `markup` (as HTML),
-`answer` (all of that together), `text` (without a tokenizer), `asked` and `widening`, `explanation`
-(with everything that is searched for), `kinds` and `groups` (a whole mask), `step` (sessions and
-traces), `traps`, `invasiveness` (what a constraint does to the model; it is asked for by its own
-name).
+Read in this order: `characters` (bytes as characters), `verdict` (stage, offset, evidence),
+`places` (which part of the source), `wording` (in words), `explaining` (all of that together, with
+everything that is searched for), `session` (a session that explains itself), `traps` (what may go
+wrong), `invasiveness` (what a constraint does to the model; it is asked for by its own name).
 
 Nothing here needs torch until a session's logits come in.
 """

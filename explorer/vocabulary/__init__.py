@@ -1,9 +1,10 @@
 """Exact token bytes: what every token id of a language model writes.
 
 Reading order: `reading` (what a reader finds), `tokenizer` (what a tokenizer does to a text),
-`guards` (libraries, and what is checked before they read), `readers` (one per format), `configs`
-and `files` (which file, and what stands beside it), `proof`, `assemble`, `vocabulary`, the public
-value, and `canonical` (the one sequence of tokens that a tokenizer writes).
+`guards` (libraries, and what is checked before they read), `readers` (one per format),
+`without_encoder`, `configs` and `files` (which file, and what stands beside it), `proof`,
+`assemble`, `vocabulary`, the public value, and `canonical` (the one sequence of tokens that a
+tokenizer writes).
 """
 
 from explorer.vocabulary.proof import Proof, bank, prove

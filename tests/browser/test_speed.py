@@ -233,7 +233,7 @@ def test_the_page_applies_changes_as_python_does(chromium: Browser) -> None:
     found = page.evaluate(
         "([source, cases]) => new Function('cases', source +"
         " '; return cases.map(([before, step]) => patched(before, step));')(cases)",
-        [bundle.source("page_state.js"), cases],
+        [bundle.source("page_reading.js"), cases],
     )
     page.close()
 

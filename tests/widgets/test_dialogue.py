@@ -82,7 +82,7 @@ def test_the_page_sends_by_these_two_functions_alone() -> None:
     """What checks a message in the page (`ui.ask`, `ui.tell`) is not passed by."""
     for path in SCRIPTS:
         text = path.read_text(encoding="utf-8")
-        allowed = {"page_state.js": 2, "compare.js": 1}.get(path.name, 0)
+        allowed = {"conversation.js": 2, "compare.js": 1}.get(path.name, 0)
         assert text.count("model.send(") == allowed, path.name
 
 

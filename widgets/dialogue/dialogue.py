@@ -1,8 +1,8 @@
 """The dialogue between page and kernel: one table of messages, and how one of them is answered.
 
-The way of a click: the page sends a message (`static/page_state.js`, ``ui.ask``); the widget hands
-it to its `Dialogue`, which looks its name up in `TABLE`, reads it as the class that stands there
-(`widgets.dialogue.messages`), and calls the handler (`widgets.dialogue.handlers`) inside the
+The way of a click: the page sends a message (`static/conversation.js`, ``ui.ask``); the widget
+hands it to its `Dialogue`, which looks its name up in `TABLE`, reads it as the class that stands
+there (`widgets.dialogue.messages`), and calls the handler (`widgets.dialogue.handlers`) inside the
 cursor's lock. The handler moves the `Cursor`, and with it the session. The cursor then tells its
 `Place`, which works out once what all its widgets show; each widget sends what changed
 (`widgets.views.view`). The answer repeats the number of the message.

@@ -4,7 +4,7 @@ A packet is plain JSON. Its difference to the packet before is a packet too: of 
 entries that changed, of a list the length of the beginning that stayed and what follows it. A line
 of a thousand tokens and one more is then a few hundred bytes. Nothing is assumed about how packets
 change; a jump, an edit or another line is only a larger difference. The page has the same function
-as `patched` (``static/page_state.js``).
+as `patched` (``static/page_reading.js``).
 
 Cost: one comparison of the two, where parts that are the same object are not looked into.
 """

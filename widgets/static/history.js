@@ -55,33 +55,13 @@ function historyShares(machine, columns, row) {
   });
 }
 
-function renderHistory(ui) {
-  const canvas = h("canvas", { role: "img" });
-  const lines = h("div.lines");
-  const here = h("div.here");
-  const there = h("div.there", { hidden: true });
-  const left = h("div.numbers");
-  const right = h("div.taken");
-  const sheet = h("div.sheet", {}, canvas, lines, there, here);
-  const box = h("div.lmx-history", {
-    tabindex: 0, role: "slider", "aria-orientation": "vertical", "aria-valuemin": 0, "aria-label": "mask at every position; Enter goes there",
-  }, left, sheet, right);
-  const caption = h("div.dim.lmx-caption");
-  const named = h("div.lmx-named.dim");
-  const el = h("div.lmx-past", {}, h("header", {}, h("h4", {}, "Every position"), caption), box, named);
+/** The rows of the line that is shown, by position: `collect` drops what changed and asks for what is missing. */
+function rowsOfLine(ui) {
   let rows = []; // by position, as base64
   let path = []; // the ids that lead there
   let machineKey = "";
   let asking = false;
-  let shape = null; // {columns, small, cell, line}
-  let shades = new Map(); // row → its pixels
   let counts = new Map(); // row → how many tokens it allows
-  let drawn = "";
-  let cursor = null; // position under the keyboard or the pointer
-  let before = -1;
-
-  const inner = sizeOf(el);
-  const length = () => ui.tokens().length + 1;
   /** How many tokens a row allows. */
   const allowed = (k) => {
     if (!rows[k]) return null;
@@ -91,8 +71,6 @@ function renderHistory(ui) {
     }
     return counts.get(rows[k]);
   };
-  const told = (k) => (allowed(k) === null ? "…" : count(allowed(k))) + " allowed";
-
   /** Update the rows of this line: rows after a token that changed are dropped, and missing rows are asked for. */
   const collect = () => {
     const tokens = ui.tokens();
@@ -125,19 +103,25 @@ function renderHistory(ui) {
       ui.changed();
     });
   };
+  /** What a drawing of the rows depends on. */
+  const name = () => [rows.length, rows.filter(Boolean).length, path.join(",")].join("|");
+  return { collect, allowed, name, row: (k) => rows[k] };
+}
 
-  const arrange = () => {
+/** How the rows are laid out: the classes of each column, the height of a row, and the pixels of a row. */
+function historyShape(ui, el, caption) {
+  const made = { shape: null }; // {columns, small, cell, line}
+  let shades = new Map(); // row → its pixels
+  const arrange = (n, room) => {
     const size = ui.vocabulary.size;
     const small = size <= SMALL_MASK;
-    const n = length();
     const line = small ? SQUARE : Math.max(4, Math.min(SQUARE, Math.floor(HISTORY_HEIGHT / n)));
-    const room = Math.max(60, inner.width - 48);
     const cell = small ? SQUARE : 1;
     const key = [ui.machine.key, small, room, ui.theme, el.isConnected].join("|");
-    if (!shape || shape.key !== key) {
+    if (!made.shape || made.shape.key !== key) {
       const columns = small ? Array.from({ length: size }, (_, id) => [ui.machine.classOf[id]]) : historyColumns(ui.machine, room);
       const ink = Uint32Array.from({ length: 256 }, (_, i) => inkOf(el, "--lmx-ok", PALEST + (1 - PALEST) * (i / 255)));
-      shape = { key, columns, small, cell, ink };
+      made.shape = { key, columns, small, cell, ink };
       shades = new Map();
       const dead = classOrder(ui.machine).sizes[0];
       const classes = ui.machine.num_classes - 1;
@@ -145,15 +129,42 @@ function renderHistory(ui) {
       put(caption, small ? "a square per token, by id" : `${shared ? "a column for some" : "a column for each"} of ${count(classes)} token classes, wider for more tokens (log)${shared ? "; the shade is the share allowed" : ""}${dead ? `; ${count(dead)} tokens allowed nowhere are left out` : ""}`);
       caption.title = caption.textContent;
     }
-    shape.line = line;
+    made.shape.line = line;
   };
   const pixels = (row) => {
     if (!shades.has(row)) {
-      const shares = historyShares(ui.machine, shape.columns, bytesOf(row));
-      shades.set(row, Uint32Array.from(shares, (share) => (share > 0 ? shape.ink[Math.round(255 * share)] : 0)));
+      const shares = historyShares(ui.machine, made.shape.columns, bytesOf(row));
+      shades.set(row, Uint32Array.from(shares, (share) => (share > 0 ? made.shape.ink[Math.round(255 * share)] : 0)));
     }
     return shades.get(row);
   };
+  return Object.assign(made, { arrange, pixels });
+}
+
+function renderHistory(ui) {
+  const canvas = h("canvas", { role: "img" });
+  const lines = h("div.lines");
+  const here = h("div.here");
+  const there = h("div.there", { hidden: true });
+  const left = h("div.numbers");
+  const right = h("div.taken");
+  const sheet = h("div.sheet", {}, canvas, lines, there, here);
+  const box = h("div.lmx-history", {
+    tabindex: 0, role: "slider", "aria-orientation": "vertical", "aria-valuemin": 0, "aria-label": "mask at every position; Enter goes there",
+  }, left, sheet, right);
+  const caption = h("div.dim.lmx-caption");
+  const named = h("div.lmx-named.dim");
+  const el = h("div.lmx-past", {}, h("header", {}, h("h4", {}, "Every position"), caption), box, named);
+  const rows = rowsOfLine(ui);
+  const past = historyShape(ui, el, caption);
+  let drawn = "";
+  let cursor = null; // position under the keyboard or the pointer
+  let before = -1;
+
+  const inner = sizeOf(el);
+  const length = () => ui.tokens().length + 1;
+  const told = (k) => (rows.allowed(k) === null ? "…" : count(rows.allowed(k))) + " allowed";
+
   const words = (k) => {
     const tokens = ui.tokens();
     const after = k && tokens[k - 1] ? `, after ${ui.text(tokens[k - 1].id)}` : "";
@@ -161,35 +172,35 @@ function renderHistory(ui) {
   };
   const column = (event) => {
     const at = canvas.getBoundingClientRect();
-    const x = Math.floor((event.clientX - at.left) / zoomOf(el) / shape.cell);
-    const k = Math.floor((event.clientY - at.top) / zoomOf(el) / shape.line);
-    return [k >= 0 && k < length() ? k : null, x >= 0 && x < shape.columns.length ? x : null];
+    const x = Math.floor((event.clientX - at.left) / zoomOf(el) / past.shape.cell);
+    const k = Math.floor((event.clientY - at.top) / zoomOf(el) / past.shape.line);
+    return [k >= 0 && k < length() ? k : null, x >= 0 && x < past.shape.columns.length ? x : null];
   };
   const point = (k, x = null) => {
     cursor = k;
     there.hidden = k === null;
     if (k === null) return put(named);
-    there.style.top = k * shape.line + "px";
-    there.style.height = shape.line + "px";
+    there.style.top = k * past.shape.line + "px";
+    there.style.height = past.shape.line + "px";
     box.setAttribute("aria-valuenow", k);
     box.setAttribute("aria-valuetext", words(k));
-    const row = rows[k];
+    const row = rows.row(k);
     const say = [`position ${k}: ${told(k)}`];
     if (x !== null && row) {
       const { sizes, first } = classOrder(ui.machine);
-      const classes = shape.columns[x];
+      const classes = past.shape.columns[x];
       const on = bit(bytesOf(row), classes[0]) ? "allowed" : "masked";
-      const id = shape.small ? x : first[classes[0]];
+      const id = past.shape.small ? x : first[classes[0]];
       if (classes.length > 1) say.push(` · ${count(classes.length)} classes, ${percent(historyShares(ui.machine, [classes], bytesOf(row))[0])} % of their tokens allowed`);
-      else if (shape.small || sizes[classes[0]] === 1) say.push(" · ", ui.token(id), ` ${on}`);
+      else if (past.shape.small || sizes[classes[0]] === 1) say.push(" · ", ui.token(id), ` ${on}`);
       else say.push(" · ", ui.token(id), ` and ${count(sizes[classes[0]] - 1)} like it, ${on}`);
     }
     put(named, say);
   };
   /** Scroll to a row in the next frame, because the scroll position is known only after layout. */
   const see = (k) => requestAnimationFrame(() => {
-    if (!shape) return;
-    const [top, bottom] = [k * shape.line, (k + 1) * shape.line];
+    if (!past.shape) return;
+    const [top, bottom] = [k * past.shape.line, (k + 1) * past.shape.line];
     if (top < box.scrollTop) box.scrollTop = top;
     else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
   });
@@ -202,7 +213,7 @@ function renderHistory(ui) {
   box.addEventListener("blur", () => point(null));
   const KEYS = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity, Enter: 0 };
   box.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || KEYS[event.key] === undefined || !shape) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || KEYS[event.key] === undefined || !past.shape) return;
     event.preventDefault();
     event.stopPropagation();
     const k = cursor ?? ui.position.k;
@@ -217,26 +228,26 @@ function renderHistory(ui) {
     if (!ready) return;
     // The view was hidden until now and had no width.
     if (!inner.width) inner.read();
-    collect();
-    arrange();
+    rows.collect();
     const n = length();
+    past.arrange(n, Math.max(60, inner.width - 48));
     const k = ui.position.k;
-    const { columns, cell, line, small } = shape;
-    const key = [shape.key, n, line, rows.length, rows.filter(Boolean).length, path.join(",")].join("|");
+    const { columns, cell, line, small } = past.shape;
+    const key = [past.shape.key, n, line, rows.name()].join("|");
     if (key !== drawn) {
       drawn = key;
       canvas.width = columns.length;
       canvas.height = n;
       const image = canvas.getContext("2d").createImageData(columns.length, n);
       const ink = new Uint32Array(image.data.buffer);
-      for (let y = 0; y < n; y++) if (rows[y]) ink.set(pixels(rows[y]), y * columns.length);
+      for (let y = 0; y < n; y++) if (rows.row(y)) ink.set(past.pixels(rows.row(y)), y * columns.length);
       canvas.getContext("2d").putImageData(image, 0, 0);
       canvas.style.width = sheet.style.width = columns.length * cell + "px";
       canvas.style.height = sheet.style.height = n * line + "px";
       lines.style.setProperty("--line", line + "px");
       lines.classList.toggle("squares", small);
       lines.hidden = line < 6;
-      canvas.setAttribute("aria-label", `allowed at each of ${n} positions: ${Array.from({ length: Math.min(n, 60) }, (_, i) => allowed(i) ?? "…").join(", ")}${n > 60 ? ", …" : ""}`);
+      canvas.setAttribute("aria-label", `allowed at each of ${n} positions: ${Array.from({ length: Math.min(n, 60) }, (_, i) => rows.allowed(i) ?? "…").join(", ")}${n > 60 ? ", …" : ""}`);
       box.setAttribute("aria-valuemax", n - 1);
       const tokens = ui.tokens();
       put(right, small ? tokens.map((token) => h("span", { style: `height:${line}px` }, ui.isText(token.id) ? readable(ui.text(token.id)) : ui.text(token.id))) : null);

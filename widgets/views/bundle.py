@@ -40,7 +40,14 @@ class ViewPart(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
-EVERY: Final[tuple[str, ...]] = ("elements", "words", "page_state", "frame")
+EVERY: Final[tuple[str, ...]] = (
+    "elements",
+    "words",
+    "conversation",
+    "page_reading",
+    "page_state",
+    "frame",
+)
 """The files that every view needs; a file has no imports, and its names are plain."""
 
 VIEWS: Final = {

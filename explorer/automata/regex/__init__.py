@@ -1,8 +1,8 @@
 """Python's regular expressions as a front end: text in, a tree with spans out.
 
-Read in this order: `tree` (a parsed pattern), `parser` (with `groups`, `escapes`, `flags`,
-`quantifier`, `sets`), `unicode_sets` (what ``\\w`` and IGNORECASE mean; `cache` keeps it), `source`
-(the kind of source).
+Read in this order: `tree` (a parsed pattern), `parser` (with `groups`, `terminal_groups`,
+`escapes`, `flags`, `quantifier`, `sets`), `unicode_sets` (what ``\\w`` and IGNORECASE mean; `cache`
+keeps it), `source` (the kind of source), `wider` (replacements that read more).
 
 The language of a pattern is the set of texts that `re.fullmatch` accepts, in UTF-8.
 """

@@ -2,6 +2,6 @@
 
 Read in this order: `splitting` (which part of a text belongs to which piece), `until` (text up to a
 stop), `many` (one part several times), `limited` (a part in at most so many tokens), `source` (the
-template), `spelled` and `expression` (a template as Python writes it, and back), `functions` (what
-users call).
+template), `spelled`, `string_places` and `expression` (a template as Python writes it, and back),
+`generated` (from arguments to sources), `functions` (what users call).
 """

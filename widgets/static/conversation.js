@@ -1,0 +1,96 @@
+// The conversation of a page with its kernel: questions with numbers, and the answers that come back.
+//
+// `model` is what the renderer was given. What may be said stands in `MESSAGES`, the kernel's own table.
+
+const PATIENCE = 300; // Milliseconds of waiting before the page says what it waits for.
+
+/** What one says to the kernel and what comes back: `ui.tell`, `ui.ask`, `ui.stop` and the work under way. A request
+ * has a number; an answer to an old one is dropped by whoever asked. `listeners` are called with each question. */
+function conversation(ui, model, listeners) {
+  const waiting = new Map();
+  let number = 0;
+  /** Whether a step is under way. A compile moves the session too, but only when it is done. */
+  ui.moving = () => [...waiting.values()].some((entry) => entry.moves && !entry.tells);
+  /** Whether everything that follows a change has arrived. Work that takes long and says so does not count. */
+  ui.still = () => !ui.due.size && [...waiting.values()].every((entry) => entry.tells);
+  // Work that takes long, by number: {doing, words, since}. `frame` shows it with a button that cancels it.
+  ui.tasks = new Map();
+  let told = null; // The generation that the last answer named: a press may follow it before the line arrives.
+  /** A message as `MESSAGES` has it: the kernel's own table, which `bundle` puts before this. */
+  const message = (type, content) => {
+    const { fields } = MESSAGES[type] || {};
+    const wrong = fields ? Object.keys(content).find((name) => !fields.includes(name)) : type;
+    if (wrong) throw new Error(`The page may not send ${type} with ${wrong}.`);
+    const shown = ui.line.generation;
+    const seen = fields.includes("seen") && shown !== undefined ? { seen: Math.max(shown, told ?? shown) } : {};
+    return { type, ...seen, ...content };
+  };
+  /** Tell the kernel something that needs no answer. */
+  ui.tell = (type, content = {}) => ui.gone || model.send(message(type, content));
+  /** Ask the kernel. `doing` names work that may take long; it is shown and can be cancelled. `shown` says that
+   * the view that asks shows the wait itself. A `stale` answer belongs to a position that was left. */
+  ui.ask = (type, content = {}, { doing = "", shown = false } = {}) =>
+    new Promise((resolve) => {
+      if (ui.gone) return resolve({ ok: false, gone: true });
+      const asked = message(type, content);
+      const re = ++number;
+      // What the page asks by itself is not waited for.
+      const timer = MESSAGES[type].unasked && !doing ? 0 : setTimeout(() => {
+        if (doing) ui.tasks.set(re, { doing, words: "", since: performance.now() });
+        else {
+          ui.busy++;
+          waiting.get(re).counted = true;
+        }
+        ui.changed();
+      }, PATIENCE);
+      waiting.set(re, { resolve, timer, doing, counted: false, moves: MESSAGES[type].moves, tells: !!doing || shown });
+      for (const callback of listeners) callback();
+      model.send({ ...asked, re });
+    });
+  const settle = (re, content) => {
+    const entry = waiting.get(re);
+    if (!entry) return;
+    waiting.delete(re);
+    ui.tasks.delete(re);
+    clearTimeout(entry.timer);
+    if (entry.counted) ui.busy--;
+    if (content.generation !== undefined) told = Math.max(told ?? 0, content.generation);
+    entry.resolve(content);
+    ui.changed();
+  };
+  // The kernel has accepted the question and goes on: it is not busy, and the answer comes later.
+  const later = (re) => {
+    const entry = waiting.get(re);
+    if (!entry || entry.doing) return;
+    clearTimeout(entry.timer);
+    if (entry.counted) ui.busy--;
+    entry.counted = false;
+    ui.changed();
+  };
+  const counted = (re, words) => {
+    if (!ui.tasks.has(re)) return;
+    ui.tasks.get(re).words = words;
+    ui.changed();
+  };
+  /** Cancel work that takes long. An answer that still arrives is dropped. */
+  ui.stop = (re) => {
+    ui.tell("stop", { of: re });
+    settle(re, { ok: false, cancelled: true });
+  };
+  model.on("msg:custom", (content) => {
+    if (!content || !content.re) return;
+    if (content.later) later(content.re);
+    else if (content.progress !== undefined) counted(content.re, content.progress);
+    else settle(content.re, content);
+  });
+  ui.lost = () => {
+    ui.gone = true;
+    for (const re of [...waiting.keys()]) settle(re, { ok: false, gone: true });
+    ui.changed();
+  };
+  // ipywidgets says so when the kernel restarts or its comm closes.
+  model.on("comm_live_update", () => {
+    if (model.comm_live === false || model.comm_live === undefined) ui.lost();
+  });
+  model.on("comm:close", ui.lost);
+}

@@ -1,0 +1,138 @@
+// What a page reads of what the kernel sends, each part by a reader of its own: the classes of the tokens,
+// their texts, the line of tokens as changes, and the figures around the position.
+
+// Vocabularies by fingerprint: one per page, however many explorers.
+const shared = (globalThis[Symbol.for("explorer.vocabularies")] ??= new Map());
+
+// Figures around a position are asked for after so many milliseconds without a step, and at the
+// latest after so many.
+const AROUND_AFTER = 150;
+const AROUND_LATEST = 500;
+
+/** A packet after a change, as `widgets/figures/changes.py` writes it; parts that did not change
+ * stay the same objects. */
+function patched(before, change) {
+  if ("=" in change) return change["="];
+  if ("<" in change) return before.slice(0, change["<"]).concat(change[">"]);
+  if ("@" in change) {
+    const made = before.slice();
+    for (const [place, inner] of Object.entries(change["@"])) made[place] = patched(made[place], inner);
+    return made;
+  }
+  if (!("~" in change) && !("-" in change)) return before;
+  const made = { ...before };
+  for (const key of change["-"] || []) delete made[key];
+  for (const [key, inner] of Object.entries(change["~"] || {})) made[key] = patched(made[key], inner);
+  return made;
+}
+
+/** Read the classes of the tokens into `ui.machine`; returns the function that reads them. */
+function machineReader(ui, model) {
+  const use = async (packet) => {
+    // A machine without token classes: each token is one.
+    const raw = packet.token_class ? await ui.during(unpack(packet.token_class)) : null;
+    ui.machine = { ...packet, classOf: !raw ? Uint32Array.from({ length: packet.num_classes }, (_, i) => i) : packet.bits === 32 ? new Uint32Array(raw) : new Uint16Array(raw) };
+    ui.changed();
+  };
+  const read = async () => {
+    const packet = model.get("machine") || {};
+    ui.walks.clear();
+    ui.reasons.clear();
+    ui.inside = null;
+    if (!packet.key || !ui.wants.includes("machine")) ui.machine = null;
+    else if (packet.token_class !== undefined) use(packet);
+    else if (!ui.machine || ui.machine.key !== packet.key) {
+      const answer = await ui.ask("machine", ui.wants.includes("around") ? {} : { figures: false });
+      if (answer.ok && (model.get("machine") || {}).key === answer.machine.key) use(answer.machine);
+    }
+    ui.changed();
+  };
+  return read;
+}
+
+/** Read the texts of the tokens into `ui.vocabulary`, once per page for each vocabulary. */
+function vocabularyReader(ui, model) {
+  const read = async () => {
+    const name = (model.get("vocabulary") || {}).fingerprint;
+    if (!name || !ui.wants.includes("words")) return;
+    if (!shared.has(name)) {
+      const asked = ui.ask("words").then(async (answer) => {
+        if (!answer.ok) return null;
+        const inner = JSON.parse(new TextDecoder().decode(await ui.during(unpack(answer.words.data))));
+        return { ...answer.words, ...inner };
+      });
+      shared.set(name, asked);
+      asked.then((found) => found || shared.delete(name));
+    }
+    const found = await shared.get(name);
+    if ((model.get("vocabulary") || {}).fingerprint === name) ui.vocabulary = found;
+    ui.changed();
+  };
+  return read;
+}
+
+/** Read the line into `ui.line`. The function that is returned says whether it is there; if it had to be asked
+ * for, `again` is called when it has come. */
+function lineReader(ui, model, again) {
+  // A line arrives as what changed of the one before. The whole is written into the model in its
+  // place, so that a second view, and a notebook that is saved, have it too.
+  const read = () => {
+    const line = model.get("line") || {};
+    if (line.change) {
+      if (line.on !== ui.line.version) {
+        ui.ask("line").then((answer) => {
+          const now = model.get("line") || {};
+          if (!answer.ok || (now.version !== answer.line.version && now.change)) return;
+          if (now.change) whole(now, answer.line);
+          again();
+        });
+        return false;
+      }
+      whole(line, { ...patched(ui.line, line.change), version: line.version });
+    }
+    ui.line = line;
+    return true;
+  };
+  const whole = (line, found) => {
+    for (const key of Object.keys(line)) delete line[key];
+    Object.assign(line, found);
+  };
+  return read;
+}
+
+/** Read the figures around the position into `ui.around`: `read` at once, `later` when the steps have calmed. */
+function aroundReader(ui, model) {
+  /** T_V around the present position, and large machines; the figures follow the numbers. */
+  ui.around = null;
+  ui.also = []; // Tokens that the user added to T_V.
+  ui.show = (token, on) => {
+    ui.also = on ? [...ui.also, token] : ui.also.filter((one) => one !== token);
+    if (!on && ui.selected === token) ui.selected = null;
+    read();
+    ui.changed();
+  };
+  /** The tokens that T_V shows because a person wants to see them: those added, and the one clicked. */
+  ui.asked = () => (ui.selected === null || ui.also.includes(ui.selected) || !ui.isText(ui.selected) ? ui.also : [...ui.also, ui.selected]);
+  const read = async () => {
+    if (!ui.wants.includes("around") || !ui.position || !(model.get("machine") || {}).key) return;
+    const also = ui.asked();
+    const key = pathKey(ui, ui.position.k) + "|" + also.join(",");
+    if (ui.around && ui.around.path === key) return;
+    ui.around = { ...ui.around, path: key };
+    const answer = await ui.ask("around", { k: ui.position.k, also });
+    if (answer.stale && ui.around.path === key) {
+      ui.around.path = "";
+      return later();
+    }
+    if (answer.packed) answer.around = JSON.parse(new TextDecoder().decode(await ui.during(unpack(answer.packed))));
+    if (answer.ok && answer.around && ui.around.path === key) {
+      // The same figure stays the same object, so that it is not drawn again.
+      const found = answer.around.key === ui.around.key ? ui.around : answer.around;
+      ui.around = { ...found, path: key };
+    }
+    ui.changed();
+  };
+  const later = eased(ui, AROUND_AFTER, AROUND_LATEST, read);
+  ui.lookAround = later;
+  return { read, later };
+}
