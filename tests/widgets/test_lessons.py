@@ -9,14 +9,19 @@ import pytest
 
 import explorer
 from explorer.errors import ExplorerError
+from explorer.tokens.schemes.lookahead import LookaheadMachine
+from explorer.tokens.schemes.subterminals import scanner_arcs
+from explorer.tokens.schemes.terminals import TerminalGrammar
 from widgets.figures.snapshot import Snapshot
 from widgets.lessons import (
     TokenRow,
     bar_picture,
     machine_picture,
+    scanner_picture,
     spelling_picture,
     spellings_of,
     stage_picture,
+    subterminal_picture,
     table_picture,
     token_names,
     token_picture,
@@ -103,6 +108,73 @@ def test_machines_and_stages() -> None:
         stage_picture(explorer.regex("a").canonical())
     with pytest.raises(ExplorerError, match="no stage"):
         stage_picture(explorer.regex("a"))
+
+
+SUMS = TerminalGrammar(
+    {"plus": r"\+", "open": r"\(", "close": r"\)", "int": "([1-9][0-9]*)|(0+)"},
+    {"E": (("E", "plus", "E"), ("open", "E", "close"), ("int",))},
+)
+PAPER = explorer.Vocabulary.from_bytes([b"+1", b"1 ", b"12", b"(", b")", b"0", b"+"], eos_ids=[7])
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, None])
+@pytest.mark.parametrize("path", [(), (3,), (3, 2), (2, 6), (5, 5)], ids=str)
+def test_the_subterminal_tree_shows_what_the_mask_allows(k: int | None, path: tuple[int]) -> None:
+    """What is drawn as let through is the mask, at the paper's own example and other places."""
+    scheme = LookaheadMachine(SUMS, PAPER, k)
+    state = scheme.start
+    for token in path:
+        after = scheme.step(state, token)
+        assert after is not None
+        state = after
+    shown = subterminal_picture(scheme, state)
+    allowed = {scheme.vocabulary.tokens[t] for t in scheme.allowed(state).nonzero()[0] if t < 7}
+    lines = [line.rsplit(": in ", 1) for line in shown.text.splitlines()[1:]]
+    words = [
+        word
+        for way, verdict in lines
+        if verdict.endswith("allowed")
+        for word in way.rsplit(" -> ", 1)[-1].split(" ")
+    ]
+    assert {word.encode() for word in words} == allowed
+    assert f"{len(allowed)} allowed" in shown.text.splitlines()[0]
+    assert described(shown) == "; ".join(shown.text.splitlines())
+    assert shown.svg.count('stroke="#0063a0"') >= bool(allowed)
+
+
+def test_figure_3_after_a_bracket_and_twelve() -> None:
+    scheme = LookaheadMachine(SUMS, PAPER, 0)
+    shown = subterminal_picture(scheme, scheme.step(scheme.step(scheme.start, 3) or 0, 2))
+    assert shown.text.splitlines() == [
+        "Inside int, k = 0: 5 tokens, 4 allowed",
+        "0 12: in int, allowed",
+        "int -> ): in close, allowed",
+        "int -> +: in plus, allowed",
+        "int -> plus -> +1: in int, pruned",
+    ]
+    large = explorer.load_model("tiny").vocabulary
+    with pytest.raises(ExplorerError, match="arcs"):
+        words = {f"w{k}": f"{chr(97 + k)}+" for k in range(12)}
+        every = TerminalGrammar(words, {"T": (("T", "T"), *((name,) for name in words))})
+        subterminal_picture(LookaheadMachine(every, large, None))
+
+
+def test_the_scanner_of_the_terminals() -> None:
+    shown = scanner_picture(SUMS)
+    assert described(shown).startswith("The scanner of all terminals: 9 states; ")
+    arcs = [line for line in shown.text.splitlines() if "->" in line]
+    adjacent = sum(
+        len(SUMS.adjacent[name]) * sum(dfa.is_accepting(q) for q in range(dfa.num_states))
+        for name, dfa in SUMS.machines.items()
+    )
+    assert sum("-ε->" in arc for arc in arcs) == adjacent
+    assert len(arcs) - adjacent == sum(len(found) for found in scanner_arcs(SUMS).values())
+    alone = scanner_picture(SUMS, "int").text
+    assert alone.splitlines()[1:] == [
+        "0 -0-> 1", "0 -1-9-> 2", "1 -0-> 1", "2 -0-9-> 2", "start 0; a terminal may end in 1, 2",
+    ]  # fmt: skip
+    with pytest.raises(ExplorerError, match="no terminal 'float'"):
+        scanner_picture(SUMS, "float")
 
 
 def test_twins_have_names_of_their_own() -> None:
