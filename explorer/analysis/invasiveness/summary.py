@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.analysis.invasiveness.comparing import Invasiveness, invasiveness
+from explorer.arguments import counted
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import checked_model
@@ -60,6 +61,8 @@ class MeanInterval:
         return cls(mean, factor * spread / math.sqrt(n))
 
     def __str__(self) -> str:
+        if math.isnan(self.mean):
+            return "–"
         return f"{self.mean:.3f}" if math.isnan(self.half) else f"{self.mean:.3f} ± {self.half:.3f}"
 
 
@@ -106,7 +109,7 @@ class InvasivenessTable:
     def __str__(self) -> str:
         told = ", ".join(f"{name} {count}" for name, count in sorted(self.outcomes.items()))
         lines = [
-            f"{self.prompts} prompts × {self.seeds}; by itself the model writes: {told}",
+            f"{counted(self.prompts, 'prompt')} × {self.seeds}; by itself the model writes: {told}",
             f"{'scheme':<16}{'agreement':>16}{'interventions':>17}{'nats a token':>16}"
             f"{'bits a byte':>16}{'bridges':>16}",
         ]
@@ -158,21 +161,39 @@ def invasiveness_table(
     if not prompts:
         raise ExplorerError("There are no prompts.", remedy="Give at least one.")
     language = Rule.of(constraint, lm.vocabulary, budget).machine
-    rows: list[SchemeRow] = []
-    outcomes: dict[str, int] = {}
-    for name, machine in schemes.items():
-        found = [
+    found = {
+        name: [
             invasiveness(
                 lm, prompt, language, machine=machine, sampler=sampler, seeds=seeds,
                 max_tokens=max_tokens, bridges=bridges, budget=budget,
             )
             for prompt in prompts
-        ]  # fmt: skip
-        rows.append(_row(name, found))
-        if not outcomes:
-            for pair in (pair for pairs in found for pair in pairs):
-                outcomes[pair.outcome] = outcomes.get(pair.outcome, 0) + 1
-    return InvasivenessTable(tuple(rows), len(prompts), seeds, outcomes)
+        ]
+        for name, machine in schemes.items()
+    }  # fmt: skip
+    return table_of_pairs(found)
+
+
+def table_of_pairs(found: Mapping[str, Sequence[Sequence[Invasiveness]]]) -> InvasivenessTable:
+    """The table of pairs that were written already.
+
+    Args:
+        found: For each scheme the pairs of each prompt, from `invasiveness`; at least one scheme
+            and one prompt.
+
+    Example:
+        >>> from explorer import choice, load_model
+        >>> pairs = invasiveness(load_model("tiny"), "The capital is", choice([" Rome", " Paris"]))
+        >>> table_of_pairs({"ours": [pairs]}).rows[0].agreement.mean
+        1.0
+    """
+    pairs = [pair for group in next(iter(found.values())) for pair in group]
+    outcomes: dict[str, int] = {}
+    for pair in pairs:
+        outcomes[pair.outcome] = outcomes.get(pair.outcome, 0) + 1
+    prompts = len(next(iter(found.values())))
+    rows = tuple(_row(name, groups) for name, groups in found.items())
+    return InvasivenessTable(rows, prompts, len(pairs) // prompts, outcomes)
 
 
 def _row(name: str, found: Sequence[Sequence[Invasiveness]]) -> SchemeRow:

@@ -1,0 +1,213 @@
+"""``explorer invasiveness``: what a constraint changes in what a model writes.
+
+For each prompt the model writes by itself and under the constraint, with the same random numbers;
+the command says where the two part and whether the constraint changed a token that was valid
+(Definition 2.1 of Beurer-Kellner et al. 2024; see `explorer.analysis.invasiveness`). With a grammar
+over terminals also the schemes that let a token cross only some borders of terminals.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from explorer.arguments import file_path
+from explorer.cli.answers import print_json
+from explorer.cli.compile import positive
+from explorer.cli.options import Commands, add_command, add_constraint, add_json, constraint_of
+from explorer.errors import ConstraintError, ExplorerError
+from explorer.files import read_text
+
+if TYPE_CHECKING:
+    from explorer.analysis.invasiveness import Invasiveness
+    from explorer.decoding.speculation.own_first import OwnFirstText
+    from explorer.tokens.schemes.terminals import TerminalGrammar
+    from explorer.vocabulary import Vocabulary
+
+LOOKAHEADS = (0, 1)
+"""The schemes beside our own, where terminals are known: how many borders a token may cross."""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command and its options.
+
+    Args:
+        commands: The commands there are.
+    """
+    command = add_command(
+        commands,
+        "invasiveness",
+        run,
+        "tell what a constraint changes in what a model writes",
+        "Write with and without a constraint, with the same random numbers, and tell where the two "
+        "part. The exit status is 1 where the constraint itself changed a token that was valid.",
+    )
+    command.add_argument(
+        "--model",
+        default="tiny",
+        metavar="NAME",
+        help='"tiny" (embedded, the default), "tiny-sp", a folder, or a Hugging Face name',
+    )
+    add_constraint(command)
+    command.add_argument(
+        "--terminals",
+        metavar="FILE",
+        help='a grammar over terminals, {"terminals": {NAME: REGEX}, "rules": {NAME: [[...]]}}; '
+        "its first rule is what a text is, and k = 0 and 1 are compared too",
+    )
+    command.add_argument(
+        "--prompt", action="append", metavar="TEXT", help="what the texts go on from; repeatable"
+    )
+    command.add_argument(
+        "--chat", action="store_true", help="send prompts through the model's chat template"
+    )
+    command.add_argument("--temperature", type=float, default=0.0, help="0 (the default) is greedy")
+    command.add_argument(
+        "--seeds", type=int, default=1, metavar="N", help="pairs of texts for each prompt"
+    )
+    command.add_argument(
+        "--max-tokens", type=int, default=64, metavar="N", help="the most of a text (default 64)"
+    )
+    command.add_argument(
+        "--seconds", type=positive, default=10.0, help="the most for compiling (default 10)"
+    )
+    add_json(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The parsed options.
+
+    Returns:
+        1 where the language itself, token by token, changed a valid token; else 0.
+
+    Raises:
+        ExplorerError: There is no constraint, or something is not usable.
+    """
+    try:
+        from explorer.analysis.invasiveness import invasiveness
+        from explorer.analysis.invasiveness.summary import table_of_pairs
+        from explorer.budget import Budget
+        from explorer.decoding.models.load import load_model
+        from explorer.decoding.sampling.sampler import Sampler
+        from explorer.tokens.compile import compile
+        from explorer.tokens.schemes.lookahead import LookaheadMachine
+    except ImportError as error:
+        raise ExplorerError(
+            f"A language model needs torch and transformers, and importing failed: {error}.",
+            remedy="Install the extra `models` of this package.",
+        ) from error
+    constraint, terminals = constraint_of(arguments), _terminals(arguments.terminals)
+    if (constraint is None) == (terminals is None):
+        said = "No constraint is given." if constraint is None else "Two constraints are given."
+        raise ConstraintError(said, remedy="Give one: --regex, for example, or --terminals FILE.")
+    lm = load_model(arguments.model)
+    budget = Budget(seconds=arguments.seconds)
+    language = constraint if terminals is None else terminals.constraint
+    machine = compile(language, lm.vocabulary, budget) if language is not None else None
+    if machine is None:
+        raise ConstraintError("No constraint is given.", remedy="Give --regex, for example.")
+    schemes: dict[str, Any] = {"ours": None}
+    bridges = None
+    if terminals is not None:
+        for k in LOOKAHEADS:
+            schemes[f"k = {k}"] = LookaheadMachine(terminals, lm.vocabulary, k, budget)
+        bridges = partial(_bridges, terminals, lm.vocabulary)
+    prompts: list[str] = arguments.prompt or [""]
+    found: dict[str, list[tuple[Invasiveness, ...]]] = {
+        name: [
+            invasiveness(
+                lm,
+                [{"role": "user", "content": prompt}] if arguments.chat else prompt,
+                machine,
+                machine=scheme,
+                sampler=Sampler(arguments.temperature),
+                seeds=arguments.seeds,
+                max_tokens=arguments.max_tokens,
+                bridges=bridges,
+            )
+            for prompt in prompts
+        ]
+        for name, scheme in schemes.items()
+    }
+    if arguments.json:
+        print_json({name: _told(prompts, pairs) for name, pairs in found.items()})
+    else:
+        for number, prompt in enumerate(prompts):
+            print(repr(prompt))
+            for name, pairs in found.items():
+                for pair in pairs[number]:
+                    _print_pair(pair, name if len(found) > 1 else "")
+            print()
+        print(table_of_pairs(found))
+    broken = any(pair.violation is not None for pairs in found["ours"] for pair in pairs)
+    return int(broken)
+
+
+def _bridges(grammar: TerminalGrammar, vocabulary: Vocabulary, text: OwnFirstText) -> int:
+    from explorer.tokens.schemes.lookahead import bridges_of
+
+    return bridges_of(grammar, vocabulary, text.tokens)
+
+
+def _print_pair(pair: Invasiveness, name: str) -> None:
+    lines = str(pair).splitlines()
+    if name and name != "ours":
+        lines = lines[1:]  # The model's own text is the same for every scheme.
+    print("\n".join(f"  {name:<6} {line}".rstrip() if name else f"  {line}" for line in lines))
+
+
+def _told(prompts: list[str], found: list[tuple[Invasiveness, ...]]) -> list[dict[str, object]]:
+    return [
+        {
+            "prompt": prompt,
+            "free": pair.free.text,
+            "constrained": pair.constrained.text,
+            "outcome": pair.outcome,
+            "valid": pair.valid,
+            "parted": pair.parted,
+            "violation": pair.violation,
+            "interventions": pair.interventions,
+            "perplexity_free": pair.perplexity_free,
+            "perplexity": pair.perplexity,
+            "bridges": pair.bridges,
+        }
+        for prompt, pairs in zip(prompts, found, strict=True)
+        for pair in pairs
+    ]
+
+
+def _terminals(path: str | None) -> TerminalGrammar | None:
+    """The grammar over terminals of a file; ``None`` without one."""
+    if path is None:
+        return None
+    from explorer.tokens.schemes.terminals import TerminalGrammar
+
+    where = file_path("--terminals", path)
+    try:
+        data: object = json.loads(read_text(where))
+    except json.JSONDecodeError as error:
+        raise ConstraintError(
+            f"{where} is not JSON: {error.msg} in line {error.lineno}.",
+            remedy='Write {"terminals": {...}, "rules": {...}}.',
+        ) from error
+    parts = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+    terminals, rules = parts.get("terminals"), parts.get("rules")
+    if not isinstance(terminals, dict) or not isinstance(rules, dict):
+        raise ConstraintError(
+            f"{where} does not hold a grammar over terminals.",
+            remedy='Write {"terminals": {"int": "[0-9]+"}, "rules": {"E": [["int"]]}}.',
+        )
+    alternatives = cast("dict[str, list[list[str]]]", rules)
+    try:
+        made = {name: tuple(map(tuple, ways)) for name, ways in alternatives.items()}
+    except TypeError:
+        raise ConstraintError(
+            f"A rule of {where} is not a list of alternatives.",
+            remedy='Write each rule as a list of lists of names, such as [["E", "plus", "E"]].',
+        ) from None
+    return TerminalGrammar(cast("dict[str, str]", terminals), made)
