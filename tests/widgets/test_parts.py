@@ -20,7 +20,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
 from tests.widgets.page import Page
 from widgets.cursor import Cursor
-from widgets.place import Place
+from widgets.shown_place import ShownPlace
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 from widgets.views.explorer import Explorer
@@ -134,14 +134,14 @@ def test_those_on_one_cursor_share_what_was_written_and_worked_out() -> None:
 def test_a_place_is_worked_out_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = Stepper()
     others = [Mask(cursor=steps.cursor), TokenStrip(cursor=steps.cursor)]
-    made: list[Place] = []
-    state = Place.state
+    made: list[ShownPlace] = []
+    state = ShownPlace.state
 
-    def counted(self: Place) -> dict[str, object]:
+    def counted(self: ShownPlace) -> dict[str, object]:
         made.append(self)
         return state(self)
 
-    monkeypatch.setattr(Place, "state", counted)
+    monkeypatch.setattr(ShownPlace, "state", counted)
     steps.cursor.step()
     assert made == [steps.shown]
     others[0].close()
@@ -151,9 +151,9 @@ def test_a_place_is_worked_out_once_for_all(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_cursor_that_nobody_shows_is_forgotten() -> None:
     cursor = Cursor(Session(ToyModel(), toy_constraint()))
-    place = Place.of(cursor)
+    place = ShownPlace.of(cursor)
     stop = place.follow(lambda _: None)
-    assert Place.of(cursor) is place
+    assert ShownPlace.of(cursor) is place
     stop()
     cursor.step()
     gone = weakref.ref(cursor)

@@ -16,7 +16,7 @@ from tests.browser.wide import wide
 from tests.widgets.page import Page
 from tests.widgets.patched import changed
 from widgets.cursor import Cursor
-from widgets.page import PageData
+from widgets.page_data import PageData
 from widgets.toy import PATTERN, ToyModel, toy_constraint
 from widgets.views.explorer import Explorer
 

@@ -4,7 +4,7 @@ The way of a click: the page sends a message (`static/conversation.js`, ``ui.ask
 hands it to its `Dialogue`, which looks its name up in `TABLE`, reads it as the class that stands
 there (`widgets.dialogue.messages`), and calls the handler (`widgets.dialogue.handlers`) inside the
 cursor's lock. The handler moves the `Cursor`, and with it the session. The cursor then tells its
-`Place`, which works out once what all its widgets show; each widget sends what changed
+`ShownPlace`, which works out once what all its widgets show; each widget sends what changed
 (`widgets.views.view`). The answer repeats the number of the message.
 
 Four flags say what else holds of a message. ``moves``: it moves the session. ``quiet``: the view
@@ -33,7 +33,7 @@ from widgets.dialogue import messages as ask
 from widgets.dialogue.handlers import Reply
 from widgets.dialogue.later import CalledOff, Later, Packet, Progress
 from widgets.dialogue.messages import AtPlace, M, PageMessage, read_message
-from widgets.place import Place
+from widgets.shown_place import ShownPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Entry(Generic[M]):
     """
 
     message: type[M]
-    handler: Callable[[Place, M], Reply]
+    handler: Callable[[ShownPlace, M], Reply]
     moves: bool = False
     quiet: bool = False
     later: bool = False
@@ -71,7 +71,7 @@ class Dialogue:
     def __init__(
         self,
         send: Callable[[Packet], None],
-        places: Mapping[str, Place],
+        places: Mapping[str, ShownPlace],
         inside: Callable[[], AbstractContextManager[object]],
         own: Mapping[str, Callable[[Any], Reply]],
     ) -> None:

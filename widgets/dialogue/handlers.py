@@ -29,8 +29,8 @@ from widgets.figures.packets import compress
 from widgets.figures.panels.mask import allowed_at, order_packet, rows_packet
 from widgets.figures.panels.token_rows import search_packet, token_rows
 from widgets.figures.panels.why import more_packet, widening_packet
-from widgets.page import packed
-from widgets.place import Place
+from widgets.page_data import packed
+from widgets.shown_place import ShownPlace
 
 MOST_AT_ONCE: Final = 256
 """How many tokens one message may ask for."""
@@ -42,43 +42,43 @@ Reply = Packet | Later | None
 # --- moving ---------------------------------------------------------------------------------------
 
 
-def on_step(place: Place, message: ask.StepOn) -> None:
+def on_step(place: ShownPlace, message: ask.StepOn) -> None:
     """Add the token that the sampler draws."""
     place.cursor.step()
 
 
-def on_take(place: Place, message: ask.Take) -> None:
+def on_take(place: ShownPlace, message: ask.Take) -> None:
     """Add a token that the user chose."""
     place.cursor.step(message.token)
 
 
-def on_peek(place: Place, message: ask.Peek) -> Packet:
+def on_peek(place: ShownPlace, message: ask.Peek) -> Packet:
     """Choose the next token without taking it, and tell what it does in the machines."""
     token = place.cursor.peek(message.token)
     return {"walk": place.page.walk(place.cursor.full_trace(), place.session.index, token)}
 
 
-def on_jump(place: Place, message: ask.Jump) -> None:
+def on_jump(place: ShownPlace, message: ask.Jump) -> None:
     """Go to a position of the line."""
     place.cursor.jump(message.k)
 
 
-def on_run(place: Place, message: ask.Run) -> Packet:
+def on_run(place: ShownPlace, message: ask.Run) -> Packet:
     """Add some tokens, and tell whether the run had to stop."""
     return {"stopped": not place.cursor.run(min(message.tokens, MOST_AT_ONCE))}
 
 
-def on_fork(place: Place, message: ask.Fork) -> None:
+def on_fork(place: ShownPlace, message: ask.Fork) -> None:
     """Put a new line beside this one, which goes on from the cursor."""
     place.cursor.fork()
 
 
-def on_switch(place: Place, message: ask.Switch) -> None:
+def on_switch(place: ShownPlace, message: ask.Switch) -> None:
     """Show another line."""
     place.cursor.switch(message.line)
 
 
-def on_follow(place: Place, message: ask.Follow) -> None:
+def on_follow(place: ShownPlace, message: ask.Follow) -> None:
     """Fork, add some tokens there, and stand behind the last of them."""
     line = place.cursor.fork()
     for token in message.tokens:
@@ -86,12 +86,12 @@ def on_follow(place: Place, message: ask.Follow) -> None:
     place.cursor.jump(line.index)
 
 
-def on_again(place: Place, message: ask.Again) -> None:
+def on_again(place: ShownPlace, message: ask.Again) -> None:
     """Go on from the cursor with other random numbers."""
     place.cursor.again()
 
 
-def on_reset(place: Place, message: ask.Reset) -> None:
+def on_reset(place: ShownPlace, message: ask.Reset) -> None:
     """Go back to the start, and forget what was ahead and beside."""
     place.cursor.reset()
 
@@ -99,20 +99,20 @@ def on_reset(place: Place, message: ask.Reset) -> None:
 # --- questions about a position -------------------------------------------------------------------
 
 
-def _position(place: Place, message: AtPosition) -> int:
+def _position(place: ShownPlace, message: AtPosition) -> int:
     k = place.session.index if message.k is None else message.k
     if not 0 <= k <= place.session.length:
         raise ExplorerError(f"There is no position {k}.", remedy="Step or jump first.")
     return k
 
 
-def on_walk(place: Place, message: ask.WalkToken) -> Packet:
+def on_walk(place: ShownPlace, message: ask.WalkToken) -> Packet:
     """Tell what a token does in the machines, byte by byte."""
     k = _position(place, message)
     return {"walk": place.page.walk(place.cursor.full_trace(), k, message.token)}
 
 
-def on_why(place: Place, message: ask.Why) -> Later:
+def on_why(place: ShownPlace, message: ask.Why) -> Later:
     """Explain why a token is allowed or masked."""
     k, page = _position(place, message), place.page
     session, trace = at_end(place.session), place.cursor.full_trace()
@@ -121,10 +121,10 @@ def on_why(place: Place, message: ask.Why) -> Later:
 
 def _searched(
     name: str, packet: Callable[[Explanation], Packet | None]
-) -> Callable[[Place, ask.More | ask.Widen], Reply]:
+) -> Callable[[ShownPlace, ask.More | ask.Widen], Reply]:
     """Make the handler that sends one part of an explanation, besides the verdict, under a name."""
 
-    def handler(place: Place, message: ask.More | ask.Widen) -> Reply:
+    def handler(place: ShownPlace, message: ask.More | ask.Widen) -> Reply:
         k = _position(place, message)
         if place.session.constraint is None:
             return {name: None}
@@ -140,14 +140,14 @@ on_more = _searched("more", more_packet)
 on_widen = _searched("widening", widening_packet)
 
 
-def on_search(place: Place, message: ask.FindTokens) -> Later:
+def on_search(place: ShownPlace, message: ask.FindTokens) -> Later:
     """Find tokens by text, bytes or id."""
     k, page = _position(place, message), place.page
     session, trace = at_end(place.session), place.cursor.full_trace()
     return Later.of(lambda: search_packet(session, trace, k, page.machine, message.query))
 
 
-def on_allowed(place: Place, message: ask.AllowedTokens) -> Later:
+def on_allowed(place: ShownPlace, message: ask.AllowedTokens) -> Later:
     """List the likeliest allowed tokens."""
     k, page = _position(place, message), place.page
     session, trace = at_end(place.session), place.cursor.full_trace()
@@ -159,7 +159,7 @@ def on_allowed(place: Place, message: ask.AllowedTokens) -> Later:
     return Later.of(make)
 
 
-def on_order(place: Place, message: ask.TokenOrder) -> Later:
+def on_order(place: ShownPlace, message: ask.TokenOrder) -> Later:
     """Order all tokens by their logits."""
     k, session = _position(place, message), at_end(place.session)
 
@@ -170,7 +170,7 @@ def on_order(place: Place, message: ask.TokenOrder) -> Later:
     return Later.of(make)
 
 
-def on_reasons(place: Place, message: ask.ReasonGroups) -> Reply:
+def on_reasons(place: ShownPlace, message: ask.ReasonGroups) -> Reply:
     """Group the masked tokens by their reasons."""
     k = _position(place, message)
     if place.session.constraint is None:
@@ -179,7 +179,7 @@ def on_reasons(place: Place, message: ask.ReasonGroups) -> Reply:
     return Later.of(lambda: {"reasons": page.groups(session, trace, k).packet})
 
 
-def on_group(place: Place, message: ask.GroupMembers) -> Reply:
+def on_group(place: ShownPlace, message: ask.GroupMembers) -> Reply:
     """List the tokens of one group of reasons."""
     k, page = _position(place, message), place.page
     if place.session.constraint is None:
@@ -197,26 +197,26 @@ def on_group(place: Place, message: ask.GroupMembers) -> Reply:
     return Later.of(make)
 
 
-def on_traps(place: Place, message: ask.FindTraps) -> Reply:
+def on_traps(place: ShownPlace, message: ask.FindTraps) -> Reply:
     """Find the traps of the run and of its constraint."""
     page, trace = place.page, place.cursor.full_trace()
     return Later.of(lambda: {"traps": page.traps(trace)})
 
 
-def on_around(place: Place, message: ask.FiguresAround) -> Later:
+def on_around(place: ShownPlace, message: ask.FiguresAround) -> Later:
     """Draw what changes with the position."""
     k, page, trace = _position(place, message), place.page, place.cursor.full_trace()
     # Drawings are words that repeat: packed they are a fifth, and they go out at every step.
     return Later.of(lambda: {"packed": compress(page.around(trace, k, message.also))})
 
 
-def on_stages(place: Place, message: ask.ConstructionStages) -> Later:
+def on_stages(place: ShownPlace, message: ask.ConstructionStages) -> Later:
     """Draw the construction of the token machine, stage by stage."""
     k, page, trace = _position(place, message), place.page, place.cursor.full_trace()
     return Later.of(lambda: {"stages": page.stages(trace, k, message.also)})
 
 
-def on_present(place: Place, message: ask.PresentArcs) -> Later:
+def on_present(place: ShownPlace, message: ask.PresentArcs) -> Later:
     """Draw the arcs of the path that the drawing of the whole leaves out."""
     k, machine, trace = _position(place, message), _machine(place), place.cursor.full_trace()
     states = [position.state for position in trace.positions[: k + 1]]
@@ -232,19 +232,19 @@ def on_present(place: Place, message: ask.PresentArcs) -> Later:
 # --- questions about the machine and the line -----------------------------------------------------
 
 
-def _machine(place: Place) -> TokenMachine:
+def _machine(place: ShownPlace) -> TokenMachine:
     if place.session.constraint is None:
         raise ExplorerError("There is no constraint, so there is no machine to draw.")
     return place.session.machine
 
 
-def on_machines(place: Place, message: ask.MachineFigures) -> Later:
+def on_machines(place: ShownPlace, message: ask.MachineFigures) -> Later:
     """Draw the machines, or tell the classes of the tokens alone."""
     page = place.page
     return Later.of(lambda: {"machine": page.machines() if message.figures else page.classes()})
 
 
-def on_draw(place: Place, message: ask.Draw) -> Later:
+def on_draw(place: ShownPlace, message: ask.Draw) -> Later:
     """Draw the whole machine, over characters or over bytes."""
     machine = _machine(place)
 
@@ -257,7 +257,7 @@ def on_draw(place: Place, message: ask.Draw) -> Later:
     return Later.of(make)
 
 
-def on_arc(place: Place, message: ask.ArcClasses) -> Packet:
+def on_arc(place: ShownPlace, message: ask.ArcClasses) -> Packet:
     """Tell which token classes an arc carries."""
     machine = _machine(place)
     ids = arcs_of(machine, message.form).tokens(message.source, message.target)
@@ -265,25 +265,25 @@ def on_arc(place: Place, message: ask.ArcClasses) -> Packet:
     return {"classes": (ids if table is None else np.unique(table.token_class[ids])).tolist()}
 
 
-def on_stage_machine(place: Place, message: ask.StageMachine) -> Later:
+def on_stage_machine(place: ShownPlace, message: ask.StageMachine) -> Later:
     """Tell what a stage does, and draw its machine."""
     page, number, session = place.page, message.stage, at_end(place.session)
     k, trace = place.session.index, place.cursor.full_trace()
     return Later.of(lambda: {"stage": page.stage(number, session, trace, k)})
 
 
-def on_words(place: Place, message: ask.TokenTexts) -> Later:
+def on_words(place: ShownPlace, message: ask.TokenTexts) -> Later:
     """Tell the readable text of every token."""
     page = place.page
     return Later.of(lambda: {"words": page.words()})
 
 
-def on_rows(place: Place, message: ask.MaskRowsAt) -> Packet:
+def on_rows(place: ShownPlace, message: ask.MaskRowsAt) -> Packet:
     """Tell the rows of the mask over time."""
     return rows_packet(place.cursor.full_trace(), message.first, message.end)
 
 
-def on_figure(place: Place, message: ask.RunFigure) -> Later:
+def on_figure(place: ShownPlace, message: ask.RunFigure) -> Later:
     """Make the figure of the whole run, as a file."""
     # Imported when it is asked for: the figure needs plotly, and nothing else does.
     from widgets.figures.panels.plotly_figure import trace_page
@@ -295,37 +295,37 @@ def on_figure(place: Place, message: ask.RunFigure) -> Later:
 # --- changing the question ------------------------------------------------------------------------
 
 
-def on_edit(place: Place, message: ask.Edit) -> Reply:
+def on_edit(place: ShownPlace, message: ask.Edit) -> Reply:
     """Change the prompt, the constraint or the preset."""
     return place.editing.edit(message.kind, message.text, message.prompt, message.preset)
 
 
-def on_choose_model(place: Place, message: ask.ChooseModel) -> Reply:
+def on_choose_model(place: ShownPlace, message: ask.ChooseModel) -> Reply:
     """Ask another model, and compile for its vocabulary."""
     return place.editing.choose_model(message.model)
 
 
-def on_switch_stage(place: Place, message: ask.SwitchStage) -> Reply:
+def on_switch_stage(place: ShownPlace, message: ask.SwitchStage) -> Reply:
     """Switch a stage on or off, and compile again."""
     return place.editing.switch_stage(message.stage, message.on)
 
 
-def on_add_stage(place: Place, message: ask.AddStage) -> Reply:
+def on_add_stage(place: ShownPlace, message: ask.AddStage) -> Reply:
     """Put a stage around the constraint, and compile again."""
     return place.editing.add_stage(message.stage)
 
 
-def on_cancel(place: Place, message: ask.Cancel) -> None:
+def on_cancel(place: ShownPlace, message: ask.Cancel) -> None:
     """Stop the compilation that is under way."""
     place.editing.cancel()
 
 
-def on_ready(place: Place, message: ask.Ready) -> None:
+def on_ready(place: ShownPlace, message: ask.Ready) -> None:
     """Tell the page what it may have missed before it listened."""
     place.editing.ready()
 
 
-def on_sampler(place: Place, message: ask.SetSampler) -> None:
+def on_sampler(place: ShownPlace, message: ask.SetSampler) -> None:
     """Change how tokens are chosen."""
     temperature = message.temperature or 0.0
     sampler = Sampler(temperature, message.top_k, message.top_p, message.min_p)
@@ -335,11 +335,11 @@ def on_sampler(place: Place, message: ask.SetSampler) -> None:
         place.cursor.reseed(message.seed)
 
 
-def on_play(place: Place, message: ask.Play) -> None:
+def on_play(place: ShownPlace, message: ask.Play) -> None:
     """Note whether the page plays."""
     place.cursor.playing = message.on
 
 
-def of_the_widget(place: Place, message: PageMessage) -> Reply:
+def of_the_widget(place: ShownPlace, message: PageMessage) -> Reply:
     """Refuse a message that only some widgets answer themselves."""
     raise ExplorerError("The page asked for something that this widget does not have.")

@@ -23,8 +23,8 @@ from widgets.cursor import at_end
 from widgets.dialogue.later import Later, Progress
 from widgets.figures.machines.shown_tokens import ALL_TOKENS
 from widgets.figures.packets import compress, trace_packet
-from widgets.page import Packet, PageData
-from widgets.place import Place
+from widgets.page_data import Packet, PageData
+from widgets.shown_place import ShownPlace
 from widgets.views import bundle
 
 MOST_HINTS: Final = 200
@@ -54,7 +54,7 @@ renderExplorer({ model, el: document.getElementById("explorer") });
 """
 
 
-def exported(place: Place) -> Later:
+def exported(place: ShownPlace) -> Later:
     """Make the page later, with its progress.
 
     Args:
@@ -67,7 +67,7 @@ def exported(place: Place) -> Later:
     )
 
 
-def page(place: Place) -> str:
+def page(place: ShownPlace) -> str:
     """The page for the current line.
 
     Args:
@@ -121,7 +121,7 @@ class Taken:
     lock: AbstractContextManager[object]
 
 
-def taken(place: Place) -> Taken:
+def taken(place: ShownPlace) -> Taken:
     """Copy the data that a page needs from an explorer, which may go on afterwards.
 
     Args:

@@ -27,7 +27,7 @@ from widgets.dialogue import messages as ask
 from widgets.dialogue.dialogue import Dialogue
 from widgets.dialogue.handlers import MOST_AT_ONCE, Reply
 from widgets.editing import COMPILE
-from widgets.place import Place
+from widgets.shown_place import ShownPlace
 from widgets.toy import ToyModel
 from widgets.views import bundle
 from widgets.views.view import SIZES, LineChanges, checked_size, warm
@@ -102,11 +102,11 @@ class Compare(anywidget.AnyWidget):
         warm()
         model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
 
-        def place(rule: Constraint | TokenMachine | None, sampler: Sampler) -> Place:
+        def place(rule: Constraint | TokenMachine | None, sampler: Sampler) -> ShownPlace:
             session = Session(
                 model, rule, prompt, sampler=sampler, seed=seed, top_k=top_k, budget=COMPILE
             )
-            return Place.of(Cursor(session), top_k=top_k)
+            return ShownPlace.of(Cursor(session), top_k=top_k)
 
         self._sides = {
             "left": place(left, left_sampler),

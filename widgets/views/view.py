@@ -1,8 +1,8 @@
 """The base of the widgets on a cursor.
 
 A widget only wires: it hands what its page says to its `Dialogue`, and sends the state that its
-`Place` works out, each part under the name of a trait, and of what it has sent before only what
-changed. Large things are asked for by the page, and are not kept in a saved notebook.
+`ShownPlace` works out, each part under the name of a trait, and of what it has sent before only
+what changed. Large things are asked for by the page, and are not kept in a saved notebook.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from widgets.dialogue.handlers import Reply
 from widgets.dialogue.messages import WholeLine
 from widgets.editing import COMPILE
 from widgets.figures.changes import change
-from widgets.page import PageData
-from widgets.place import Place, no_op
+from widgets.page_data import PageData
+from widgets.shown_place import ShownPlace, no_op
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 
@@ -128,7 +128,7 @@ class View(anywidget.AnyWidget):
                 response_prefix=response_prefix,
             )
             cursor = Cursor(session)
-        self.shown = Place.of(cursor, top_k=top_k)
+        self.shown = ShownPlace.of(cursor, top_k=top_k)
         self._line_changes = LineChanges()
         own = self._own_handlers()
         self._dialogue = Dialogue(self._say, {"": self.shown}, lambda: self.shown.cursor.lock, own)

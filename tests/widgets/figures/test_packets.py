@@ -38,7 +38,7 @@ from widgets.figures.panels.strip import strip_packet
 from widgets.figures.panels.token_rows import token_rows
 from widgets.figures.position import position_packet
 from widgets.figures.snapshot import snapshot
-from widgets.page import PageData
+from widgets.page_data import PageData
 from widgets.toy import ToyModel
 
 HOSTILE = [

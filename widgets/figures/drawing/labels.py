@@ -13,7 +13,7 @@ Labels are short because they stand on arcs; the whole is in the title beside th
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from explorer.alphabet import show_bytes
@@ -79,11 +79,25 @@ def token_text(vocabulary: Vocabulary, token: int) -> str:
     data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) else None
     if data is not None:
         return readable(data)
-    if token in vocabulary.eos_ids:
-        # A vocabulary written by hand has no name of its own for the end.
-        name = vocabulary.special.get(token, "")
-        return "EOS" if name in ("", "<eos>") else readable(name.encode(errors="replace"))
-    name = vocabulary.special.get(token, "")
+    return name_without_text(token, vocabulary.special, vocabulary.eos_ids)
+
+
+def name_without_text(token: int, special: Mapping[int, str], eos_ids: Collection[int]) -> str:
+    """What an id is called that writes no text, in every drawing.
+
+    Args:
+        token: The id.
+        special: The names of such ids, as far as they have one.
+        eos_ids: The ids that end a text.
+
+    Example:
+        >>> [name_without_text(token, {1: "<pad>", 2: "<eos>"}, (2,)) for token in (1, 2, 7)]
+        ['<pad>', 'EOS', 'id 7']
+    """
+    name = special.get(token, "")
+    # A vocabulary written by hand has no name of its own for the end.
+    if token in eos_ids and name in ("", "<eos>"):
+        return "EOS"
     return readable(name.encode(errors="replace")) if name else f"id {token}"
 
 

@@ -15,7 +15,7 @@ from explorer.decoding.trace.records import Candidate, Position
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import FREE
-from widgets.figures.drawing.labels import token_text
+from widgets.figures.drawing.labels import name_without_text, token_text
 from widgets.figures.panels.reasons import short_reason
 
 BARS: Final = 14
@@ -74,10 +74,7 @@ def table_text(trace: Trace, token: int) -> str:
     data = trace.tokens.data.get(token)
     if data:
         return readable(data)
-    name = trace.tokens.special.get(token, "")
-    if token in trace.tokens.eos_ids and name in ("", "<eos>"):
-        return "EOS"
-    return readable(name.encode(errors="replace")) if name else f"id {token}"
+    return name_without_text(token, trace.tokens.special, trace.tokens.eos_ids)
 
 
 def bars(trace: Trace, k: int, machine: TokenMachine, most: int = BARS) -> tuple[Bar, ...]:

@@ -23,7 +23,7 @@ from explorer.analysis.session import Session
 from widgets import examples, kinds
 from widgets.cursor import Cursor
 from widgets.editing import Editing
-from widgets.page import PageData
+from widgets.page_data import PageData
 from widgets.toy import ToyModel
 
 
@@ -31,7 +31,7 @@ def no_op() -> None:
     """Do nothing: there is no subscription to end."""
 
 
-class Place:
+class ShownPlace:
     """The shared part of the widgets on one cursor.
 
     Args:
@@ -49,7 +49,7 @@ class Place:
         self._stop: Callable[[], None] = no_op
 
     @classmethod
-    def of(cls, cursor: Cursor, *, top_k: int = 10) -> Place:
+    def of(cls, cursor: Cursor, *, top_k: int = 10) -> ShownPlace:
         """The place of a cursor: one, however many widgets show it.
 
         So what is worked out for one widget is there for the others, and all of them show a
@@ -152,7 +152,7 @@ class Place:
         }
 
 
-_PLACES: Final[WeakValueDictionary[int, Place]] = WeakValueDictionary()
+_PLACES: Final[WeakValueDictionary[int, ShownPlace]] = WeakValueDictionary()
 """By the address of the cursor."""
 
 
