@@ -7,6 +7,7 @@ productions, with the least number of tokens for each. It knows no stack, no byt
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping
 
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 import explorer
 from explorer.automata.grammar.functions import grammar
+from explorer.automata.grammar.rules.arrays import occurs_nowhere
+from explorer.automata.grammar.rules.moves import looks_of
 from explorer.automata.grammar.shipped import shipped_grammar
 from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.grammar.stack_machines.stacks import StackMachine
@@ -237,6 +240,39 @@ def test_budgets_of_a_batch_are_those_of_its_rows(text: str) -> None:
             if which[row] == 0:
                 wanted = unpack(machine.mask_within(machine.start, budget), 8)
                 assert (on_host[row] == 0).tolist() == wanted.tolist()
+
+
+def test_what_occurs_nowhere_is_in_no_text() -> None:
+    """Beside every text of at most six letters; and most of what is in none of them is found."""
+    certain = absent = 0
+    for seed in range(60):
+        rules = drawn_grammar(random.Random(seed))
+        if rules is None:
+            continue
+        words = Earley(rules)
+        texts = [t for n in range(7) for t in map("".join, itertools.product("abc", repeat=n))]
+        viable = "-".join(t for t in texts if words.viable(t))
+        machine = grammar(as_gbnf(rules), ambiguous=True).discover(Meter())
+        if not isinstance(machine, ends.HasStack):
+            continue
+        network = machine.network
+        arrays = looks_of(network, Meter())
+        for part in map("".join, itertools.product("abc", repeat=3)):
+            nowhere = occurs_nowhere(arrays, network.symbol_class[list(part.encode())].tolist())
+            assert not (nowhere and part in viable)
+            certain += nowhere
+            absent += part not in viable
+    assert certain > 0.8 * absent > 0
+
+
+def test_a_token_that_no_text_holds_needs_no_search() -> None:
+    lm = explorer.load_model("tiny")
+    machine = explorer.compile(shipped_grammar("json"), lm.vocabulary)
+    after = machine.step(machine.start, lm.vocabulary.ids_of(b"{")[0])
+    assert after is not None
+    (token,) = (k for k, data in enumerate(lm.vocabulary.tokens) if data == b"\x07")
+    told = explorer.explain(machine, after, token)
+    assert told.after is None and not told.stopped
 
 
 def test_a_vocabulary_that_cannot_end_is_told_at_once() -> None:

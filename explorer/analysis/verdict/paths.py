@@ -26,11 +26,14 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.automata.grammar.rules.arrays import occurs_nowhere
+from explorer.automata.grammar.rules.moves import looks_of
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_table
 from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo
 from explorer.tokens.machine import TokenMachine, TokenTable, table_of
+from explorer.tokens.saturation.ends import HasStack
 from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
 from explorer.tokens.walks.arrays import arrays_from
 from explorer.tokens.walks.finishing import words_from
@@ -257,7 +260,19 @@ class Paths:
         Raises:
             BudgetExceeded: A limit was reached.
         """
+        if self._is_never_written(token):
+            return None
         return self._nearest(state, self._allows(token), meter or self.meter())
+
+    def _is_never_written(self, token: int) -> bool:
+        """Whether it is certain that no text of a grammar holds what a token writes."""
+        machine, data = self._ground.byte_machine, self._tokens[token]
+        if data is None or not isinstance(machine, HasStack) or token in self._eos_ids:
+            return False
+        network = machine.network
+        if not network.read[list(data)].all():
+            return True
+        return occurs_nowhere(looks_of(network, Meter()), network.symbol_class[list(data)].tolist())
 
     def completion(self, state: int, meter: Meter | None = None) -> tuple[int, ...]:
         """The shortest tokens to a complete text, EOS not included.

@@ -99,6 +99,36 @@ def _look_ahead(rules: NetworkArrays) -> None:
                         rules.follow[inner, c] = changed = True
 
 
+def occurs_nowhere(rules: NetworkArrays, symbols: Sequence[int]) -> bool:
+    """Whether it is certain that no text holds some bytes, wherever they begin.
+
+    They are read from every state at once, and a rule that ends goes on after every call of it; so
+    what is found to occur may not, and what is not found does not.
+
+    Args:
+        rules: The network.
+        symbols: The classes of the bytes.
+    """
+    here = np.ones(len(rules.table), np.bool_)
+    caller = np.repeat(np.arange(len(rules.table)), np.diff(rules.first_call))
+    callee = rules.rule[rules.begins]
+    for symbol in symbols:
+        after = np.zeros_like(here)
+        targets = rules.table[here, symbol]
+        after[targets[targets != NO_ARC]] = True
+        while True:
+            ended = np.zeros(len(rules.follow), np.bool_)
+            ended[rules.rule[after & rules.exits]] = True
+            more = after.copy()
+            more[rules.begins[after[caller]]] = True
+            more[rules.after[ended[callee]]] = True
+            if (more == after).all():
+                break
+            after = more
+        here = after
+    return not here.any()
+
+
 class ArcRows(Sequence[dict[int, tuple[int, ...]]]):
     """The arcs of a table as those of a network: for each state, the states after each class.
 
