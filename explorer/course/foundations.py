@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from explorer.course.exercise import Exercise, ValueExercise
+from explorer.course.exercise import Exercise, LanguageExercise, ValueExercise
 
 TOKENS: Final[tuple[Exercise, ...]] = (
     ValueExercise(
@@ -50,4 +50,36 @@ TOKENS: Final[tuple[Exercise, ...]] = (
     ),
 )
 
-FOUNDATIONS: Final[tuple[Exercise, ...]] = TOKENS
+AUTOMATA: Final[tuple[Exercise, ...]] = (
+    LanguageExercise(
+        "automata-even",
+        "(aa)*",
+        "Two at a time; the machine is the one of Figure 1 with the ring at the other state.",
+        "How many `a` may be added to an even number, so that it stays even?",
+    ),
+    ValueExercise(
+        "automata-together",
+        {".", "12."},
+        "After the point has been read it does not matter which digits stood before it.",
+        "Read each text with a finger on the machine. Where does it end?",
+        (
+            (
+                lambda answer: isinstance(answer, frozenset) and ".5" in answer,
+                "One of your texts is complete, and 7. is not.",
+            ),
+            (
+                lambda answer: isinstance(answer, frozenset) and "5" in answer,
+                "One of your texts still waits for its point.",
+            ),
+        ),
+    ),
+    ValueExercise(
+        "automata-sets",
+        64,
+        "It must remember for each of the last six characters whether it was an `a`.",
+        "How does the number grow from one pattern to the next?",
+        ((lambda answer: answer in (10, 12), "It grows faster than that."),),
+    ),
+)
+
+FOUNDATIONS: Final[tuple[Exercise, ...]] = (*TOKENS, *AUTOMATA)

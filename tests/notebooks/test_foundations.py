@@ -67,3 +67,52 @@ def test_tokens_are_bytes(show: Show) -> None:
     assert twins == answer("tokens-twins")
     doubled = "sum(len(other.vocabulary.ids_of(t)) == 2 for t in set(other.vocabulary.tokens) if t)"
     assert shown.value(doubled) == twins
+
+
+def test_from_regex_to_automaton(show: Show) -> None:
+    shown = show("02_from_regex_to_automaton")
+    figures = ("figure-1-ab", "figure-1-odd", "figure-1-runs", "figure-2-before", "figure-2-after")
+    pictures(shown, *figures, "odd-film", "thompson", "determinized", "minimal", "film")
+    assert "It is False." in shown.printed("figure-1-odd")
+    assert "It is 4." in shown.printed("figure-2-after")
+    assert "It is 3." in shown.printed("blocks")
+    # Each figure is the engine's machine, state by state; None would say that it is not.
+    assert [len(pairs) for pairs in shown.value("list(proofs.values())")] == [3, 2, 3]
+    assert shown.plain("proof-2").splitlines()[2:] == [f"{k:<19}  {k}" for k in range(4)]
+    assert shown.plain("figure-2-before").splitlines()[1:] == [
+        "0 -a-> 1", "1 -a-> 1", "0 -a-> 2", "2 -b-> 3", "start 0; the text may end in 1, 3",
+    ]  # fmt: skip
+    assert shown.plain("thompson").startswith("1. Written down: 7 states, 8 arcs, 5 of them ε")
+    assert shown.plain("determinized").startswith("2. Deterministic: 4 states")
+    assert shown.plain("minimal").splitlines() == [
+        "3. Minimal: 3 states, 4 arcs",
+        "0 -.-> 1",
+        "0 -0-9-> 0",
+        "1 -0-9-> 2",
+        "2 -0-9-> 2",
+        "start 0; the text may end in 2",
+    ]
+    # interegular's table: six states, of which two accept, and a column for each character.
+    head, _, *rows = shown.printed("interegular").rstrip().splitlines()
+    assert head.split() == ["name", "final?", ".", *"0123456789", "anything_else"]
+    assert [row.split()[-11:-10] for row in rows[-2:]] and len(rows) == 6
+    assert sum("True" in row for row in rows) == 2 and rows[0].startswith("* 0")
+    assert len(shown.plain("same").splitlines()) == 2 + 3
+    assert shown.plain("film").splitlines()[-1] == (
+        "7 leads to 2; read 23.37; the text may end here"
+    )
+    assert "11 of 12 tokens allowed" in widget(shown)
+    assert shown.value("explorer.Session(typist, explorer.regex(pattern)).run().text") == "23.37"
+    # The exercises.
+    state = "(lambda d, t: __import__('functools').reduce(d.step, t.encode(), d.start))"
+    places = shown.value(
+        f"[{state}(explorer.regex(pattern).dfa, t) for t in ['7.', '5', '.', '12.', '.5']]"
+    )
+    together = {
+        t for t, at in zip(["5", ".", "12.", ".5"], places[1:], strict=True) if at == places[0]
+    }
+    assert together == answer("automata-together")
+    sizes = [f"explorer.regex('(a|b)*a(a|b){{{{{k}}}}}').dfa.num_states" for k in (1, 2, 5)]
+    assert shown.value(f"[{', '.join(sizes)}]".replace("{{", "{").replace("}}", "}")) == [
+        4, 8, answer("automata-sets"),
+    ]  # fmt: skip

@@ -3,26 +3,41 @@
 Each gives a `Snapshot`: SVG with a title for people who cannot see it, and the same as text for a
 terminal. Reading order: `comparing` (bars), `tabled` (words and numbers), `rows` (tokens in
 boxes), `shown` (a machine in words), `drawn_stages` (the machine of a constraint, or of one of its
-stages), `spelled` (all ways to write a text in tokens), `subterminals_drawn` (the scanner of a
-grammar's terminals, and how tokens are cut at their borders).
+stages), `spelled` (all ways to write a text in tokens), `lettered` (small machines as textbooks
+draw them), `matched` (whether two of those are the same), `film` (one of those reading), `koo` (the
+figures of a paper), `subterminals_drawn` (the scanner of a grammar's terminals, and how tokens are
+cut at their borders).
 """
 
 from widgets.figures.drawing.labels import token_names
 from widgets.lessons.comparing import bar_picture
 from widgets.lessons.drawn_stages import machine_picture, stage_picture
+from widgets.lessons.film import reading_picture
+from widgets.lessons.koo import FIGURE_1, FIGURE_2, FIGURE_3
+from widgets.lessons.lettered import dfa_letters, lettered_picture, nfa_letters, subset_letters
+from widgets.lessons.matched import matched
 from widgets.lessons.rows import TokenRow, token_picture
 from widgets.lessons.spelled import spelling_picture, spellings_of
 from widgets.lessons.subterminals_drawn import scanner_picture, subterminal_picture
 from widgets.lessons.tabled import table_picture
 
 __all__ = [
+    "FIGURE_1",
+    "FIGURE_2",
+    "FIGURE_3",
     "TokenRow",
     "bar_picture",
+    "dfa_letters",
+    "lettered_picture",
     "machine_picture",
+    "matched",
+    "nfa_letters",
+    "reading_picture",
     "scanner_picture",
     "spelling_picture",
     "spellings_of",
     "stage_picture",
+    "subset_letters",
     "subterminal_picture",
     "table_picture",
     "token_names",

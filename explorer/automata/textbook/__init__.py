@@ -1,5 +1,6 @@
 """The construction as the textbook has it, by pynini: what the fast one is compared with.
 
 Reading order: `detokenizing` (the transducer T_V), `composition` (Algorithm 2 as it is written,
-from end to end), `stages` (the machines in between, one at a time, for who wants to see them).
+from end to end), `stages` (the machines in between, one at a time, for who wants to see them),
+`subsets` and `blocks` (determinization and minimization of small machines, step by step).
 """

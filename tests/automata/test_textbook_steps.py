@@ -1,0 +1,75 @@
+"""The lessons' own subset construction and minimization, held equal to the engine's."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from explorer.automata.construction.minimize import minimize
+from explorer.automata.construction.subset import determinize
+from explorer.automata.machine import Nfa
+from explorer.automata.regex import parse
+from explorer.automata.textbook.blocks import rounds_of
+from explorer.automata.textbook.subsets import Subsets, subsets_of
+from explorer.automata.tree.nfa.layout import lay_out
+from explorer.budget import Budget, Meter
+from explorer.errors import BudgetExceeded
+from widgets.lessons.lettered import dfa_letters, subset_letters
+from widgets.lessons.matched import matched
+
+PATTERNS = [
+    "ab", "a(aa)*", "a+|b+", "a+|ab", r"([0-9]+)?\.[0-9]+", "(foo)+d", "(a|b)*a(a|b)(a|b)",
+    "(yes|no|maybe)?", "[a-c]x|[b-d]y", "a{2,5}", "",
+]  # fmt: skip
+
+
+def nfa_of(pattern: str) -> Nfa:
+    return lay_out(parse(pattern).root, Meter()).nfa
+
+
+def run(found: Subsets, data: bytes) -> bool:
+    state = 0
+    for byte in data:
+        after = [t for s, low, high, t in found.arcs if s == state and low <= byte <= high]
+        if not after:
+            return False
+        (state,) = after
+    return state in found.accepting
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_sets_are_a_deterministic_machine_of_the_pattern(pattern: str) -> None:
+    nfa = nfa_of(pattern)
+    mine, theirs = subsets_of(nfa), determinize(nfa, Meter())
+    # The fast one leaves out states that only ε leaves, so it may have fewer sets.
+    assert len(mine.sets) >= theirs.num_states
+    for word in (b"", b"a", b"ab", b"aa", b"aaa", b"23.37", b"food", b"maybe", b"by", b"aab"):
+        assert run(mine, word) == theirs.accepts(word)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_blocks_are_the_states_of_the_minimal_machine(pattern: str) -> None:
+    nfa = nfa_of(pattern)
+    rounds = rounds_of(subsets_of(nfa))
+    minimal = minimize(determinize(nfa, Meter()), Meter())
+    assert len(set(rounds[-1])) == minimal.num_states
+    # The blocks are the minimal machine, arc by arc.
+    found, blocks = subsets_of(nfa), rounds[-1]
+    arcs = {(blocks[s], low, high, blocks[t]) for s, low, high, t in found.arcs}
+    quotient = Subsets(
+        tuple(frozenset([k]) for k in sorted(set(blocks))),
+        tuple(sorted(arcs)),
+        frozenset(blocks[k] for k in found.accepting),
+    )
+    assert matched(subset_letters(quotient), dfa_letters(minimal)) is not None
+    # Each round only splits blocks.
+    for before, after in pairwise(rounds):
+        assert len(set(after)) > len(set(before))
+        assert len(set(zip(before, after, strict=True))) == len(set(after))
+
+
+def test_the_sets_can_be_many_and_are_counted() -> None:
+    assert len(subsets_of(nfa_of("(a|b)*a(a|b){5}")).sets) >= 2**6
+    with pytest.raises(BudgetExceeded):
+        subsets_of(nfa_of("(a|b)*a(a|b){12}"), Meter(Budget(states=500)))

@@ -1,0 +1,140 @@
+"""The figures of Koo et al. that the course shows, beside the machines that they claim to be."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby, product
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer.automata.interchange import openfst
+from explorer.automata.machine import Nfa
+from explorer.automata.pipeline.stage import DrawnTransducer
+from explorer.automata.regex import parse
+from explorer.automata.textbook.subsets import subsets_of
+from explorer.automata.tree.nfa.layout import lay_out
+from explorer.budget import Meter
+from explorer.errors import ExplorerError
+from widgets.lessons.film import reading_picture, way_through
+from widgets.lessons.koo import FIGURE_1, FIGURE_2, FIGURE_3
+from widgets.lessons.lettered import acceptor, dfa_letters, nfa_letters, subset_letters
+from widgets.lessons.matched import matched
+
+WORDS = ["".join(w) for k in range(7) for w in product("ab", repeat=k)]
+RULES: dict[str, Any] = {
+    "ab to x": lambda word: "x" if word == "ab" else None,
+    "an odd number of a to xoxo…x": lambda word: (
+        "".join("xo"[k % 2] for k in range(len(word)))
+        if set(word) <= {"a"} and len(word) % 2
+        else None
+    ),
+    "a run of a or b in brackets": lambda word: f"[{word}]" if len([*groupby(word)]) == 1 else None,
+}
+
+
+def changed(machine: DrawnTransducer, number: int) -> DrawnTransducer:
+    """The same machine with one arc to another state."""
+    source, read, written, target = machine.arcs[number]
+    arc = (source, read, written, (target + 1) % machine.num_states)
+    arcs = (*machine.arcs[:number], arc, *machine.arcs[number + 1 :])
+    return DrawnTransducer(machine.num_states, arcs, machine.accepting)
+
+
+def read_fst(fst: Any) -> DrawnTransducer:
+    """A machine of pynini with its start first."""
+    states, start, arcs, accepting = openfst.read_fst(fst.write_to_string())
+    number = {start: 0}
+    for k in range(states):
+        number.setdefault(k, len(number))
+    rows = tuple(
+        (number[s], chr(a) if a else "", chr(b) if b else "", number[t])
+        for s, a, b, t in arcs.tolist()
+    )
+    return DrawnTransducer(
+        states, rows, frozenset(number[k] for k in accepting.nonzero()[0].tolist())
+    )
+
+
+@pytest.mark.parametrize("pattern", FIGURE_1)
+def test_figure_1_is_the_machine_of_its_pattern(pattern: str) -> None:
+    figure = FIGURE_1[pattern]
+    assert matched(figure, dfa_letters(explorer.regex(pattern).dfa)) is not None
+    for word in WORDS:
+        assert (way_through(figure, word) is not None) == bool(re.fullmatch(pattern, word))
+
+
+@pytest.mark.parametrize("pattern", FIGURE_1)
+def test_another_arc_is_another_machine(pattern: str) -> None:
+    figure = FIGURE_1[pattern]
+    for number in range(len(figure.arcs)):
+        assert matched(changed(figure, number), figure) is None
+
+
+def test_figure_2_is_determinized_into_itself() -> None:
+    before, after = FIGURE_2
+    rows = [[s, ord(read), ord(read), t] for s, read, _, t in before.arcs]
+    nfa = Nfa(
+        before.num_states,
+        0,
+        np.array(rows, np.int32),
+        np.zeros((0, 2), np.int32),
+        np.array(sorted(before.accepting), np.int32),
+    )
+    found = subsets_of(nfa)
+    assert [sorted(one) for one in found.sets] == [[0], [1, 2], [1], [3]]
+    assert matched(subset_letters(found), after) is not None
+    assert matched(dfa_letters(explorer.regex("a+|ab").dfa), after) is not None
+    assert matched(before, after) is None
+    for word in WORDS:
+        said = bool(re.fullmatch("a+|ab", word))
+        assert said == (way_through(before, word) is not None)
+        assert said == (way_through(after, word) is not None)
+
+
+def test_thompsons_machine_reads_the_same() -> None:
+    written = nfa_letters(lay_out(parse("a+|ab").root, Meter()).nfa)
+    for word in WORDS:
+        assert (way_through(written, word) is None) == (re.fullmatch("a+|ab", word) is None)
+
+
+@pytest.mark.parametrize("name", FIGURE_3)
+def test_figure_3_writes_what_its_caption_says(name: str) -> None:
+    figure = FIGURE_3[name]
+    for word in WORDS:
+        found = way_through(figure, word)
+        assert (found.written[-1] if found else None) == RULES[name](word), word
+
+
+def test_figure_3_is_what_pynini_builds() -> None:
+    import pynini
+
+    library = cast(Any, pynini)
+    ab_to_x, odd, runs = FIGURE_3.values()
+    assert matched(read_fst(library.cross("ab", "x")), ab_to_x) is not None
+    two = library.cross("a", "x") + library.closure(
+        library.cross("a", "o") + library.cross("a", "x")
+    )
+    assert matched(read_fst(library.optimize(two).rmepsilon()), odd) is not None
+    left, right = library.cross("", library.escape("[")), library.cross("", library.escape("]"))
+    body = library.union(library.closure("a", 1), library.closure("b", 1))
+    theirs = library.optimize(left + body + right)
+    assert matched(read_fst(theirs), runs) is not None
+
+
+def test_a_film_has_a_frame_for_each_arc() -> None:
+    odd = FIGURE_3["an odd number of a to xoxo…x"]
+    shown = reading_picture("aaa", odd, "aaa")
+    assert shown.text.splitlines()[1:] == [
+        "in 0; nothing read, written nothing",
+        "a : x leads to 1; read a, written x",
+        "a : o leads to 0; read aa, written xo",
+        "a : x leads to 1; read aaa, written xox; the text may end here",
+    ]
+    assert shown.svg.count("translate(10") == 4
+    with pytest.raises(ExplorerError, match="no way through 'aa'"):
+        reading_picture("aa", odd, "aa")
+    with pytest.raises(ExplorerError, match="at most 16 arcs"):
+        reading_picture("long", acceptor(1, [(0, "a", 0)], [0]), "a" * 17)

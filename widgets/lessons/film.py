@@ -1,0 +1,167 @@
+"""A machine reading a text as a strip of pictures: one frame for each arc that it takes.
+
+What moves in the explorer stands still here, so it can be printed, and compared frame by frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from explorer.automata.pipeline.stage import DrawnTransducer
+from explorer.errors import ExplorerError
+from widgets.figures.drawing.layout import lay_out_figures
+from widgets.figures.drawing.palette import LINE, SOFT
+from widgets.figures.drawing.svg import Mark, document, line, machine, text
+from widgets.figures.snapshot import Snapshot
+from widgets.lessons.lettered import Arc, arc_words, is_acceptor, lettered_figure
+
+MOST: Final = 16
+"""The most frames of a strip."""
+
+
+@dataclass(frozen=True, slots=True)
+class WayThrough:
+    """A way of a machine through a text.
+
+    Args:
+        arcs: The arcs that it takes.
+        states: Where it is: before the first arc, and after each.
+        written: What it has written by then.
+    """
+
+    arcs: tuple[Arc, ...]
+    states: tuple[int, ...]
+    written: tuple[str, ...]
+
+
+def way_through(machine_read: DrawnTransducer, symbols: Sequence[str]) -> WayThrough | None:
+    """A shortest way to read a sequence of symbols to an end; ``None`` if it is not accepted.
+
+    Args:
+        machine_read: An acceptor or a transducer.
+        symbols: Characters, or tokens.
+
+    Example:
+        >>> swap = DrawnTransducer(2, ((0, "a", "x", 1), (1, "b", "", 0)), frozenset([0]))
+        >>> found = way_through(swap, "ab")
+        >>> found.states, found.written
+        ((0, 1, 0), ('', 'x', 'x'))
+        >>> way_through(swap, "a") is None
+        True
+    """
+    waiting: list[tuple[int, int, tuple[Arc, ...]]] = [(0, 0, ())]
+    seen = {(0, 0)}
+    for state, at, path in waiting:
+        if at == len(symbols) and state in machine_read.accepting:
+            written = [""]
+            for arc in path:
+                written.append(written[-1] + (symbols_written(arc, symbols, path)))
+            return WayThrough(path, (0, *(arc[3] for arc in path)), tuple(written))
+        for arc in machine_read.arcs:
+            if arc[0] != state:
+                continue
+            after = at
+            if arc[1]:
+                if at == len(symbols) or not reads(arc[1], symbols[at]):
+                    continue
+                after += 1
+            if (arc[3], after) not in seen:
+                seen.add((arc[3], after))
+                waiting.append((arc[3], after, (*path, arc)))
+    return None
+
+
+def symbols_written(arc: Arc, symbols: Sequence[str], path: Sequence[Arc]) -> str:
+    """What an arc of a path writes; an arc that writes what it reads writes the symbol itself.
+
+    Args:
+        arc: One arc of the path.
+        symbols: What the path reads.
+        path: The whole path.
+    """
+    if arc[1] != arc[2]:
+        return arc[2]
+    read = sum(bool(one[1]) for one in path[: list(path).index(arc)])
+    return symbols[read] if arc[1] else ""
+
+
+def reads(label: str, symbol: str) -> bool:
+    """Whether a label such as ``0-9`` or ``a`` stands for a symbol.
+
+    Example:
+        >>> reads("0-9", "5"), reads("a", "b"), reads("-", "-")
+        (True, False, True)
+    """
+    if len(label) == 3 and label[1] == "-" and len(symbol) == 1:
+        return label[0] <= symbol <= label[2]
+    return label == symbol
+
+
+def reading_picture(
+    title: str, shown: DrawnTransducer, symbols: Sequence[str], *, names: Sequence[str] = ()
+) -> Snapshot:
+    """A machine reading, one frame below the other.
+
+    Args:
+        title: What it reads.
+        shown: The machine.
+        symbols: Characters, or tokens.
+        names: Words in the circles; default the numbers of the states.
+
+    Raises:
+        ExplorerError: The machine does not accept the symbols, or it takes more than `MOST` arcs.
+
+    Example:
+        >>> from widgets.lessons.lettered import acceptor
+        >>> ab = acceptor(3, [(0, "a", 1), (1, "b", 2)], [2])
+        >>> print(reading_picture("ab", ab, "ab").text)
+        ab
+        in 0; nothing read
+        a leads to 1; read a
+        b leads to 2; read ab; the text may end here
+    """
+    found = way_through(shown, symbols)
+    if found is None or len(found.arcs) > MOST:
+        raise ExplorerError(
+            f"The machine has no way through {''.join(symbols)!r} of at most {MOST} arcs.",
+            remedy="Give a text that it accepts, and a short one.",
+        )
+    figure = lettered_figure(shown, names)
+    labels = {node.id: node.label for node in figure.nodes}
+    layout = lay_out_figures({"stage": figure})["stage"]
+    both = not is_acceptor(shown)
+    parts = [text(12, 22, title, size=13, bold=True)]
+    lines, y, read = [title], 34.0, ""
+    done: list[str] = []
+    for k, state in enumerate(found.states):
+        edges: dict[str, Mark] = {}
+        if k:
+            source, label, written, target = found.arcs[k - 1]
+            if label:
+                done.append(symbols[len(done)])
+            read = ("" if all(len(one) == 1 for one in symbols) else " ").join(done)
+            edges[f"s{source}-s{target}"] = "now"
+            arc = arc_words(label, written, both=both)
+            words = f"{arc} leads to {labels[f's{target}']}; read {read or 'nothing'}"
+            if not both and label:
+                words = f"{done[-1]} leads to {labels[f's{target}']}; read {read}"
+        else:
+            words = f"in {labels['s0']}; nothing read"
+        if both:
+            words += f", written {found.written[k] or 'nothing'}"
+        if k == len(found.arcs):
+            words += "; the text may end here"
+        y += 18
+        parts.append(text(12, y, words, size=11.5, fill=SOFT))
+        nodes: dict[str, Mark] = {f"s{state}": "now"}
+        parts.append(
+            f'<g transform="translate(10 {y + 6:.0f})">{machine(figure, layout, nodes, edges)}</g>'
+        )
+        y += layout.height + 8
+        parts.append(line(12, y, max(layout.width, 320), y, LINE))
+        lines.append(words)
+    width = max(layout.width + 20, max(map(len, lines)) * 7.0 + 24)
+    described, alt = "\n".join(lines), "; ".join(lines)
+    return Snapshot(document(width, y + 8, alt, parts), described, alt)

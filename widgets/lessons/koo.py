@@ -1,0 +1,48 @@
+"""The small machines of Koo, Liu and He (2024), Figures 1 to 3, as values that can be compared.
+
+They are written down by hand from what the captions say, so that they are independent of the
+engine; the tests compare each of them with what the engine or pynini builds, state by state and
+arc by arc. Figures 4, 5 and 9 are of Algorithm 1 and of the composition, and are built by
+`explorer.automata.textbook`; Figures 6 and 7 stand in `widgets.figures.machines.pushdown_figure`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from explorer.automata.pipeline.stage import DrawnTransducer
+from widgets.lessons.lettered import acceptor
+
+FIGURE_1: Final = {
+    "ab": acceptor(3, [(0, "a", 1), (1, "b", 2)], [2]),
+    "a(aa)*": acceptor(2, [(0, "a", 1), (1, "a", 0)], [1]),
+    "a+|b+": acceptor(3, [(0, "a", 1), (1, "a", 1), (0, "b", 2), (2, "b", 2)], [1, 2]),
+}
+"""By pattern: the text ab, an odd number of a, and a run of a or a run of b."""
+
+FIGURE_2: Final = (
+    acceptor(4, [(0, "a", 1), (1, "a", 1), (0, "a", 2), (2, "b", 3)], [1, 3]),
+    acceptor(4, [(0, "a", 1), (1, "a", 2), (2, "a", 2), (1, "b", 3)], [1, 2, 3]),
+)
+"""``a+|ab`` before and after determinization."""
+
+FIGURE_3: Final = {
+    "ab to x": DrawnTransducer(3, ((0, "a", "x", 1), (1, "b", "", 2)), frozenset([2])),
+    "an odd number of a to xoxo…x": DrawnTransducer(
+        2, ((0, "a", "x", 1), (1, "a", "o", 0)), frozenset([1])
+    ),
+    "a run of a or b in brackets": DrawnTransducer(
+        5,
+        (
+            (0, "", "[", 1),
+            (1, "a", "a", 2),
+            (2, "a", "a", 2),
+            (1, "b", "b", 3),
+            (3, "b", "b", 3),
+            (2, "", "]", 4),
+            (3, "", "]", 4),
+        ),
+        frozenset([4]),
+    ),
+}
+"""By what they do."""
