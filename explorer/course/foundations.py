@@ -82,4 +82,33 @@ AUTOMATA: Final[tuple[Exercise, ...]] = (
     ),
 )
 
-FOUNDATIONS: Final[tuple[Exercise, ...]] = (*TOKENS, *AUTOMATA)
+TRANSDUCTION: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "transduction-original",
+        7,
+        "The root, and one state for each byte of each token.",
+        "Run Algorithm 1 by hand: which line makes a state, and how often is it executed?",
+        (
+            (
+                lambda answer: answer == 6,
+                "So many states are made in the inner loop. Is there one that was there before?",
+            ),
+            (lambda answer: answer == 3, "That is the other form."),
+        ),
+    ),
+    ValueExercise(
+        "transduction-compact",
+        3,
+        "The root, and the beginnings `a` and `ab`; the token `abc` ends on its way to the root.",
+        "A state is a beginning of a token that is not yet the whole token. Which ones are there?",
+        ((lambda answer: answer == 4, "The last byte of a token leads back to the root."),),
+    ),
+    ValueExercise(
+        "transduction-written",
+        "foroof",
+        "To detokenize is to write one token after the other.",
+        "Write the bytes of each token in turn. No constraint takes part here.",
+    ),
+)
+
+FOUNDATIONS: Final[tuple[Exercise, ...]] = (*TOKENS, *AUTOMATA, *TRANSDUCTION)

@@ -116,3 +116,48 @@ def test_from_regex_to_automaton(show: Show) -> None:
     assert shown.value(f"[{', '.join(sizes)}]".replace("{{", "{").replace("}}", "}")) == [
         4, 8, answer("automata-sets"),
     ]  # fmt: skip
+
+
+def test_detokenization_is_transduction(show: Show) -> None:
+    shown = show("03_detokenization_is_transduction")
+    figures = ("figure-3-ab", "figure-3-odd", "figure-3-brackets", "original", "compact")
+    pictures(shown, *figures, "odd-film", "first-token", "second-token", "transduced", "composed")
+    assert "It is xoxox." in shown.printed("figure-3-odd")
+    assert "It is 14." in shown.printed("trace")
+    assert shown.plain("odd-film").endswith("written xox; the text may end here")
+    assert [len(pairs) for pairs in shown.value("list(proofs.values())")] == [3, 2, 5]
+    # Each line of Algorithm 1: one for the root, then two and one for each byte of each token.
+    lines = shown.plain("trace").splitlines()[2:]
+    assert len(lines) == 1 + 2 * 5 + sum(map(len, ["f", "oo", "foo", "for", "food"]))
+    assert lines[-1].split() == ["6", "food", "13", "-food:ε->", "0", "14", "18"]
+    assert shown.plain("original").startswith("T_V, original form (Figure 4): 14 states, 18 arcs")
+    assert shown.plain("compact").splitlines()[1:] == [
+        "r -ε : f-> f", "r -ε : o-> o", "r -f : f-> r", "f -ε : o-> fo", "fo -ε : o-> foo",
+        "fo -foo : o   for : r-> r", "foo -food : d-> r", "o -oo : o-> r",
+        "start r; the text may end in r",
+    ]  # fmt: skip
+    assert shown.printed("forms").splitlines() == [
+        "Figure 4 and Algorithm 1: the same machine",
+        "Figure 4 and the engine: the same machine",
+        "Figure 9 and the engine: the same machine",
+    ]
+    # The sizes: a state per byte and the root; a state per beginning, counted from the vocabulary.
+    tokens = [bytes.fromhex(t) for t in shown.value("[t.hex() for t in tiny.tokens if t]")]
+    beginnings = {token[:k] for token in tokens for k in range(len(token))}
+    assert shown.value("sizes['tiny']") == [1 + sum(map(len, tokens)), len(beginnings)]
+    assert shown.plain("transduced").splitlines()[-1] == (
+        "food : d leads to r; read foo food, written foofood; the text may end here"
+    )
+    arcs = [line.split()[1].strip("->") for line in shown.plain("composed").splitlines()[1:-1]]
+    assert "".join(arcs) == "foofood"
+    assert "tokens allowed" in widget(shown)
+    # The exercises, by the engine.
+    small = "explorer.Vocabulary.from_bytes([b'a', b'ab', b'abc'], eos_ids=[3])"
+    sizes = [
+        f"explorer.detokenizing_fst({small}, {form!r}).num_states()"
+        for form in ("original", "compact")
+    ]
+    assert shown.value(f"[{', '.join(sizes)}]") == [
+        answer("transduction-original"), answer("transduction-compact"),
+    ]  # fmt: skip
+    assert b"".join([b"for", b"oo", b"f"]).decode() == answer("transduction-written")

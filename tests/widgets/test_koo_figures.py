@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby, product
+from itertools import groupby, pairwise, product
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import explorer
-from explorer.automata.interchange import openfst
 from explorer.automata.machine import Nfa
 from explorer.automata.pipeline.stage import DrawnTransducer
 from explorer.automata.regex import parse
+from explorer.automata.textbook.algorithm_one import algorithm_one
+from explorer.automata.textbook.letters import fst_letters
+from explorer.automata.textbook.stages import composition_stages
 from explorer.automata.textbook.subsets import subsets_of
 from explorer.automata.tree.nfa.layout import lay_out
 from explorer.budget import Meter
 from explorer.errors import ExplorerError
 from widgets.lessons.film import reading_picture, way_through
-from widgets.lessons.koo import FIGURE_1, FIGURE_2, FIGURE_3
+from widgets.lessons.koo import FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_9
 from widgets.lessons.lettered import acceptor, dfa_letters, nfa_letters, subset_letters
 from widgets.lessons.matched import matched
 
 WORDS = ["".join(w) for k in range(7) for w in product("ab", repeat=k)]
+TOY = explorer.Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
 RULES: dict[str, Any] = {
     "ab to x": lambda word: "x" if word == "ab" else None,
     "an odd number of a to xoxo…x": lambda word: (
@@ -41,21 +44,6 @@ def changed(machine: DrawnTransducer, number: int) -> DrawnTransducer:
     arc = (source, read, written, (target + 1) % machine.num_states)
     arcs = (*machine.arcs[:number], arc, *machine.arcs[number + 1 :])
     return DrawnTransducer(machine.num_states, arcs, machine.accepting)
-
-
-def read_fst(fst: Any) -> DrawnTransducer:
-    """A machine of pynini with its start first."""
-    states, start, arcs, accepting = openfst.read_fst(fst.write_to_string())
-    number = {start: 0}
-    for k in range(states):
-        number.setdefault(k, len(number))
-    rows = tuple(
-        (number[s], chr(a) if a else "", chr(b) if b else "", number[t])
-        for s, a, b, t in arcs.tolist()
-    )
-    return DrawnTransducer(
-        states, rows, frozenset(number[k] for k in accepting.nonzero()[0].tolist())
-    )
 
 
 @pytest.mark.parametrize("pattern", FIGURE_1)
@@ -113,15 +101,74 @@ def test_figure_3_is_what_pynini_builds() -> None:
 
     library = cast(Any, pynini)
     ab_to_x, odd, runs = FIGURE_3.values()
-    assert matched(read_fst(library.cross("ab", "x")), ab_to_x) is not None
+    assert matched(fst_letters(library.cross("ab", "x")), ab_to_x) is not None
     two = library.cross("a", "x") + library.closure(
         library.cross("a", "o") + library.cross("a", "x")
     )
-    assert matched(read_fst(library.optimize(two).rmepsilon()), odd) is not None
+    assert matched(fst_letters(library.optimize(two).rmepsilon()), odd) is not None
     left, right = library.cross("", library.escape("[")), library.cross("", library.escape("]"))
     body = library.union(library.closure("a", 1), library.closure("b", 1))
     theirs = library.optimize(left + body + right)
-    assert matched(read_fst(theirs), runs) is not None
+    assert matched(fst_letters(theirs), runs) is not None
+
+
+def test_figure_4_is_what_algorithm_1_builds() -> None:
+    steps = algorithm_one([data for data in TOY.tokens if data])
+    assert matched(FIGURE_4, steps[-1].machine) is not None
+    assert matched(FIGURE_4, fst_letters(explorer.detokenizing_fst(TOY, "original"))) is not None
+    assert all(matched(changed(FIGURE_4, k), FIGURE_4) is None for k in range(18))
+    # Each line adds one state, or one arc, or nothing.
+    for before, after in pairwise(steps):
+        grown = (
+            after.machine.num_states - before.machine.num_states,
+            len(after.machine.arcs) - len(before.machine.arcs),
+        )
+        assert grown == {3: (0, 0), 5: (1, 1), 6: (0, 1)}[after.line]
+
+
+def test_figure_9_is_the_compact_form() -> None:
+    assert matched(FIGURE_9, fst_letters(explorer.detokenizing_fst(TOY, "compact"))) is not None
+    assert matched(FIGURE_9, FIGURE_4) is None
+
+
+def test_figures_4_and_9_write_the_same() -> None:
+    names = [data.decode() for data in TOY.tokens if data]
+    for k in range(4):
+        for tokens in product(names, repeat=k):
+            for figure in (FIGURE_4, FIGURE_9):
+                found = way_through(figure, tokens)
+                assert found is not None and found.written[-1] == "".join(tokens)
+
+
+def test_figure_5_is_the_composition() -> None:
+    machine = explorer.regex("(foo)+d").dfa
+    last = composition_stages(TOY, machine, range(5))[-1]
+    arcs = [(s, (TOY.tokens[t] or b"").decode(), u) for s, t, u in last.arcs]
+    number = {last.start: 0}
+    for k in range(last.num_states):
+        number.setdefault(k, len(number))
+    made = acceptor(
+        last.num_states,
+        [(number[s], word, number[u]) for s, word, u in arcs],
+        [number[k] for k in last.accepting],
+    )
+    assert matched(FIGURE_5, made) is not None
+    # The machine that decodes: the same arcs, and the end of text where it accepts.
+    dfa = explorer.compile(explorer.regex("(foo)+d"), TOY)
+    states = [dfa.start]
+    rows: list[tuple[int, str, int]] = []
+    for state in states:
+        for token in range(5):
+            after = dfa.step(state, token)
+            if after is not None:
+                if after not in states:
+                    states.append(after)
+                rows.append(
+                    (states.index(state), (TOY.tokens[token] or b"").decode(), states.index(after))
+                )
+    ends = [k for k, state in enumerate(states) if dfa.is_final(state)]
+    assert matched(FIGURE_5, acceptor(len(states), rows, ends)) is not None
+    assert [bool(dfa.allowed(state)[5]) for state in states] == [k in ends for k in range(4)]
 
 
 def test_a_film_has_a_frame_for_each_arc() -> None:

@@ -13,7 +13,7 @@ from widgets.figures.drawing.labels import token_names
 from widgets.lessons.comparing import bar_picture
 from widgets.lessons.drawn_stages import machine_picture, stage_picture
 from widgets.lessons.film import reading_picture
-from widgets.lessons.koo import FIGURE_1, FIGURE_2, FIGURE_3
+from widgets.lessons.koo import FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_9
 from widgets.lessons.lettered import dfa_letters, lettered_picture, nfa_letters, subset_letters
 from widgets.lessons.matched import matched
 from widgets.lessons.rows import TokenRow, token_picture
@@ -25,6 +25,9 @@ __all__ = [
     "FIGURE_1",
     "FIGURE_2",
     "FIGURE_3",
+    "FIGURE_4",
+    "FIGURE_5",
+    "FIGURE_9",
     "TokenRow",
     "bar_picture",
     "dfa_letters",

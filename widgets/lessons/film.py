@@ -15,7 +15,7 @@ from widgets.figures.drawing.layout import lay_out_figures
 from widgets.figures.drawing.palette import LINE, SOFT
 from widgets.figures.drawing.svg import Mark, document, line, machine, text
 from widgets.figures.snapshot import Snapshot
-from widgets.lessons.lettered import Arc, arc_words, is_acceptor, lettered_figure
+from widgets.lessons.lettered import Arc, arc_words, is_acceptor, lettered_figure, node_name
 
 MOST: Final = 16
 """The most frames of a strip."""
@@ -55,10 +55,7 @@ def way_through(machine_read: DrawnTransducer, symbols: Sequence[str]) -> WayThr
     seen = {(0, 0)}
     for state, at, path in waiting:
         if at == len(symbols) and state in machine_read.accepting:
-            written = [""]
-            for arc in path:
-                written.append(written[-1] + (symbols_written(arc, symbols, path)))
-            return WayThrough(path, (0, *(arc[3] for arc in path)), tuple(written))
+            return WayThrough(path, (0, *(arc[3] for arc in path)), _written(path, symbols))
         for arc in machine_read.arcs:
             if arc[0] != state:
                 continue
@@ -73,18 +70,13 @@ def way_through(machine_read: DrawnTransducer, symbols: Sequence[str]) -> WayThr
     return None
 
 
-def symbols_written(arc: Arc, symbols: Sequence[str], path: Sequence[Arc]) -> str:
-    """What an arc of a path writes; an arc that writes what it reads writes the symbol itself.
-
-    Args:
-        arc: One arc of the path.
-        symbols: What the path reads.
-        path: The whole path.
-    """
-    if arc[1] != arc[2]:
-        return arc[2]
-    read = sum(bool(one[1]) for one in path[: list(path).index(arc)])
-    return symbols[read] if arc[1] else ""
+def _written(path: Sequence[Arc], symbols: Sequence[str]) -> tuple[str, ...]:
+    """What is written before the first arc and after each; a range writes the symbol it reads."""
+    written, read = [""], 0
+    for _, label, letters, _ in path:
+        written.append(written[-1] + (symbols[read] if label and label == letters else letters))
+        read += bool(label)
+    return tuple(written)
 
 
 def reads(label: str, symbol: str) -> bool:
@@ -100,7 +92,12 @@ def reads(label: str, symbol: str) -> bool:
 
 
 def reading_picture(
-    title: str, shown: DrawnTransducer, symbols: Sequence[str], *, names: Sequence[str] = ()
+    title: str,
+    shown: DrawnTransducer,
+    symbols: Sequence[str],
+    *,
+    names: Sequence[str] = (),
+    loops: bool = False,
 ) -> Snapshot:
     """A machine reading, one frame below the other.
 
@@ -109,6 +106,7 @@ def reading_picture(
         shown: The machine.
         symbols: Characters, or tokens.
         names: Words in the circles; default the numbers of the states.
+        loops: Whether it is a tree of ways that all lead back to the start, and is drawn as one.
 
     Raises:
         ExplorerError: The machine does not accept the symbols, or it takes more than `MOST` arcs.
@@ -128,7 +126,7 @@ def reading_picture(
             f"The machine has no way through {''.join(symbols)!r} of at most {MOST} arcs.",
             remedy="Give a text that it accepts, and a short one.",
         )
-    figure = lettered_figure(shown, names)
+    figure = lettered_figure(shown, names, loops=loops)
     labels = {node.id: node.label for node in figure.nodes}
     layout = lay_out_figures({"stage": figure})["stage"]
     both = not is_acceptor(shown)
@@ -137,25 +135,26 @@ def reading_picture(
     done: list[str] = []
     for k, state in enumerate(found.states):
         edges: dict[str, Mark] = {}
+        here = node_name(state, loops=loops)
         if k:
-            source, label, written, target = found.arcs[k - 1]
+            source, label, written, _ = found.arcs[k - 1]
             if label:
                 done.append(symbols[len(done)])
             read = ("" if all(len(one) == 1 for one in symbols) else " ").join(done)
-            edges[f"s{source}-s{target}"] = "now"
+            edges[f"{node_name(source, loops=loops)}-{here}"] = "now"
             arc = arc_words(label, written, both=both)
-            words = f"{arc} leads to {labels[f's{target}']}; read {read or 'nothing'}"
+            words = f"{arc} leads to {labels[here]}; read {read or 'nothing'}"
             if not both and label:
-                words = f"{done[-1]} leads to {labels[f's{target}']}; read {read}"
+                words = f"{done[-1]} leads to {labels[here]}; read {read}"
         else:
-            words = f"in {labels['s0']}; nothing read"
+            words = f"in {labels[here]}; nothing read"
         if both:
             words += f", written {found.written[k] or 'nothing'}"
         if k == len(found.arcs):
             words += "; the text may end here"
         y += 18
         parts.append(text(12, y, words, size=11.5, fill=SOFT))
-        nodes: dict[str, Mark] = {f"s{state}": "now"}
+        nodes: dict[str, Mark] = {here: "now"}
         parts.append(
             f'<g transform="translate(10 {y + 6:.0f})">{machine(figure, layout, nodes, edges)}</g>'
         )

@@ -1,9 +1,8 @@
-"""The small machines of Koo, Liu and He (2024), Figures 1 to 3, as values that can be compared.
+"""The small machines of Koo, Liu and He (2024), Figures 1 to 5 and 9, as values to be compared.
 
 They are written down by hand from what the captions say, so that they are independent of the
 engine; the tests compare each of them with what the engine or pynini builds, state by state and
-arc by arc. Figures 4, 5 and 9 are of Algorithm 1 and of the composition, and are built by
-`explorer.automata.textbook`; Figures 6 and 7 stand in `widgets.figures.machines.pushdown_figure`.
+arc by arc. Figures 6 and 7 stand in `widgets.figures.machines.pushdown_figure`.
 """
 
 from __future__ import annotations
@@ -46,3 +45,39 @@ FIGURE_3: Final = {
     ),
 }
 """By what they do."""
+
+FIGURE_4: Final = DrawnTransducer(
+    14,
+    (
+        (0, "", "f", 1), (1, "f", "", 0),
+        (0, "", "o", 2), (2, "", "o", 3), (3, "oo", "", 0),
+        (0, "", "f", 4), (4, "", "o", 5), (5, "", "o", 6), (6, "foo", "", 0),
+        (0, "", "f", 7), (7, "", "o", 8), (8, "", "r", 9), (9, "for", "", 0),
+        (0, "", "f", 10), (10, "", "o", 11), (11, "", "o", 12), (12, "", "d", 13),
+        (13, "food", "", 0),
+    ),
+    frozenset([0]),
+)  # fmt: skip
+"""The detokenizing transducer of {f, oo, foo, for, food}, as Algorithm 1 builds it."""
+
+FIGURE_5: Final = acceptor(
+    4,
+    [
+        (0, "f", 1), (0, "foo", 2), (0, "food", 3),
+        (1, "oo", 2),
+        (2, "f", 1), (2, "foo", 2), (2, "food", 3),
+    ],
+    [3],
+)  # fmt: skip
+"""``(foo)+d`` over those tokens: the composition, determinized."""
+
+FIGURE_9: Final = DrawnTransducer(
+    5,
+    (
+        (0, "f", "f", 0), (0, "", "f", 1), (1, "", "o", 2),
+        (2, "foo", "o", 0), (2, "for", "r", 0), (2, "", "o", 3), (3, "food", "d", 0),
+        (0, "", "o", 4), (4, "oo", "o", 0),
+    ),
+    frozenset([0]),
+)  # fmt: skip
+"""The same transducer in its compact form: a state is a beginning of a token."""

@@ -126,12 +126,15 @@ def arc_words(read: str, written: str, *, both: bool) -> str:
     return f"{one} : {other}" if both else one
 
 
-def lettered_figure(machine: DrawnTransducer, names: Sequence[str] = ()) -> MachineFigure:
+def lettered_figure(
+    machine: DrawnTransducer, names: Sequence[str] = (), *, loops: bool = False
+) -> MachineFigure:
     """A machine as nodes and edges; arcs between the same two states are one edge.
 
     Args:
         machine: An acceptor or a transducer.
         names: Words in the circles; default the numbers of the states.
+        loops: Whether it is a tree of ways that all lead back to the start, and is drawn as one.
 
     Example:
         >>> swap = DrawnTransducer(1, ((0, "a", "b", 0),), frozenset([0]))
@@ -143,14 +146,37 @@ def lettered_figure(machine: DrawnTransducer, names: Sequence[str] = ()) -> Mach
     for source, read, written, target in machine.arcs:
         labels.setdefault((source, target), []).append(arc_words(read, written, both=both))
     nodes = tuple(
-        FigureNode(f"s{k}", names[k] if names else str(k), "state", k in machine.accepting, k == 0)
+        FigureNode(
+            node_name(k, loops=loops),
+            names[k] if names else str(k),
+            "state",
+            k in machine.accepting,
+            k == 0,
+        )
         for k in range(machine.num_states)
     )
     edges = tuple(
-        Edge(f"s{a}", f"s{b}", "   ".join(words), ", ".join(words), len(words))
+        Edge(
+            node_name(a, loops=loops),
+            node_name(b, loops=loops),
+            "   ".join(words),
+            ", ".join(words),
+            len(words),
+        )
         for (a, b), words in labels.items()
     )
-    return MachineFigure("stage", size_words(machine), True, nodes, edges)
+    name = "detokenizing_fst" if loops else "stage"
+    return MachineFigure(name, size_words(machine), True, nodes, edges)
+
+
+def node_name(state: int, *, loops: bool) -> str:
+    """The node of a state; the root of a tree has the name that the tree's layout looks for.
+
+    Args:
+        state: Its number.
+        loops: Whether it is drawn as a tree.
+    """
+    return "t" if loops and state == 0 else f"s{state}"
 
 
 def size_words(machine: DrawnTransducer) -> str:
@@ -167,6 +193,7 @@ def lettered_picture(
     *,
     names: Sequence[str] = (),
     lit: Iterable[int] = (),
+    loops: bool = False,
 ) -> Snapshot:
     """A machine under its title.
 
@@ -175,6 +202,7 @@ def lettered_picture(
         shown: The machine.
         names: Words in the circles; default the numbers of the states.
         lit: States that are lit: where a machine is.
+        loops: Whether it is a tree of ways that all lead back to the start, and is drawn as one.
 
     Example:
         >>> print(lettered_picture("ab", acceptor(3, [(0, "a", 1), (1, "b", 2)], [2])).text)
@@ -183,9 +211,9 @@ def lettered_picture(
         1 -b-> 2
         start 0; the text may end in 2
     """
-    figure = lettered_figure(shown, names)
+    figure = lettered_figure(shown, names, loops=loops)
     layout = lay_out_figures({"stage": figure})["stage"]
-    here: dict[str, Mark] = {f"s{k}": "now" for k in lit}
+    here: dict[str, Mark] = {node_name(k, loops=loops): "now" for k in lit}
     words = f"{title}: {figure.caption}"
     lines = [words, *figure_words(figure)]
     if here:
