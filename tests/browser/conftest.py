@@ -123,6 +123,8 @@ class Lab:
                 if self.process.poll() is not None:
                     break
                 time.sleep(0.2)
+        self.process.kill()  # Nobody else would end what did not begin in time.
+        self.process.wait()
         raise RuntimeError(self.said()[-3000:])
 
     def said(self) -> str:
