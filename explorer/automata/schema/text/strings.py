@@ -61,6 +61,8 @@ def literals(texts: Dfa, meter: Meter) -> Dfa:
     def under(source: int, digits: str) -> int:
         """The state after a backslash and the beginning of ``u00..``."""
         nonlocal states
+        if (source, digits) in four:
+            return four[source, digits]
         here = escape(source)
         for length in range(1, len(digits) + 1):
             key = (source, digits[:length])
@@ -73,20 +75,14 @@ def literals(texts: Dfa, meter: Meter) -> Dfa:
         return here
 
     for source, low, high, target in nfa.arcs.tolist():
-        special = [byte for byte in (*range(0x20), 0x22, 0x5C) if low <= byte <= high]
-        begin = low
-        for byte in special:
-            if byte > begin and byte >= 0x20:
-                arcs.append((source, begin, byte - 1, target))
-            begin = byte + 1
-            if byte in SHORT_ESCAPES:
-                letter = SHORT_ESCAPES[byte][0]
-                arcs.append((escape(source), letter, letter, target))
-            else:
-                digit = _HEX[byte & 15]
-                arcs.append((under(source, f"u00{byte >> 4:x}"), digit, digit, target))
-        if max(begin, 0x20) <= high:
-            arcs.append((source, max(begin, 0x20), high, target))
+        themselves, short, long = _written(low, high)
+        arcs += [(source, *interval, target) for interval in themselves]
+        if short:
+            here = escape(source)
+            arcs += [(here, letter, letter, target) for letter in short]
+        for digits, last_digits in long:
+            here = under(source, digits)
+            arcs += [(here, *interval, target) for interval in last_digits]
     arcs.append((first, 0x22, 0x22, nfa.start))
     arcs += [(int(state), 0x22, 0x22, last) for state in nfa.accepting]
     quoted = Nfa(
@@ -94,6 +90,36 @@ def literals(texts: Dfa, meter: Meter) -> Dfa:
         np.array([last], np.int32),
     )  # fmt: skip
     return minimal_dfa(quoted, meter)
+
+
+Interval = tuple[int, int]
+
+
+@cache
+def _written(
+    low: int, high: int
+) -> tuple[list[Interval], list[int], list[tuple[str, list[Interval]]]]:
+    """How the bytes of an interval are written: as themselves, by the letter of their escape, and
+    by the digits of it, of which the last ones are intervals."""
+    special = [byte for byte in (*range(0x20), 0x22, 0x5C) if low <= byte <= high]
+    themselves: list[Interval] = []
+    begin = low
+    for byte in special:
+        if byte > begin and byte >= 0x20:
+            themselves.append((begin, byte - 1))
+        begin = byte + 1
+    if max(begin, 0x20) <= high:
+        themselves.append((max(begin, 0x20), high))
+    short = [SHORT_ESCAPES[byte][0] for byte in special if byte in SHORT_ESCAPES]
+    long: dict[str, list[Interval]] = {}
+    for byte in special:
+        if byte not in SHORT_ESCAPES:
+            runs, digit = long.setdefault(f"u00{byte >> 4:x}", []), _HEX[byte & 15]
+            if runs and runs[-1][1] == digit - 1:
+                runs[-1] = runs[-1][0], digit
+            else:
+                runs.append((digit, digit))
+    return themselves, short, list(long.items())
 
 
 @cache
