@@ -44,7 +44,7 @@ The slow states are those within a string: what is left of the vocabulary there 
 plain text, which are taken at once, is a walk of 8,000 nodes.
 """
 ENGINES: Final = ("explorer", "explorer, lazy", "llguidance")
-REPEATS: Final = 40
+REPEATS: Final = 20
 
 Visits = Iterator[tuple[int, float]]
 """Positions of a text, and microseconds for the mask there."""
