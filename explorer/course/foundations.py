@@ -111,4 +111,41 @@ TRANSDUCTION: Final[tuple[Exercise, ...]] = (
     ),
 )
 
-FOUNDATIONS: Final[tuple[Exercise, ...]] = (*TOKENS, *AUTOMATA, *TRANSDUCTION)
+COMPOSITION: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "composition-ways",
+        4,
+        "Two ways for each of the first two `foo`; the last token must be `food`.",
+        "No token is only a `d`. So what must the last token be, and what is left before it?",
+        (
+            (
+                lambda answer: answer == 8,
+                "Is there a second way to write the last `food`? Look for a token that is a `d`.",
+            ),
+        ),
+    ),
+    ValueExercise(
+        "composition-trimmed",
+        {"b"},
+        "After `a` only a `d` could finish the text, and no token writes it.",
+        "Take a token, and try to finish the text with the tokens that there are.",
+    ),
+    ValueExercise(
+        "composition-allowed",
+        {"f", "foo", "food"},
+        "These are the arcs of the middle state of Figure 5.",
+        "Find the state in Figure 5 that `foo` leads to, and read its arcs.",
+        (
+            (
+                lambda answer: isinstance(answer, frozenset) and "for" in answer,
+                "After `fo` the pattern wants an `o`.",
+            ),
+            (
+                lambda answer: isinstance(answer, frozenset) and "oo" in answer,
+                "After a whole `foo` the next character is not an `o`.",
+            ),
+        ),
+    ),
+)
+
+FOUNDATIONS: Final[tuple[Exercise, ...]] = (*TOKENS, *AUTOMATA, *TRANSDUCTION, *COMPOSITION)

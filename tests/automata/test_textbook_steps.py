@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any, cast
 
 import pytest
 
+from explorer.automata.constraint import regex
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.construction.subset import determinize
 from explorer.automata.machine import Nfa
 from explorer.automata.regex import parse
 from explorer.automata.textbook.blocks import rounds_of
+from explorer.automata.textbook.detokenizing import detokenizing_fst
+from explorer.automata.textbook.letters import fst_letters
+from explorer.automata.textbook.pairs import pairs_of
 from explorer.automata.textbook.subsets import Subsets, subsets_of
 from explorer.automata.tree.nfa.layout import lay_out
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded
-from widgets.lessons.lettered import dfa_letters, subset_letters
+from explorer.vocabulary import Vocabulary
+from widgets.lessons.lettered import acceptor, dfa_letters, subset_letters
 from widgets.lessons.matched import matched
 
 PATTERNS = [
@@ -73,3 +79,19 @@ def test_the_sets_can_be_many_and_are_counted() -> None:
     assert len(subsets_of(nfa_of("(a|b)*a(a|b){5}")).sets) >= 2**6
     with pytest.raises(BudgetExceeded):
         subsets_of(nfa_of("(a|b)*a(a|b){12}"), Meter(Budget(states=500)))
+
+
+@pytest.mark.parametrize("pattern", ["(foo)+d", "foo|for", "f*(oo)*", "(f|o|r|d)*"])
+def test_the_pairs_are_pyninis_composition(pattern: str) -> None:
+    import pynini
+
+    vocabulary = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
+    constraint = regex(pattern)
+    transducer = cast(Any, detokenizing_fst(vocabulary))
+    theirs = cast(Any, pynini).compose(transducer, constraint.fsa, connect=False)
+    letters = dfa_letters(constraint.dfa)
+    single = [(s, one, t) for s, read, _, t in letters.arcs for one in read.split()]
+    reads = acceptor(letters.num_states, single, letters.accepting)
+    found = pairs_of(fst_letters(transducer), reads)
+    assert matched(found.machine, fst_letters(theirs.project("input"))) is not None
+    assert sum(arc.new for arc in found.arcs) == len(found.pairs) - 1

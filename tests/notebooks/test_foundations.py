@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import product
 
@@ -161,3 +162,56 @@ def test_detokenization_is_transduction(show: Show) -> None:
         answer("transduction-original"), answer("transduction-compact"),
     ]  # fmt: skip
     assert b"".join([b"for", b"oo", b"f"]).decode() == answer("transduction-written")
+
+
+def test_composition(show: Show) -> None:
+    shown = show("04_composition")
+    pictures(shown, "pattern", "vocabulary", "product", "figure-5", "ways", "cost")
+    assert "It is 8." in shown.printed("pairs")
+    rows = shown.plain("pairs").splitlines()[2:]
+    assert len(rows) == 10 and sum(row.endswith("new") for row in rows) == 7
+    # Every pair is a state of pynini's machine, and all its arcs are there.
+    assert len(shown.value("pairs")) == 8
+    assert shown.plain("product").splitlines()[0].endswith("8 states, 10 arcs, 5 of them ε")
+    assert [line.split()[1:] for line in shown.plain("stages").splitlines()[2:]] == [
+        ["8", "10", "5"], ["8", "13", "0"], ["4", "7", "0"], ["4", "7", "0"],
+    ]  # fmt: skip
+    # Figure 5 and the machine that decodes, arc by arc.
+    decoding, figure = (line.split(": ", 1)[1] for line in shown.printed("proof").splitlines())
+    assert decoding.strip() == figure.strip() and figure.count("(") == 7
+    # All ways, by brute force.
+    tokens = ["f", "oo", "foo", "for", "food"]
+    for text, said in (("foofood", 2), ("foofoofood", answer("composition-ways"))):
+        every = [w for k in range(8) for w in product(tokens, repeat=k) if "".join(w) == text]
+        assert len(every) == said == shown.value(f"len(ways({text!r}))")
+    assert "It is 2." in shown.printed("ways")
+    assert "way 2: f | oo | food" in shown.plain("ways")
+    assert [line.split("  ")[0].strip() for line in shown.plain("partial").splitlines()[2:]] == [
+        "a", ".", ".2", "1",
+    ]  # fmt: skip
+    assert "0 → 1 → 2" in shown.plain("partial")
+    # The three masks, beside a regular expression that a text may still become a number.
+    assert "It is True." in shown.printed("same")
+    masks = shown.value("{t.decode(): [sorted(m) for m in three] for t, three in masks.items()}")
+    for text, three in masks.items():
+        fits = [
+            k
+            for k, token in enumerate(["a", ".", ".2", "1"])
+            if re.fullmatch(r"[0-9]*(\.[0-9]*)?", text + token)
+        ]
+        assert three == [fits] * 3
+    assert set(shown.value("costs")) == {
+        "loop, each step", "index, made once", "composition, made once", "composition, each step",
+    }  # fmt: skip
+    assert "tokens allowed" in widget(shown)
+    # The exercises, by the engine.
+    trimmed = (
+        "[v.tokens[k].decode() for v in [explorer.Vocabulary.from_bytes([b'a', b'b'], eos_ids=[2])]"
+        " for m in [explorer.compile(explorer.regex('a*d|b'), v)]"
+        " for k in m.allowed(m.start).nonzero()[0].tolist()]"
+    )
+    assert set(shown.value(trimmed)) == answer("composition-trimmed")
+    after = "dfa.allowed(dfa.step(dfa.start, 2)).nonzero()[0].tolist()"
+    assert set(shown.value(f"[toy.tokens[k].decode() for k in {after}]")) == answer(
+        "composition-allowed"
+    )
