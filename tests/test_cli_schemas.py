@@ -35,6 +35,12 @@ def test_a_schema_is_compiled(person: str, lazy: list[str], capsys: Capture) -> 
     assert json.loads(capsys.readouterr().out)["report"]["kind"] == ("lazy" if lazy else "table")
 
 
+def test_an_embedded_tokenizer_has_a_name(person: str, capsys: Capture) -> None:
+    words = ["compile", "--json-schema", person, "--tokenizer", "tiny", "--json"]
+    assert cli.main(words) == 0
+    assert json.loads(capsys.readouterr().out)["tokens"] == 4_000
+
+
 def test_the_keyword_is_named(person: str, capsys: Capture) -> None:
     words = ["why", "--json-schema", person, "--tokenizer", TOKENIZER, "--prefix", '{"age":']
     assert cli.main([*words, "--token=-"]) == 1

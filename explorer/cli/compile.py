@@ -21,6 +21,7 @@ from explorer.cli.options import (
     compiled,
     constraint_of,
 )
+from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import Storable
 from explorer.vocabulary import Vocabulary
@@ -40,7 +41,8 @@ def add_parser(commands: Commands) -> None:
         "--tokenizer",
         required=True,
         metavar="PATH",
-        help="tokenizer.json, tokenizer.model, tekken.json, tiktoken ranks, vocab.bpe, vocab.txt",
+        help="tokenizer.json, tokenizer.model, tekken.json, tiktoken ranks, vocab.bpe, vocab.txt; "
+        "or the name of an embedded model, such as tiny",
     )
     add_eos(command)
     command.add_argument(
@@ -61,7 +63,9 @@ def run(arguments: argparse.Namespace) -> None:
         ExplorerError: The tokenizer or the pattern is not usable, or a limit was reached.
     """
     eos: list[int] | None = arguments.eos
-    vocabulary = Vocabulary.from_file(Path(arguments.tokenizer), eos_ids=eos)
+    given = Path(arguments.tokenizer)
+    path = given if given.exists() else EMBEDDED.get(arguments.tokenizer, given)
+    vocabulary = Vocabulary.from_file(path, eos_ids=eos)
     constraint = constraint_of(arguments)
     if constraint is None:  # The parser asks for one.
         raise ExplorerError("There is no constraint.", remedy="Give --regex, for example.")

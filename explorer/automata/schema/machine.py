@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import cast
 
 from explorer.automata.construction.operations import dfa_to_nfa
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.building.compiler import Compiler
-from explorer.automata.schema.building.making import Depth, Order
+from explorer.automata.schema.building.making import Depth
 from explorer.automata.schema.building.plain import plain_outline
 from explorer.automata.schema.building.recursion import Called, Guard, SchemaRules
 from explorer.automata.schema.building.values import Values
 from explorer.automata.schema.building.waiting import Waiting
+from explorer.automata.schema.options import USUAL, SchemaOptions
 from explorer.automata.schema.reading.keywords import check_tree
 from explorer.automata.schema.reading.sharing import shared
 from explorer.automata.schema.reading.subschemas import DRAFTS, Schema, Subschema, root_of
 from explorer.automata.schema.text.counting import outlined, settled
 from explorer.automata.schema.text.spelling import (
-    EscapesOf,
-    Whitespace,
     character_in,
     escaped,
     flexible,
@@ -35,14 +35,7 @@ from explorer.errors import UnsupportedSchema
 def compile_schema(
     schema: Schema,
     meter: Meter,
-    *,
-    whitespace: Whitespace = "compact",
-    property_order: Order = "schema",
-    strict: bool = True,
-    formats: bool = True,
-    max_depth: int = 5,
-    free_depth: int = 3,
-    escapes: EscapesOf = "free",
+    options: SchemaOptions = USUAL,
     remotes: Mapping[str, Schema] | None = None,
 ) -> tuple[Dfa, list[UnsupportedSchema]]:
     """The machine of a schema, and what was ignored.
@@ -50,26 +43,19 @@ def compile_schema(
     Args:
         schema: A JSON Schema as Python data.
         meter: Watches every limit.
-        whitespace: ``"compact"``, ``"pretty"`` (two spaces) or ``"flexible"`` (any).
-        property_order: ``"schema"``, or ``"any"``.
-        strict: Whether a keyword that cannot be followed exactly raises.
-        formats: Whether ``format`` constrains.
-        max_depth: How many references of a recursive schema are followed inside each other.
-        free_depth: How deep arrays and objects nest in a value that nothing describes.
-        escapes: Where a character may be written as an escape, ``"free"`` or ``"any"``.
+        options: How it is followed, recursion unrolled, and how its values are written.
         remotes: Schemas that references may name, by their address.
 
     Raises:
         UnsupportedSchema: A keyword cannot be followed exactly, or is not well formed.
         BudgetExceeded: A limit was reached.
     """
-    compiler = Compiler(property_order, assert_formats=formats, strict=strict, meter=meter)
-    depth = Depth(max_depth, free_depth, free_depth, free_depth)
-    machine = settled(_compact(compiler, schema, depth, remotes), meter)
-    if whitespace == "flexible":
-        return flexible(machine, meter, escapes), compiler.ignored
-    machine = escaped(machine, meter, escapes)
-    if whitespace == "pretty":
+    compiler = Compiler(options, meter)
+    machine = settled(_compact(compiler, schema, options.depth, remotes), meter)
+    if options.spaces:
+        return flexible(machine, meter, options.escapes), compiler.ignored
+    machine = escaped(machine, meter, options.escapes)
+    if options.whitespace == "pretty":
         machine = pretty(machine, meter)
     return machine, compiler.ignored
 
@@ -77,14 +63,7 @@ def compile_schema(
 def outline_schema(
     schema: Schema,
     meter: Meter,
-    *,
-    whitespace: Whitespace = "compact",
-    property_order: Order = "schema",
-    strict: bool = True,
-    formats: bool = True,
-    max_depth: int = 5,
-    free_depth: int = 3,
-    escapes: EscapesOf = "free",
+    options: SchemaOptions = USUAL,
     remotes: Mapping[str, Schema] | None = None,
 ) -> tuple[Outline, list[UnsupportedSchema]]:
     """The tree of a schema for a machine that discovers its states, and what was ignored.
@@ -96,13 +75,10 @@ def outline_schema(
     Args, Raises: As `compile_schema`.
     """
     # What is inside of a value that waits cannot know how deep it stands.
-    waits = whitespace != "pretty"
-    compiler = Compiler(
-        property_order, assert_formats=formats, strict=strict, meter=meter, marks=True,
-        spaces=whitespace == "flexible" if waits else None, escapes=escapes,
-    )  # fmt: skip
-    depth = Depth(max_depth, free_depth, free_depth, free_depth)
-    if whitespace == "compact" and compiler.ordered and escapes == "free":
+    waits = options.whitespace != "pretty"
+    compiler = Compiler(options, meter, marks=True, waits=waits)
+    depth, escapes = options.depth, options.escapes
+    if options.whitespace == "compact" and compiler.ordered and escapes == "free":
         members = _Members(compiler, schema, depth, remotes)
         drawn = plain_outline(schema, meter, members.outline, _outline_of_type)
         if drawn is not None:
@@ -112,11 +88,11 @@ def outline_schema(
         machine = compiler.waiting.settled(machine, meter)
         return compiler.waiting.outline(machine, meter), compiler.ignored
     machine = settled(machine, meter)
-    if whitespace == "pretty":
+    if not waits:
         machine = pretty(escaped(machine, meter, escapes), meter)
         nfa = dfa_to_nfa(machine)
     else:
-        nfa = respelled(machine, meter, spaces=whitespace == "flexible", escapes=escapes)
+        nfa = respelled(machine, meter, spaces=options.spaces, escapes=escapes)
     return outlined(machine, nfa, character=character_in(escapes)), compiler.ignored
 
 
@@ -166,14 +142,7 @@ def _outline_of_type(given: str, draft: int) -> Outline:
 def rules_of_schema(
     schema: Schema,
     guarded: Guard,
-    *,
-    whitespace: Whitespace = "compact",
-    property_order: Order = "schema",
-    strict: bool = True,
-    formats: bool = True,
-    max_depth: int = 5,
-    free_depth: int = 3,
-    escapes: EscapesOf = "free",
+    options: SchemaOptions = USUAL,
     remotes: Mapping[str, Schema] | None = None,
 ) -> SchemaRules:
     """The rules of a schema whose values may hold others of their kind without end.
@@ -181,19 +150,15 @@ def rules_of_schema(
     Args:
         guarded: Is called with whatever may refuse the schema, and returns what that returns and
             what was ignored so far.
-        max_depth: Not used.
-        schema, whitespace, property_order, strict, formats, free_depth, escapes, remotes: As for
-            `compile_schema`; the white space is not ``"pretty"``.
+        schema, remotes: As for `compile_schema`.
+        options: As there; the white space is not ``"pretty"``, and ``max_depth`` does not count.
     """
-    del max_depth
     called = Called()
-    compiler = Compiler(
-        property_order, assert_formats=formats, strict=strict, meter=Meter(), called=called
-    )
-    depth = Depth(0, free_depth, free_depth, free_depth)
+    compiler = Compiler(options, Meter(), called=called)
+    depth = replace(options.depth, recursion=0)
     return SchemaRules(
         compiler, called, lambda: _whole(compiler, schema, depth, remotes),
-        spaces=whitespace == "flexible", guarded=guarded, escapes=escapes,
+        spaces=options.spaces, guarded=guarded, escapes=options.escapes,
     )  # fmt: skip
 
 

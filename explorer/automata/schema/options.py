@@ -89,8 +89,9 @@ class SchemaOptions:
 
     def changed(self) -> dict[str, object]:
         """The options that are not as usual."""
-        usual = _USUAL.to_dict()
+        usual = USUAL.to_dict()
         return {name: value for name, value in self.to_dict().items() if value != usual[name]}
 
 
-_USUAL: Final = SchemaOptions()
+USUAL: Final = SchemaOptions()
+"""The options where none is given."""

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, TypeVar, cast, get_args
+from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
 import msgspec
 
 from explorer.arguments import (
     check_whole_characters,
-    flag,
     instance,
     plain,
-    whole_number,
     wrong,
 )
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.building.compiler import Compiler
-from explorer.automata.schema.building.making import Order, Recursion, Site
+from explorer.automata.schema.building.making import Site
 from explorer.automata.schema.building.objects import MOST_TRACKED
 from explorer.automata.schema.building.recursion import WHOLE, finite_form
 from explorer.automata.schema.diagnosis.annotations import schema_remarks
@@ -31,8 +28,8 @@ from explorer.automata.schema.diagnosis.conflict import conflict, endless_refere
 from explorer.automata.schema.diagnosis.deciding import deciding, excluding
 from explorer.automata.schema.diagnosis.locating import Spot, spans_of, spot_of
 from explorer.automata.schema.machine import compile_schema, outline_schema, rules_of_schema
+from explorer.automata.schema.options import USUAL, SchemaOptions
 from explorer.automata.schema.reading.subschemas import Schema, root_of
-from explorer.automata.schema.text.spelling import EscapesOf, Whitespace
 from explorer.automata.sources.choice import check_encodable
 from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules, Source
@@ -69,64 +66,15 @@ class JsonSchema(Source):
 
     Args:
         schema: The schema, as JSON text.
-        whitespace: Between the tokens of JSON.
-        property_order: Of the members of objects.
-        strict: Whether a keyword that cannot be followed exactly is an error.
-        formats: Whether ``format`` constrains.
-        max_depth: How many references of a recursive schema are followed inside each other.
-        free_depth: How deep arrays and objects nest in a value that nothing describes.
-        recursion: ``"unroll"`` to ``max_depth``, or ``"stack"`` without end.
+        options: How it is followed.
         remotes: Addresses and JSON texts of schemas that references may name.
-        escapes: Where a character may be written as an escape.
     """
 
     kind: ClassVar[str] = "json_schema"
 
     schema: str
-    whitespace: Whitespace = "compact"
-    property_order: Order = "schema"
-    strict: bool = True
-    formats: bool = True
-    max_depth: int = 5
-    free_depth: int = 3
-    recursion: Recursion = "unroll"
+    options: SchemaOptions = USUAL
     remotes: tuple[tuple[str, str], ...] = ()
-    escapes: EscapesOf = "free"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "whitespace", plain(self.whitespace))
-        object.__setattr__(self, "property_order", plain(self.property_order))
-        if not _is_one_of(self.whitespace, get_args(Whitespace)):
-            raise wrong(
-                "whitespace", self.whitespace, "a way to lay JSON out", error=ConstraintError,
-                remedy='Give "compact", "pretty" or "flexible".',
-            )  # fmt: skip
-        if not _is_one_of(self.property_order, get_args(Order)):
-            raise wrong(
-                "property_order", self.property_order, "an order of properties",
-                error=ConstraintError, remedy='Give "schema" or "any".',
-            )  # fmt: skip
-        object.__setattr__(self, "recursion", plain(self.recursion))
-        if not _is_one_of(self.recursion, get_args(Recursion)):
-            raise wrong(
-                "recursion", self.recursion, "a way to follow schemas that lead back to themselves",
-                error=ConstraintError, remedy='Give "unroll" or "stack".',
-            )  # fmt: skip
-        if self.recursion == "stack" and self.whitespace == "pretty":
-            raise ConstraintError(
-                "Pretty JSON is indented by its depth, which a stack does not count.",
-                remedy='Give whitespace="compact" or "flexible", or recursion="unroll".',
-            )
-        object.__setattr__(self, "escapes", plain(self.escapes))
-        if not _is_one_of(self.escapes, get_args(EscapesOf)):
-            raise wrong(
-                "escapes", self.escapes, "a choice of escapes", error=ConstraintError,
-                remedy='Give "free" for escapes in free strings only, or "any".',
-            )  # fmt: skip
-        flag("strict", self.strict)
-        flag("formats", self.formats)
-        whole_number("max_depth", self.max_depth, 0, 50)
-        whole_number("free_depth", self.free_depth, 0, 8)
 
     @property
     def text(self) -> str:
@@ -140,9 +88,9 @@ class JsonSchema(Source):
 
     def lower(self) -> Node:
         """One machine for the whole schema, or the rules of one that recurses on a stack."""
-        if self.recursion == "unroll":
+        if self.options.recursion == "unroll":
             return Deferred(0, len(self.schema), self.build, self.locate, self.outline)
-        rules = rules_of_schema(self.parsed, self._noting, **self._options)
+        rules = rules_of_schema(self.parsed, self._noting, self.options, self.remote_schemas)
         return Rules(0, len(self.schema), WHOLE, rules, finite_form, locate=self.locate)
 
     def build(self, meter: Meter) -> Dfa:
@@ -175,7 +123,9 @@ class JsonSchema(Source):
         for kind, step in spot.steps:
             above = places[-1]
             places.append(above.member(str(step)) if kind == "member" else above.item)
-        pointers = deciding(spot, places, byte, self.property_order, formats=self.formats)
+        pointers = deciding(
+            spot, places, byte, self.options.property_order, formats=self.options.formats
+        )
         if limit := self._limit(spot, places, byte, pointers):
             around = places[-1].subschemas or places[0].subschemas
             found = self._located([*pointers, *([] if pointers else [around[0].pointer])])
@@ -194,12 +144,12 @@ class JsonSchema(Source):
                 return ""
             container = places[-1] if outline == b"{" else places[-2]
             if not container.subschemas:
-                return f"free_depth={self.free_depth}, the deepest that values nest"
-            return f"max_depth={self.max_depth}, the deepest that references are followed"
+                return f"free_depth={self.options.free_depth}, the deepest that values nest"
+            return f"max_depth={self.options.max_depth}, the deepest that references are followed"
         names = places[-1].names
-        if outline[:1] != b"{" or self.property_order == "any" or len(names) > MOST_TRACKED:
+        if outline[:1] != b"{" or self.options.property_order == "any" or len(names) > MOST_TRACKED:
             return ""
-        if deciding(spot, places, byte, "any", formats=self.formats):
+        if deciding(spot, places, byte, "any", formats=self.options.formats):
             return ""
         return 'property_order="schema", where "any" takes every order'
 
@@ -223,9 +173,7 @@ class JsonSchema(Source):
         return {address: parsed(text) for address, text in self.remotes}
 
     def _compiler(self, meter: Meter) -> Compiler:
-        return Compiler(
-            self.property_order, assert_formats=self.formats, strict=self.strict, meter=meter
-        )
+        return Compiler(self.options, meter)
 
     @cached_property
     def _noted(self) -> list[list[UnsupportedSchema]]:
@@ -234,7 +182,7 @@ class JsonSchema(Source):
 
     def ignored(self) -> list[UnsupportedSchema]:
         """The keywords that ``strict=False`` leaves out, each with its place and reason."""
-        if self.strict:
+        if self.options.strict:
             return []
         if not self._noted:  # The machine came from elsewhere.
             with suppress(BudgetExceeded):
@@ -244,18 +192,18 @@ class JsonSchema(Source):
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each keyword that is ignored, or says less than it seems to."""
         ignored = tuple(f"Ignored {error.message}" for error in self.ignored())
-        return ignored + schema_remarks(self.parsed, formats=self.formats)
+        return ignored + schema_remarks(self.parsed, formats=self.options.formats)
 
     def why_empty(self) -> UnsatisfiableSchema:
         """The keywords that exclude each other."""
         meter = Meter(LIMITS_OF_CONFLICTS)
-        depth = 1 if self.free_depth else 0
+        options = replace(
+            self.options, strict=False, free_depth=min(self.options.free_depth, 1),
+            whitespace="compact", property_order="schema", escapes="free",
+        )  # fmt: skip
 
         def is_empty(schema: Schema) -> bool:
-            machine, _ = compile_schema(
-                schema, meter, strict=False, formats=self.formats, max_depth=self.max_depth,
-                free_depth=depth, remotes=self.remote_schemas,
-            )  # fmt: skip
+            machine, _ = compile_schema(schema, meter, options, self.remote_schemas)
             return machine.num_states == 0
 
         pointers = conflict(self.parsed, is_empty)
@@ -274,10 +222,14 @@ class JsonSchema(Source):
         Raises:
             UnsupportedSchema, BudgetExceeded: As `build`.
         """
-        return self._noting(lambda: outline_schema(self.parsed, meter, **self._options))
+        return self._noting(
+            lambda: outline_schema(self.parsed, meter, self.options, self.remote_schemas)
+        )
 
     def _compiled(self, meter: Meter) -> Dfa:
-        return self._noting(lambda: compile_schema(self.parsed, meter, **self._options))
+        return self._noting(
+            lambda: compile_schema(self.parsed, meter, self.options, self.remote_schemas)
+        )
 
     def _noting(self, make: Callable[[], tuple[_T, list[UnsupportedSchema]]]) -> _T:
         """What is made; what it ignores is noted, and what it refuses is shown in the text."""
@@ -288,38 +240,23 @@ class JsonSchema(Source):
         self._noted[:] = [ignored]
         return made
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {
-            "whitespace": self.whitespace, "property_order": self.property_order,
-            "strict": self.strict, "formats": self.formats, "max_depth": self.max_depth,
-            "free_depth": self.free_depth, "escapes": self.escapes,
-            "remotes": self.remote_schemas,
-        }  # fmt: skip
-
     def fields(self) -> dict[str, object]:
         """The schema and the options."""
-        return {
-            "schema": self.schema, "whitespace": self.whitespace,
-            "property_order": self.property_order, "strict": self.strict, "formats": self.formats,
-            "max_depth": self.max_depth, "free_depth": self.free_depth,
-            "recursion": self.recursion, "escapes": self.escapes,
-            "remotes": [list(pair) for pair in self.remotes],
-        }  # fmt: skip
+        remotes = [list(pair) for pair in self.remotes]
+        return {"schema": self.schema, **self.options.to_dict(), "remotes": remotes}
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:
         """The schema that was saved."""
-        names = [each.name for each in dataclasses.fields(cls) if each.name != "remotes"]
-        given: dict[str, Any] = {name: fields.get(name) for name in names}
+        given: dict[str, Any] = {name: fields.get(name) for name in USUAL.to_dict()}
         given["escapes"] = fields.get("escapes", "free")  # Older files do not say.
         listed = cast("list[tuple[object, object]]", fields.get("remotes"))
         try:
-            instance("schema", given["schema"], str, "a str")
-            parsed(given["schema"])
+            schema = instance("schema", fields.get("schema"), str, "a str")
+            parsed(schema)
             pairs = tuple((str(address), str(text)) for address, text in listed)
             given["recursion"] = given["recursion"] or "unroll"  # Older files do not say.
-            found = cls(**given, remotes=pairs)
+            found = cls(schema, SchemaOptions(**given), pairs)
         except (ExplorerError, TypeError, ValueError, KeyError) as error:
             raise DamagedFile(f"A saved schema cannot be read: {error}") from error
         return found
@@ -360,7 +297,7 @@ class JsonSchema(Source):
                 "schema", schema, "a JSON Schema", error=ConstraintError,
                 remedy="Give a dict, True or False, or the schema as JSON text.",
             )  # fmt: skip
-        return cls(text, remotes=_texts_of(folder), **options)
+        return cls(text, SchemaOptions(**options), _texts_of(folder))
 
     def __str__(self) -> str:
         short = " ".join(self.schema.split())
@@ -387,11 +324,6 @@ def indented(text: str) -> str:
         return msgspec.json.format(text, indent=2)
     except UnicodeEncodeError:
         return text
-
-
-def _is_one_of(value: object, words: tuple[str, ...]) -> bool:
-    """Whether a value is one of some words; an array would compare item by item."""
-    return isinstance(value, str) and value in words
 
 
 def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:

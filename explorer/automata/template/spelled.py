@@ -15,11 +15,6 @@ _OPERATORS: Final = {
 }  # fmt: skip
 _REPEATS: Final = {(0, True): "star", (1, True): "plus", (0, False): "optional"}
 
-_DEFAULTS: Final[dict[str, object]] = {
-    "whitespace": "compact", "property_order": "schema", "strict": True, "formats": True,
-    "max_depth": 5, "free_depth": 3, "recursion": "unroll", "escapes": "free",
-}  # fmt: skip
-
 
 @runtime_checkable
 class Spelled(Protocol):
@@ -54,11 +49,8 @@ def spelled(source: Source) -> str:
             entries = {name: t[0] if len(t) == 1 else list(t) for name, t in source.entries}
             return f"choice({entries!r})"
         case JsonSchema() if not source.remotes:
-            options = "".join(
-                f", {name}={getattr(source, name)!r}"
-                for name, usual in _DEFAULTS.items()
-                if getattr(source, name) != usual
-            )
+            changed = source.options.changed().items()
+            options = "".join(f", {name}={value!r}" for name, value in changed)
             return f"json_schema({source.parsed!r}{options})"
         case _:
             pass

@@ -15,6 +15,7 @@ from jsonschema.protocols import Validator
 
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.machine import compile_schema
+from explorer.automata.schema.options import SchemaOptions
 from explorer.automata.words import words
 from explorer.budget import Meter
 from tests.automata.schema.corpora import depth
@@ -83,7 +84,9 @@ INSTANCES = st.recursive(
 @cache
 def machine_of(name: str, order: Any) -> Dfa:
     machine, _ = compile_schema(
-        SCHEMAS[name], Meter(), property_order=order, whitespace="flexible", max_depth=4
+        SCHEMAS[name],
+        Meter(),
+        SchemaOptions(property_order=order, whitespace="flexible", max_depth=4),
     )
     return machine
 
@@ -107,7 +110,7 @@ def test_the_same_instances_are_valid(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize("whitespace", ["compact", "pretty", "flexible"])
 def test_what_is_written_is_valid(name: str, whitespace: Any) -> None:
-    machine, _ = compile_schema(SCHEMAS[name], Meter(), whitespace=whitespace, free_depth=2)
+    machine, _ = compile_schema(SCHEMAS[name], Meter(), SchemaOptions(whitespace, free_depth=2))
     checked = 0
     for word in islice(words(machine), 200):
         value = json.loads(word)
@@ -120,8 +123,8 @@ def test_what_is_written_is_valid(name: str, whitespace: Any) -> None:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_pretty_is_what_python_writes(name: str) -> None:
-    compact, _ = compile_schema(SCHEMAS[name], Meter(), free_depth=2)
-    pretty, _ = compile_schema(SCHEMAS[name], Meter(), whitespace="pretty", free_depth=2)
+    compact, _ = compile_schema(SCHEMAS[name], Meter(), SchemaOptions(free_depth=2))
+    pretty, _ = compile_schema(SCHEMAS[name], Meter(), SchemaOptions("pretty", free_depth=2))
     for word in islice(words(compact), 100):
         value = json.loads(word)
         if json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() == word:
@@ -147,7 +150,7 @@ def test_pretty_is_what_python_writes(name: str) -> None:
 def test_an_older_draft_is_read_as_one(
     schema: Any, validator_class: Any, instances: list[Any]
 ) -> None:
-    machine, _ = compile_schema(schema, Meter(), whitespace="flexible", property_order="any")
+    machine, _ = compile_schema(schema, Meter(), SchemaOptions("flexible", "any"))
     for instance in instances:
         expected = validator_class(schema).is_valid(instance)
         assert machine.accepts(json.dumps(instance).encode()) == expected, instance
@@ -162,5 +165,5 @@ def test_escapes_of_free_strings_are_values_alike() -> None:
 
 
 def test_a_difference_would_be_found() -> None:
-    weaker, _ = compile_schema({"type": "object"}, Meter(), whitespace="flexible")
+    weaker, _ = compile_schema({"type": "object"}, Meter(), SchemaOptions("flexible"))
     assert weaker.accepts(b'{"b": 1}') != validator("closed object").is_valid({"b": 1})

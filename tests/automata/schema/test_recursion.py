@@ -260,7 +260,7 @@ def test_a_file_knows_it_and_an_older_file_is_unrolled() -> None:
     assert isinstance(source, JsonSchema)
     assert JsonSchema.load(source.fields(), ()) == source
     older = {name: value for name, value in source.fields().items() if name != "recursion"}
-    assert JsonSchema.load(older, ()).recursion == "unroll"
+    assert JsonSchema.load(older, ()).options.recursion == "unroll"
 
 
 def test_a_schema_on_a_stack_is_a_part_of_a_template() -> None:

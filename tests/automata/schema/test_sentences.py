@@ -158,7 +158,7 @@ def test_a_long_text_on_one_line_is_shown_around_the_place() -> None:
         (explorer.json(2, 2), '{"a":[[1,[', "max_array_depth=2, the deepest that arrays nest."),
         (explorer.json(2, 2), '{"a":x', "Expected by json(...)."),
         (explorer.json(2, 2), '{["', "Expected by json(...)."),
-        (explorer.grammar('root ::= "a" root "b" | "c"'), "acbb", "Expected by grammar('root'"),
+        (explorer.grammar('root ::= "a" root "b" | "c"'), "acbb", "Expected by grammar('root"),
         (~explorer.regex("ab*"), b"\xff", "Expected by ~regex('ab*')"),
     ],
     ids=["array", "object", "nested", "word", "name", "grammar", "complement"],

@@ -15,6 +15,7 @@ import pytest
 
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.machine import compile_schema
+from explorer.automata.schema.options import SchemaOptions
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
 from tests.automata.schema.corpora import Group, depth, needs_data, remotes, suite
@@ -24,11 +25,17 @@ STATES = Budget(states=400_000)
 """A limit that is the same on every machine, unlike seconds."""
 
 
-def machine_of(group: Group, order: Any, budget: Budget = STATES, **options: Any) -> Dfa:
+def machine_of(
+    group: Group, order: Any, budget: Budget = STATES, remotes: Any = None, **options: Any
+) -> Dfa:
     deepest = max((depth(instance) for instance, _ in group.tests), default=0)
     machine, _ = compile_schema(
-        group.schema, Meter(budget), whitespace="flexible", property_order=order,
-        free_depth=max(2, deepest), max_depth=max(5, deepest), **options,
+        group.schema, Meter(budget),
+        SchemaOptions(
+            whitespace="flexible", property_order=order, free_depth=max(2, deepest),
+            max_depth=max(5, deepest), **options,
+        ),
+        remotes,
     )  # fmt: skip
     return machine
 

@@ -22,18 +22,18 @@ from explorer.automata.machine import Dfa
 from explorer.automata.schema.building.arrays import array_texts
 from explorer.automata.schema.building.certain import KINDS, Certain, is_small
 from explorer.automata.schema.building.deepening import Deepening
-from explorer.automata.schema.building.making import Depth, Order, Site
+from explorer.automata.schema.building.making import Depth, Site
 from explorer.automata.schema.building.members import object_texts
 from explorer.automata.schema.building.places import SchemaPlace
 from explorer.automata.schema.building.scalars import Scalars
 from explorer.automata.schema.building.values import MarkedTexts, Values, empty
 from explorer.automata.schema.building.waiting import Made, Waiting
+from explorer.automata.schema.options import SchemaOptions
 from explorer.automata.schema.reading.cases import Case, Expansion, in_place
 from explorer.automata.schema.reading.keywords import equal
 from explorer.automata.schema.reading.subschemas import Schema, Subschema
 from explorer.automata.schema.text import strings
 from explorer.automata.schema.text.exponents import every_of
-from explorer.automata.schema.text.spelling import EscapesOf
 from explorer.budget import Meter
 from explorer.errors import UnsupportedSchema
 
@@ -66,42 +66,38 @@ class Compiler:
     """From subschemas to sets of values; everything is worked out once.
 
     Args:
-        order: ``"schema"`` or ``"any"``.
-        assert_formats: Whether ``format`` constrains.
-        strict: Whether a keyword that cannot be followed raises; else it is noted in `ignored`.
+        options: How schemas are followed; where they are not strict, what cannot be followed is
+            noted in `ignored`.
         meter: Watches every limit.
         marks: Whether strings with long bounds are marks
             (`explorer.automata.schema.text.counting`).
-        spaces: Given where values may wait until a text comes to them
-            (`explorer.automata.schema.building.waiting`): whether any white space is allowed around
-            them.
+        waits: Whether values may wait until a text comes to them
+            (`explorer.automata.schema.building.waiting`).
         called: Given where values that recurse are calls
             (`explorer.automata.schema.building.recursion`).
-        escapes: Where escapes may stand in values that wait.
     """
 
     def __init__(
-        self, order: Order, *, assert_formats: bool, strict: bool, meter: Meter,
-        marks: bool = False, spaces: bool | None = None, escapes: EscapesOf = "free",
+        self, options: SchemaOptions, meter: Meter, *, marks: bool = False, waits: bool = False,
         called: Calls | None = None,
     ) -> None:  # fmt: skip
-        self.ordered = order == "schema"
+        self.ordered = options.property_order == "schema"
         self.meter = meter
         self.ignored: list[UnsupportedSchema] = []
-        self._strict = strict
+        self._strict = options.strict
         self._made: dict[object, Schema] = {}
         self._expansion = Expansion(self._made)
         self._values: dict[object, Values] = {}
         self._begun: set[object] = set()
         self._places: dict[object, Site] = {}
         self._scalars = Scalars(
-            meter, assert_formats=assert_formats, marks=marks, refuse=self.refuse
+            meter, assert_formats=options.formats, marks=marks, refuse=self.refuse
         )
         self._called = called
         self._deepening = Deepening(self, endless=called is not None)
         self._certain = Certain(self._deepening.inside)
         self.waiting = (
-            None if spaces is None else Waiting(self._later, spaces=spaces, escapes=escapes)
+            Waiting(self._later, spaces=options.spaces, escapes=options.escapes) if waits else None
         )
         self._texts: dict[int, tuple[Values, Dfa]] = {}
         self._bared: dict[int, tuple[Values, Values]] = {}

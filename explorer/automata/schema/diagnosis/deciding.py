@@ -18,6 +18,7 @@ from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.schema.building.making import Order, Site
 from explorer.automata.schema.diagnosis.locating import Spot
 from explorer.automata.schema.machine import compile_schema
+from explorer.automata.schema.options import SchemaOptions
 from explorer.automata.schema.reading.subschemas import DRAFTS, Subschema
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, UnsupportedSchema
@@ -161,8 +162,10 @@ class _Question:
         )
         try:
             return compile_schema(
-                {"$schema": draft, **schema}, self._meter, property_order=self._order,
-                formats=self._formats, strict=False, free_depth=0,
+                {"$schema": draft, **schema}, self._meter,
+                SchemaOptions(
+                    property_order=self._order, formats=self._formats, strict=False, free_depth=0
+                ),
             )[0]  # fmt: skip
         except (BudgetExceeded, UnsupportedSchema):
             return None
@@ -171,7 +174,7 @@ class _Question:
 @cache
 def _any_json(order: Order) -> Dfa:
     """JSON whose values hold no values that hold others."""
-    return compile_schema({}, Meter(), property_order=order, free_depth=1)[0]
+    return compile_schema({}, Meter(), SchemaOptions(property_order=order, free_depth=1))[0]
 
 
 def _keywords(place: Site, keywords: tuple[str, ...]) -> Iterator[tuple[Subschema, str]]:

@@ -18,6 +18,7 @@ from explorer.automata.schema.building.compiler import Compiler
 from explorer.automata.schema.building.making import Depth
 from explorer.automata.schema.building.recursion import WHOLE
 from explorer.automata.schema.machine import compile_schema
+from explorer.automata.schema.options import SchemaOptions
 from explorer.automata.schema.reading.keywords import check_tree, parts_of
 from explorer.automata.schema.reading.sharing import shared
 from explorer.automata.schema.reading.subschemas import Subschema, root_of
@@ -118,11 +119,8 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
     root = root_of(shared(source.parsed), source.remote_schemas)
     places = _inside(root)
     meter = _Renewed(budget)
-    compiler = Compiler(
-        source.property_order, assert_formats=source.formats, strict=source.strict, meter=meter
-    )
-    free = source.free_depth
-    depth = Depth(source.max_depth, free, free, free)
+    compiler = Compiler(source.options, meter)
+    depth = source.options.depth
     rows: dict[str, Row] = {}
     first = {id(sub.schema): sub.pointer for sub in reversed(places)}
     for sub in sorted(places, key=lambda sub: (-sub.pointer.count("/"), sub.pointer)):
@@ -134,7 +132,7 @@ def profile_of(source: JsonSchema, budget: Budget | None = None) -> Profile:
 @cache
 def warm_up() -> None:
     """Build a small schema, so that no subschema is charged with loading machine code."""
-    compile_schema(_SMALL, Meter(), whitespace="compact", free_depth=1)
+    compile_schema(_SMALL, Meter(), SchemaOptions(free_depth=1))
 
 
 _SMALL: Final[dict[str, Any]] = {
