@@ -89,3 +89,12 @@ def set_bits(words: UInt32, ids: Int32) -> None:
     """Set the bits of some ids."""
     for k in range(ids.shape[0]):
         words[ids[k] >> 5] |= np.uint32(1) << np.uint32(ids[k] & 31)
+
+
+@jit
+def has_bits(words: UInt32, ids: Int32) -> Bool:
+    """Whether the bit of each of some ids is set: bool[len(ids)]."""
+    found = np.empty(ids.shape[0], np.bool_)
+    for k in range(ids.shape[0]):
+        found[k] = (words[ids[k] >> 5] >> np.uint32(ids[k] & 31)) & np.uint32(1) != 0
+    return found

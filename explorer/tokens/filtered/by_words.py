@@ -87,7 +87,7 @@ class WordFilter:
         group_of = np.full(len(tokens), -1, np.int64)
         places = np.maximum(joined, begun)[fits]
         group_of[fits], firsts = distinct([places])
-        return [((int(place),), b"") for place in places[firsts]], group_of
+        return [((int(place),), b"", 0) for place in places[firsts]], group_of
 
     def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:
         """The state after a token that leads to a group."""

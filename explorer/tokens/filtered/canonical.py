@@ -17,7 +17,13 @@ from typing import Final
 
 import numpy as np
 
-from explorer.tokens.filtered.reading import MarkedTokens
+from explorer.tokens.filtered.guard import UNGUARDED
+from explorer.tokens.filtered.reading import (
+    MarkedTokens,
+    character_length,
+    code_point,
+    tail_of,
+)
 from explorer.tokens.filtered.token_filter import (
     NO_TOKEN,
     Group,
@@ -27,12 +33,14 @@ from explorer.tokens.filtered.token_filter import (
     distinct,
 )
 from explorer.tokens.kept import Kept
+from explorer.tokens.words import UInt32, has_bits, pack
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.canonical.marked import LOST, Int32
 from explorer.vocabulary.canonical.merges import Bool
 from explorer.vocabulary.canonical.rules import CanonicalRules
 
-_MOST_COMPLETED: Final = 4_000_000
+_FEW: Final = 64
+"""Fewer tokens than these are compared with the last one by one."""
 
 
 class CanonicalFilter:
@@ -70,10 +78,10 @@ class CanonicalFilter:
                 numbers[tail] = len(self._tails)
                 self._tails.append(tail)
             self._tail_of[token] = numbers[tail]
-        self._refused: Kept[int, Bool] = Kept()
-        # Many last tokens leave the same bytes of a character to be completed.
-        self._completed: dict[tuple[bytes, tuple[int, ...]], dict[int, Group | None]] = {}
-        self._num_completed = 0
+        # Which places some character goes on from that begins with the bytes of a tail.
+        self._open: Bool = np.stack([self._goes_on_from(tail) for tail in self._tails])
+        self._opened: dict[bytes, Bool] = dict(zip(self._tails, self._open, strict=True))
+        self._refused: Kept[int, UInt32] = Kept()
         within = np.array([b"\x80" <= part[:1] < b"\xc0" for part in parts])
         self._goes_on: Bool = within & self.usable
 
@@ -91,8 +99,7 @@ class CanonicalFilter:
         groups, group_of = self.following(written, np.array([token], np.int32))
         if group_of[0] < 0:
             return None
-        places, partial = groups[int(group_of[0])]
-        return WrittenSoFar(token, places, partial)
+        return self.state(written, token, groups[int(group_of[0])])
 
     def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[list[Group], Int64]:
         """The states after each of some tokens, but for the token itself.
@@ -107,87 +114,120 @@ class CanonicalFilter:
         """
         if written.partial:
             return self._complete(written, tokens)
+        joined = self.usable[tokens]
+        if written.last != NO_TOKEN:
+            joined = joined & ~self._are_refused(written.last, tokens)
+        return self._placed(written, tokens, joined)
+
+    def following_apart(self, written: WrittenSoFar, tokens: Int32) -> tuple[list[Group], Int64]:
+        """`following`, as if every token were refused within the present word."""
+        if written.partial or not self._marked.cuts:
+            return [], np.full(len(tokens), -1, np.int64)
+        return self._placed(written, tokens, np.zeros(len(tokens), np.bool_))
+
+    def _placed(
+        self, written: WrittenSoFar, tokens: Int32, joined: Bool
+    ) -> tuple[list[Group], Int64]:
+        """Where tokens lead: some joined to the present word, and all as the begin of one."""
         columns: list[Int32] = []
         usable = self.usable[tokens]
-        joined = usable & ~self.refused_after(written.last)[tokens]
         for place in written.places:
-            columns.append(
-                np.where(joined, self._read.from_place(place)[tokens], LOST).astype(np.int32)
-            )
-            if written.last != NO_TOKEN and self._marked.cuts:
+            if joined.any():
+                within = self._read.from_place(place)[tokens]
+                columns.append(np.where(joined, within, LOST).astype(np.int32))
+            if self._marked.cuts:
                 begun = self._read.from_place(place + self._marked.num_states)[tokens]
                 columns.append(np.where(usable, begun, LOST).astype(np.int32))
+        tails = self._tail_of[tokens]
+        for column in columns:
+            column[~self._open[tails, column]] = LOST
         columns = [column for column in columns if (column != LOST).any()]
         group_of = np.full(len(tokens), -1, np.int64)
         if not columns:
             return [], group_of
         alive = np.logical_or.reduce([column != LOST for column in columns])
-        codes = [column + 1 for column in columns] + [self._tail_of[tokens]]
+        codes = [column + 1 for column in columns] + [tails]
         key, firsts = distinct([code[alive] for code in codes])
         group_of[alive] = key
         chosen = np.flatnonzero(alive)[firsts].tolist()
         groups = [
             (
                 tuple(sorted({int(column[k]) for column in columns} - {LOST})),
-                self._tails[self._tail_of[tokens[k]]],
+                self._tails[tails[k]],
+                UNGUARDED,
             )
             for k in chosen
         ]
         return groups, group_of
 
     def _complete(self, written: WrittenSoFar, tokens: Int32) -> tuple[list[Group], Int64]:
-        """`following` within a character: token by token, since few can follow there."""
-        numbers: dict[Group, int] = {}
+        """`following` within a character, which no word begins in the middle of."""
         group_of = np.full(len(tokens), -1, np.int64)
-        # Few tokens go on with a character, so they are compared one by one.
-        usable = np.flatnonzero(self._goes_on[tokens])
-        usable = usable[self.rules.merges.fitting_after(written.last, tokens[usable])]
-        whole: dict[int, Group | None] = self._completed.setdefault(
-            (written.partial, written.places), {}
+        chosen = np.flatnonzero(self._goes_on[tokens])
+        if written.last != NO_TOKEN:
+            chosen = chosen[~self._are_refused(written.last, tokens[chosen])]
+        reached, complete = self._read.within_character(
+            written.partial, written.places, tokens[chosen], self.rules.covered
         )
-        for k in usable.tolist():
-            token = int(tokens[k])
-            if token not in whole:
-                whole[token] = self._completed_by(written, token)
-            group = whole[token]
-            if group is not None:
-                group_of[k] = numbers.setdefault(group, len(numbers))
-        self._num_completed += len(usable)
-        if self._num_completed > _MOST_COMPLETED:
-            self._completed, self._num_completed = {}, 0
-        return list(numbers), group_of
+        alive = (reached != LOST).any(axis=0)
+        chosen, reached, complete = chosen[alive], reached[:, alive], complete[alive]
+        if not len(chosen):
+            return [], group_of
+        tails = self._tail_of[tokens[chosen]].astype(np.int64)
+        # A character that is still not finished has a tail of its own for each token.
+        unfinished = np.flatnonzero(~complete)
+        tails[unfinished] = len(self._tails) + np.arange(len(unfinished))
+        group_of[chosen], firsts = distinct([*(reached + 1), tails])
+        groups: list[Group] = []
+        lost: list[int] = []
+        for number, k in enumerate(firsts.tolist()):
+            data = self._tokens[int(tokens[chosen[k]])] or b""
+            tail = self._tails[int(tails[k])] if complete[k] else written.partial + data
+            if tail not in self._opened:
+                self._opened[tail] = self._goes_on_from(tail)
+            places = {int(place) for place in reached[:, k] if place != LOST}
+            places = {place for place in places if self._opened[tail][place]}
+            groups.append((tuple(sorted(places)), tail, UNGUARDED))
+            lost += [] if places else [number]
+        if lost:
+            group_of[np.isin(group_of, lost)] = -1
+        return groups, group_of
 
-    def _completed_by(self, written: WrittenSoFar, token: int) -> Group | None:
-        """What an unfinished character and a token lead to, but for the last token."""
-        data = written.partial + (self._tokens[token] or b"")
-        tail = tail_of(data)
-        try:
-            text = data[: len(data) - len(tail)].decode()
-        except UnicodeDecodeError:
-            return None
-        covered = self.rules.covered
-        if covered is not None and any(covered[ord(character)] for character in text):
-            return None
-        places = {self._read_text(place, text) for place in written.places} - {LOST}
-        return (tuple(sorted(places)), tail) if places else None
+    def _goes_on_from(self, tail: bytes) -> Bool:
+        """bool[places], those from which some character goes on that begins with some bytes."""
+        table = self._marked.table
+        if not tail:
+            return np.ones(len(table), np.bool_)
+        missing = character_length(tail) - len(tail)
+        lowest = code_point(tail)
+        codes = self._marked.class_of[lowest << 6 * missing : (lowest + 1) << 6 * missing]
+        return (table[:, np.unique(codes)] != LOST).any(axis=1)
 
-    def _read_text(self, place: int, text: str) -> int:
-        for character in text:
-            if place != LOST:
-                place = int(self._marked.table[place, self._marked.class_of[ord(character)]])
-        return place
+    def continued(self, last: Int32, tokens: Int32) -> Bool:
+        """Which of some last tokens, each within a character, one of some tokens may follow."""
+        return self.rules.merges.fitting_any(last, tokens[self._goes_on[tokens]])
 
-    def refused_after(self, last: int) -> Bool:
-        """bool[ids], the tokens that may not follow another one within a word."""
+    def refused_words(self, last: int) -> UInt32:
+        """uint32[words], the tokens that may not follow another one within a word, as bits."""
         refused = self._refused.get(last)
         if refused is None:
-            n = len(self._tokens)
-            refused = np.zeros(n, np.bool_)
+            whole = np.zeros(len(self._tokens), np.bool_)
             if last != NO_TOKEN:
-                whole = self.rules.merges.refused_after(last)[:n]
-                refused[: len(whole)] = whole
+                row = self.rules.merges.refused_after(last)[: len(whole)]
+                whole[: len(row)] = row
+            refused = pack(whole)
             self._refused.put(last, refused, refused.nbytes)
         return refused
+
+    def _are_refused(self, last: int, tokens: Int32) -> Bool:
+        """Which of some tokens may not follow another one within a word."""
+        if len(tokens) < _FEW:
+            return ~self.rules.merges.fitting_after(last, tokens)
+        return has_bits(self.refused_words(last), tokens)
+
+    def beside_guard(self, written: WrittenSoFar) -> tuple[UInt32, Int32] | None:
+        """There is no guard here."""
+        return None
 
     def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:
         """The state after a token that leads to a group."""
@@ -202,23 +242,6 @@ class CanonicalFilter:
         continues = bool(here.partial) or any(
             self._read.from_place(place)[following] != LOST for place in here.places
         )
-        if merges.fits(here.last, following) and continues:
+        if continues and (here.last == NO_TOKEN or merges.fits(here.last, following)):
             return merges.fitting(tokens, following)
         return np.ones(len(tokens), np.bool_)
-
-
-def tail_of(data: bytes) -> bytes:
-    """The bytes of the character that some bytes break off in.
-
-    Example:
-        >>> tail_of("aé".encode()[:-1]), tail_of(b"abc")
-        (b'\\xc3', b'')
-    """
-    for back in range(1, min(3, len(data)) + 1):
-        lead = data[-back]
-        if lead < 0x80:
-            return b""
-        if lead >= 0xC0:
-            length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-            return data[-back:] if length > back else b""
-    return b""

@@ -11,13 +11,20 @@ together: the first token of a way for one of them is a witness for all whose la
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from explorer.budget import Meter
-from explorer.tokens.filtered.token_filter import Group, Int64, TokenFilter, WrittenSoFar
+from explorer.tokens.filtered.token_filter import (
+    NO_TOKEN,
+    Group,
+    Int64,
+    NeighbourFilter,
+    TokenFilter,
+    WrittenSoFar,
+)
 from explorer.tokens.kept import Kept
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.vocabulary.canonical.marked import Int32
@@ -29,7 +36,9 @@ Place = tuple[int, WrittenSoFar]
 """A state of the machine without the filter, and what was written."""
 
 _END: Final = -1
+_UNKNOWN: Final = -2
 _FIRST_CHUNK: Final = 16
+_MOST_USUAL: Final = 3
 
 
 class FilteredEnds:
@@ -48,6 +57,11 @@ class FilteredEnds:
         # For each place the first token of a way to the end, `_END` where it is one; or None.
         self._ways: dict[Place, int | None] = {}
         self._orders: Kept[int, Int32] = Kept()
+        # Where the last token counts by its neighbours alone, ways serve other tokens before it.
+        self._neighbours = rules if isinstance(rules, NeighbourFilter) else None
+        self._witnesses: dict[tuple[int, Group], list[tuple[WrittenSoFar, list[int]]]] = {}
+        # First tokens of such ways, by state, places and whether a character is unfinished.
+        self._usual: dict[tuple[int, tuple[int, ...], bool], list[int]] = {}
 
     def candidates(self, state: int) -> Int32:
         """The tokens of text that the machine without the filter allows, and that may be used."""
@@ -94,6 +108,20 @@ class FilteredEnds:
         """
         able = np.zeros(len(last), np.bool_)
         left = np.arange(len(last))
+        if group[1]:
+            left = left[self._continued(state, last)]
+            if not len(left):
+                return able
+        witnesses = self._witnesses_of(state, group)
+        for here, way in witnesses:
+            if way:
+                suits = self._filter.suits(written, last[left], here, way)
+            else:  # Whether it ends does not depend on the last token.
+                suits = np.ones(len(left), np.bool_)
+            able[left[suits]] = True
+            left = left[~suits]
+            if not len(left):
+                return able
         while len(left):
             token = int(last[left[0]])
             here = self._filter.state(written, token, group)
@@ -105,7 +133,7 @@ class FilteredEnds:
                 able[left[0]] = True
                 left = left[1:]
                 continue
-            if not way:  # Whether it ends does not depend on the last token.
+            if not way:
                 able[left] = True
                 break
             suits = self._filter.suits(written, last[left], here, way)
@@ -113,6 +141,56 @@ class FilteredEnds:
             able[left[suits]] = True
             left = left[~suits]
         return able
+
+    def _continued(self, state: int, last: Int32) -> Bool:
+        """Which of some last tokens within a character some token goes on with."""
+        if self._neighbours is None:
+            return np.ones(len(last), np.bool_)
+        return self._neighbours.continued(last, self._nearest_first(state))
+
+    def _witnesses_of(self, state: int, group: Group) -> list[tuple[WrittenSoFar, list[int]]]:
+        """Known ways to the end from a state and a group, each with a state that it follows."""
+        if self._neighbours is None:
+            return []
+        key = state, group
+        found = self._witnesses.get(key)
+        if found is None:
+            found = self._witnesses[key] = []
+            here = WrittenSoFar(NO_TOKEN, *group)
+            if self.is_end((state, here)):
+                found.append((here, []))
+                return found
+            # What completes one character mostly completes another one as well.
+            for token in self._usual.get((state, group[0], bool(group[1])), ()):
+                after = self._after(state, here, token)
+                if after is not None and self._known(after) not in (None, _UNKNOWN):
+                    found.append((here, [token]))
+                    break
+        return found
+
+    def _after(self, state: int, written: WrittenSoFar, token: int) -> Place | None:
+        target = self._machine.step(state, token)
+        after = None if target is None or target < 0 else self._filter.after(written, token)
+        return None if target is None or after is None else (target, after)
+
+    def _known(self, place: Place) -> int | None:
+        """The first token of a way to the end, `_END`, ``None`` or `_UNKNOWN`."""
+        way = self._ways.get(place, _UNKNOWN)
+        if way != _UNKNOWN:
+            return way
+        if self.is_end(place):
+            return _END
+        state, written = place
+        if self._neighbours is not None and written.last != NO_TOKEN:
+            group = written.places, written.partial, written.guard
+            last = np.array([written.last], np.int32)
+            if written.partial and not self._continued(state, last)[0]:
+                self._ways[place] = None
+                return None
+            for here, tokens in self._witnesses.get((state, group), ()):
+                if tokens and self._filter.suits(written, last, here, tokens)[0]:
+                    return tokens[0]
+        return _UNKNOWN
 
     def _way(self, place: Place) -> list[int] | None:
         """The way to the end from a place that has one, as far as it tells; ``None``: too long."""
@@ -129,33 +207,44 @@ class FilteredEnds:
         return way
 
     def _search(self, start: Place, meter: Meter) -> None:
-        if self.is_end(start):
-            self._ways[start] = _END
+        known = self._known(start)
+        if known != _UNKNOWN:
+            self._ways[start] = known
             return
         met = {start}
-        path = [(start, self._following(start))]
+        # Each place with the token that led to it and those that may follow.
+        path = [(start, NO_TOKEN, self._following(start))]
         while path:
-            following = path[-1][1]
-            for token, place in following:
-                known = self._ways.get(place, _END if self.is_end(place) else None)
-                if known is not None:
+            for token, place in path[-1][2]:
+                known = self._known(place)
+                if known not in (None, _UNKNOWN):
                     self._ways[place] = known
                     self._keep(path, token)
                     return
-                if place not in met and place not in self._ways:
+                if place not in met and known == _UNKNOWN:
                     met.add(place)
                     meter.check(STAGE, states=len(self._ways) + len(met))
-                    path.append((place, self._following(place)))
+                    path.append((place, token, self._following(place)))
                     break
             else:
                 path.pop()
         self._ways.update(dict.fromkeys(met))
 
-    def _keep(self, path: list[tuple[Place, Iterator[tuple[int, Place]]]], token: int) -> None:
+    def _keep(
+        self, path: Sequence[tuple[Place, int, Iterator[tuple[int, Place]]]], token: int
+    ) -> None:
         """Remember that every place of a path can finish, and how."""
-        for place, _ in reversed(path):
+        for place, before, _ in reversed(path):
             self._ways[place] = token
-            token = place[1].last
+            state, written = place
+            if self._neighbours is not None and written.last != NO_TOKEN:
+                group = written.places, written.partial, written.guard
+                self._witnesses.setdefault((state, group), []).append((written, [token]))
+                usual = self._usual.setdefault((state, group[0], bool(group[1])), [])
+                if token not in usual:
+                    usual.insert(0, token)
+                    del usual[_MOST_USUAL:]
+            token = before
 
     def _following(self, place: Place) -> Iterator[tuple[int, Place]]:
         """The tokens that may come next with where they lead, those nearest to the end first."""

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import numpy as np
 
-from explorer.automata.construction.operations import equivalent, intersection
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.automata.pipeline.characters import alphabet_of
-from explorer.automata.pipeline.normal_forms import Form
-from explorer.automata.pipeline.normalized import normal_machine
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, UnsupportedTokenizer
 from explorer.vocabulary.canonical.rules import Rules
 from explorer.vocabulary.canonical.word_rules import WordRules
-
-
-def _is_left_as_it_is(machine: Dfa, steps: str, meter: Meter) -> bool:
-    """Whether normalizing changes no text of a machine."""
-    beyond = np.unique(machine.symbol_class[0x80:0x100])
-    if not bool((machine.table[:, beyond] >= 0).any()):
-        return True
-    form = next((form for form in get_args(Form) if form == steps), None)
-    if form is None:
-        return False
-    normal = normal_machine(form, alphabet_of(machine), meter)
-    return equivalent(intersection(machine, normal, meter), machine, meter)
 
 
 def check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> None:
@@ -50,7 +33,7 @@ def check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> None
             "to agree with; the two are not followed together.",
             remedy="Leave out one of them.",
         )
-    normalizer = rules.normalizer
+    normalizer = rules.normalizer if isinstance(rules, WordRules) else ""
     if not normalizer and not rules.literals:
         return
     if not isinstance(machine, Dfa):
@@ -72,14 +55,6 @@ def check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> None
                 remedy="Say what the tokens spell: c.preprocessed(tokenizer).canonical(...); or "
                 "restrict the characters first.",
             )
-    elif rules.ascii_only and not _is_left_as_it_is(machine, rules.ascii_only, meter):
-        raise UnsupportedTokenizer(
-            f"normalizer.{rules.ascii_only}",
-            "it rewrites some texts of this constraint, so the tokenizer would write something "
-            "else for them",
-            remedy=f"Keep to the texts that it leaves as they are: c.normalized("
-            f"{rules.ascii_only!r}).canonical(...).",
-        )
     for literal in rules.literals:
         states = np.arange(machine.num_states)
         for byte in literal:
@@ -88,8 +63,8 @@ def check_texts(rules: Rules, machine: ByteMachine | None, meter: Meter) -> None
         if len(states):
             raise UnsupportedTokenizer(
                 f"added_token {literal.decode(errors='replace')!r}",
-                "it cuts a text before anything else does, which is not followed here, and texts "
-                "of this constraint may hold it",
+                "it cuts a text before anything else does, in a way that is not followed here, and "
+                "texts of this constraint may hold it",
                 remedy="Take texts that hold it away from the constraint, or leave out "
                 "canonical(...).",
             )

@@ -21,20 +21,32 @@ from time import perf_counter
 import numpy as np
 
 from explorer.automata.constraint import Constraint
-from explorer.automata.machine import NO_ARC, ByteMachine
+from explorer.automata.machine import NO_ARC, ByteMachine, Int32
 from explorer.automata.words import shortest_word
 from explorer.budget import Budget, Meter
 from explorer.errors import ExplorerError, IncompatibleVocabulary
 from explorer.tokens.filtered.choose import filter_of
 from explorer.tokens.filtered.finding import FilteredEnds, Place
+from explorer.tokens.filtered.guard import UNGUARDED
+from explorer.tokens.filtered.guarded import GuardedFilter
 from explorer.tokens.filtered.limits import check_texts
-from explorer.tokens.filtered.token_filter import START, TokenFilter, distinct
+from explorer.tokens.filtered.token_filter import (
+    NO_TOKEN,
+    START,
+    Group,
+    Int64,
+    NeighbourFilter,
+    TokenFilter,
+    WrittenSoFar,
+    distinct,
+)
+from explorer.tokens.kept import Kept
 from explorer.tokens.machine import Refusal, Reusable, TokenMachine
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.states import DONE, FREE, checked_state
-from explorer.tokens.words import UInt32, set_bits
-from explorer.vocabulary.canonical.rules import Rules
+from explorer.tokens.words import UInt32, num_words, set_bits
+from explorer.vocabulary.canonical.rules import CanonicalRules, Rules
 
 
 class FilteredMachine(NumberedPlaces[Place]):
@@ -69,6 +81,9 @@ class FilteredMachine(NumberedPlaces[Place]):
         self._budget = budget
         self._filter = rule
         self._finding = FilteredEnds(machine, rule)
+        self._neighbours = rule if isinstance(rule, NeighbourFilter) else None
+        # For a filter of neighbours, the rows of a state of all last tokens.
+        self._rows: Kept[Place, tuple[UInt32, UInt32]] = Kept()
         # The token that first led to each state, for messages.
         self._came: dict[int, int] = {}
         if not self._finding.can_finish(self._places[0], Meter(budget)):
@@ -131,8 +146,46 @@ class FilteredMachine(NumberedPlaces[Place]):
 
     def _set_tokens(self, place: Place, words: UInt32) -> None:
         before, written = place
+        if self._neighbours is None:
+            tokens = self._finding.candidates(before)
+            self._decide(before, written, tokens, self._filter.following(written, tokens), words)
+            return
+        joined, apart = self._rows_of(self._neighbours, before, replace(written, last=NO_TOKEN))
+        refused = self._neighbours.refused_words(written.last)
+        words |= (joined & ~refused) | (apart & refused)
+
+    def _rows_of(
+        self, rule: NeighbourFilter, before: int, written: WrittenSoFar
+    ) -> tuple[UInt32, UInt32]:
+        """The rows of all last tokens: of those that it leaves in the word, and of the others."""
+        key = before, written
+        known = self._rows.get(key)
+        if known is not None:
+            return known
+        joined, apart = (np.zeros(num_words(len(self._vocabulary)), np.uint32) for _ in range(2))
         tokens = self._finding.candidates(before)
-        groups, group_of = self._filter.following(written, tokens)
+        beside = rule.beside_guard(written)
+        if beside is not None:
+            like_start, others = beside
+            base = self._rows_of(rule, before, replace(written, guard=UNGUARDED))
+            joined |= base[0] & like_start
+            apart |= base[1] & like_start
+            tokens = np.intersect1d(tokens, others, assume_unique=True)
+        self._decide(before, written, tokens, rule.following(written, tokens), joined)
+        self._decide(before, written, tokens, rule.following_apart(written, tokens), apart)
+        self._rows.put(key, (joined, apart), joined.nbytes + apart.nbytes)
+        return joined, apart
+
+    def _decide(
+        self,
+        before: int,
+        written: WrittenSoFar,
+        tokens: Int32,
+        following: tuple[Sequence[Group], Int64],
+        words: UInt32,
+    ) -> None:
+        """Set the bits of the tokens after which the text can be completed."""
+        groups, group_of = following
         tokens, group_of = tokens[group_of >= 0], group_of[group_of >= 0]
         if not len(tokens):
             return
@@ -231,6 +284,15 @@ class CanonicalMachine(FilteredMachine):
     ) -> None:
         check_texts(rules, machine.byte_machine, Meter(budget))
         self._rules = rules
+        if isinstance(rules, CanonicalRules) and rules.form:
+            self._left = (
+                f"The tokenizer would write no text of the constraint as it stands; its "
+                f"normalizer {rules.form} rewrites texts."
+            )
+            self._remedy = (
+                "Say what the tokens spell with c.preprocessed(tokenizer).canonical(...), or allow "
+                "texts that the tokenizer writes."
+            )
         rule = filter_of(rules, machine.vocabulary)
         super().__init__(machine, rule, "canonical", budget, places, constraint)
 
@@ -246,6 +308,9 @@ class CanonicalMachine(FilteredMachine):
         target = self._machine.step(self._places[state][0], token)
         if target is None:
             return None
+        rewrites = self._rules.form if isinstance(self._rules, CanonicalRules) else ""
+        if rewrites and target >= 0 and self._leaves_form(state, token, target):
+            return Refusal("canonical", (), f"the normalizer {rewrites} would rewrite the text")
         tokens = self.vocabulary.tokens
         near = (self._came[state],) if state in self._came else ()
         chosen = near if target < 0 else (*near, token)
@@ -268,6 +333,14 @@ class CanonicalMachine(FilteredMachine):
             different.append(tokens[piece] or b"")
             owed -= len(different[-1])
         return Refusal("canonical", tuple(different))
+
+    def _leaves_form(self, state: int, token: int, target: int) -> bool:
+        """Whether no text that goes on so is in the normal form."""
+        rule, texts = self._filter, self._machine.byte_machine
+        if not isinstance(rule, GuardedFilter) or texts is None:
+            return False
+        after = self._machine.byte_state(target)
+        return not rule.keeps_form(self._places[state][1], token, texts, after)
 
     def __reduce__(self) -> tuple[object, ...]:
         parts = (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import VocabularyError
+from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.canonical.marked import Int32
 from explorer.vocabulary.canonical.merges import Bool
@@ -21,8 +22,9 @@ NO_TOKEN: Final = -1
 
 _LARGEST_TABLE: Final = 1 << 22
 
-Group = tuple[tuple[int, ...], bytes]
-"""What a row of tokens leads to alike: the places, and the bytes of the unfinished character."""
+Group = tuple[tuple[int, ...], bytes, int]
+"""What a row of tokens leads to alike: the places, the bytes of the unfinished character, and the
+state of the guard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,14 @@ class WrittenSoFar:
         places: States of the marked text, ascending; one from its number of states on where the
             unfinished character begins a word.
         partial: The bytes of the unfinished character.
+        guard: The state of the text's normal form and of the search for added tokens
+            (`explorer.tokens.filtered.guard`); 0 without either.
     """
 
     last: int
     places: tuple[int, ...]
     partial: bytes = b""
+    guard: int = 0
 
 
 START: Final = WrittenSoFar(NO_TOKEN, (0,))
@@ -97,6 +102,38 @@ class TokenFilter(Protocol):
 
         Returns:
             bool[n]; false also where it is not known.
+        """
+        ...
+
+
+@runtime_checkable
+class NeighbourFilter(TokenFilter, Protocol):
+    """A filter in which the last token counts only by the tokens that it refuses within a word.
+
+    So a row is worked out once for all last tokens, as two: of the tokens that stand in the present
+    word or begin one, and of those that begin one.
+    """
+
+    def following_apart(
+        self, written: WrittenSoFar, tokens: Int32
+    ) -> tuple[Sequence[Group], Int64]:
+        """`following`, as if every token were refused within the present word."""
+        ...
+
+    def continued(self, last: Int32, tokens: Int32) -> Bool:
+        """Which of some last tokens, each within a character, one of some tokens may follow."""
+        ...
+
+    def refused_words(self, last: int) -> UInt32:
+        """uint32[words], the tokens that may not follow another one within a word, as bits."""
+        ...
+
+    def beside_guard(self, written: WrittenSoFar) -> tuple[UInt32, Int32] | None:
+        """How the row of a state differs from the one at which its guard is at the start.
+
+        Returns:
+            uint32[words], the tokens that lead where they lead from there, as bits; and int32[n],
+            those that lead elsewhere. ``None`` where the row has to be worked out by itself.
         """
         ...
 

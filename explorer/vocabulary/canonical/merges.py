@@ -231,6 +231,23 @@ def _fit_after(
     return fit
 
 
+@jit
+def _fit_any(
+    before: Int32, after: Int32, start: Int32, right: Int32, rank: Int32, left_part: Int32,
+    right_part: Int32, made: Int32,
+) -> Bool:  # fmt: skip
+    """Which of some tokens may stand before at least one of others within a word."""
+    found = np.zeros(before.shape[0], np.bool_)
+    one = np.empty(1, np.int32)
+    for k in range(before.shape[0]):
+        one[0] = before[k]
+        for n in range(after.shape[0]):
+            if _fit(one, int(after[n]), start, right, rank, left_part, right_part, made)[0]:
+                found[k] = True
+                break
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Merges:
     """A merge table, with how each token is made by it. Made by `of`.
@@ -332,6 +349,13 @@ class Merges:
     def fitting_after(self, before: int, after: Int32) -> Bool:
         """Which of some tokens may follow another one within a word: bool[len(after)]."""
         return _fit_after(
+            before, after, self.start, self.right, self.rank, self.left_part, self.right_part,
+            self.made,
+        )  # fmt: skip
+
+    def fitting_any(self, before: Int32, after: Int32) -> Bool:
+        """Which of some tokens may stand before at least one of others: bool[len(before)]."""
+        return _fit_any(
             before, after, self.start, self.right, self.rank, self.left_part, self.right_part,
             self.made,
         )  # fmt: skip

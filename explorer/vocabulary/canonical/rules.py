@@ -8,10 +8,12 @@ over characters with byte fallback (SentencePiece's, ``Metaspace`` or ``Prepend`
 its own files), rank files that name their pattern (Tekken), and Unigram and WordPiece models
 (`explorer.vocabulary.canonical.word_rules`). Whatever else is not followed is refused by name.
 
-Two things are followed only where they make no difference. A normalizer such as NFC leaves ASCII
-and texts in its own form as they are, and added tokens that are text cut a text before anything
-else does: a constraint whose texts it would change, or that can hold such a token, is refused
-(`explorer.tokens.filtered.limits`).
+A normalizer such as NFC leaves only texts in its own form as they are, so other texts have no
+canonical sequence. Added tokens that are text cut a text before anything else does
+(`explorer.vocabulary.canonical.added_search`); where flags decide on one, or a part of a text gets
+a prefix, a constraint that can hold it is refused (`explorer.tokens.filtered.limits`). Special
+tokens are never text here: the pieces that spell ``</s>`` are, though a library may read them as
+the special token.
 
 Cost: half a second for 131,072 tokens, once.
 """
@@ -29,6 +31,7 @@ from numpy.typing import NDArray
 
 from explorer.errors import UnsupportedTokenizer
 from explorer.memo import Recent
+from explorer.vocabulary.canonical.added_search import AddedSearch, AddedText
 from explorer.vocabulary.canonical.marked import Marked
 from explorer.vocabulary.canonical.merges import Merges
 from explorer.vocabulary.canonical.patterns import NUM_CHARACTERS
@@ -49,7 +52,7 @@ Bool = NDArray[np.bool_]
 GPT2_WORDS: Final = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """How ByteLevel cuts a text (Radford et al. 2019, the released encoder)."""
 
-_LEAVING_ASCII: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
+_FORMS: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
 _MARK: Final = "\u2581"
 _REMEDY: Final = "Leave out canonical(...) for this tokenizer."
 
@@ -65,10 +68,10 @@ class CanonicalRules:
         usable: bool[ids], the ids that some text is written with.
         covered: bool[0x110000], the characters with a piece, where others are written as bytes;
             ``None`` where every token is bytes.
-        literals: Added tokens that are text.
-        ascii_only: The step of the normalizer that is sure to leave ASCII as it is, and of other
-            texts those in its own normal form; "" if none.
+        literals: Added tokens that are text and are not followed.
+        form: The normal form of Unicode that the normalizer brings a text into; "" if none.
         characters: The id of each character with a piece, where pieces are characters.
+        added: Where the tokenizer finds added tokens that are text; ``None`` if it has none.
     """
 
     vocabulary: Vocabulary
@@ -77,13 +80,9 @@ class CanonicalRules:
     usable: Bool
     covered: Bool | None = None
     literals: tuple[bytes, ...] = ()
-    ascii_only: str = ""
+    form: str = ""
     characters: Mapping[str, int] | None = None
-
-    @property
-    def normalizer(self) -> str:
-        """The step of the normalizer that may change texts, by name; "" if none."""
-        return self.ascii_only
+    added: AddedSearch | None = None
 
     def encode(self, data: bytes) -> tuple[int, ...] | None:
         """Encode the bytes of a text as the tokenizer does, without a dummy prefix.
@@ -200,19 +199,11 @@ def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> Rules:
         usable = _not_covered(vocabulary, usable, bytes_of, covered)
     if state.get("ignore_merges"):
         _check_whole_words(merges, np.array([token in pieces for token in range(len(symbols))]))
+    form = _normal_form(normal, over_bytes)
+    followed = over_bytes and not any(step.get("add_prefix_space") for step in steps)
+    literals, added = _added(vocabulary, encoder, form, followed=followed)
     return CanonicalRules(
-        vocabulary,
-        merges,
-        marked,
-        usable,
-        covered,
-        tuple(
-            data
-            for token in sorted(encoder.literal)
-            if (data := vocabulary.tokens[token]) is not None
-        ),
-        _normalizer(normal, over_bytes),
-        characters,
+        vocabulary, merges, marked, usable, covered, literals, form, characters, added
     )
 
 
@@ -288,13 +279,13 @@ def _check_whole_words(merges: Merges, is_piece: Bool) -> None:
         )
 
 
-def _normalizer(steps: Sequence[Component], over_bytes: bool) -> str:
-    """The step that leaves only ASCII as it is, or "".
+def _normal_form(steps: Sequence[Component], over_bytes: bool) -> str:
+    """The normal form that a normalizer brings texts into, or "".
 
     Raises:
         UnsupportedTokenizer: A step changes other texts.
     """
-    ascii_only = ""
+    forms: list[str] = []
     for step in steps:
         kind = str(step.get("type"))
         writes_space = (
@@ -302,16 +293,46 @@ def _normalizer(steps: Sequence[Component], over_bytes: bool) -> str:
             and step.get("pattern") == {"String": " "}
             and step.get("content") == _MARK
         )
-        if kind in _LEAVING_ASCII:
-            # One form alone is followed beyond ASCII; two have a joint name, which no form has.
-            ascii_only = f"{ascii_only}+{kind}" if ascii_only else kind
+        if kind in _FORMS:
+            forms.append(kind)
         elif over_bytes or not (writes_space or (kind == "Prepend" and step["prepend"] == _MARK)):
             raise UnsupportedTokenizer(
                 f"normalizer.{kind}",
                 "it rewrites text, and which texts it leaves as they are is not followed here",
                 remedy=_REMEDY,
             )
-    return ascii_only
+    if not forms:
+        return ""
+    # The last one says whether marks are composed, any one whether look-alikes are replaced.
+    return "NF" + "K" * any("K" in form for form in forms) + forms[-1][-1]
+
+
+def _added(
+    vocabulary: Vocabulary, encoder: TokenizersEncoder, form: str, *, followed: bool
+) -> tuple[tuple[bytes, ...], AddedSearch | None]:
+    """The added tokens that are text: those that are not followed, and the search for the others.
+
+    Args:
+        vocabulary: The tokens.
+        encoder: The tokenizer.
+        form: Its normal form.
+        followed: Whether an added token is followed at all: not where each part of a text that is
+            cut gets a prefix.
+    """
+    literals: list[bytes] = []
+    entries: list[AddedText] = []
+    for token, entry in sorted(encoder.literal.items()):
+        data = vocabulary.tokens[token]
+        if data is None:
+            continue
+        plain = not (entry.lstrip or entry.rstrip or entry.single_word)
+        if form and entry.normalized:
+            plain = plain and unicodedata.is_normalized(cast("Any", form), entry.content)
+        if followed and plain and data == entry.content.encode():
+            entries.append(AddedText(token, data, not entry.normalized))
+        else:
+            literals.append(data)
+    return tuple(literals), AddedSearch.of(entries) if entries else None
 
 
 def _marked(steps: Sequence[Component]) -> Marked:
