@@ -10,7 +10,9 @@ Three tables after Beurer-Kellner, Fischer, Vechev 2024, on the embedded model `
 
 ``python -m tests.bench.invasive --write`` writes ``docs/benchmarks/invasiveness.json`` and ``.md``;
 ``--texts`` and ``--cases`` are for trying out. Texts with proposals are compared with those
-without, and one that differs stops the script.
+without. A pass over several tokens rounds otherwise than passes over one, so a random number that
+lies on the border of two tokens may draw the other one: such texts are counted, and any other
+difference stops the script.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ import explorer
 from explorer import Constraint, Sampler, generate, json_schema
 from explorer.analysis.invasiveness import retokenize
 from explorer.automata.grammar.shipped import shipped_grammar
+from explorer.decoding.sampling.randomness import uniform
 from explorer.decoding.speculation.counting import Counting, TokenCounts
 from explorer.decoding.speculation.own_first import own_first
+from explorer.decoding.speculation.taking import masked_logits
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.schemes.fixed import FixedTokensMachine
 from explorer.tokens.schemes.lookahead import LookaheadMachine
@@ -84,6 +88,7 @@ WORKLOADS: Final[Mapping[str, tuple[Callable[[], Constraint], str]]] = {
 }  # fmt: skip
 
 LONGEST: Final = 40
+PLAIN: Final = "a mask at every token"
 SIGNS: Final = {"+": ("sum", 21, 21), "-": ("difference", 31, 16), "*": ("product", 11, 11)}
 
 
@@ -216,6 +221,49 @@ def written(
     return meter
 
 
+ROUNDING: Final = 1e-4
+"""How near a random number must lie to the border of two tokens to be a matter of rounding."""
+
+
+AFTER_A_MISS: Final = 2**60
+"""How far behind a place its second random number stands; see `own_first`."""
+
+
+def check_rounding(
+    lm: Any, prompt: str, machine: TokenMachine, seed: int, one: Sequence[int], other: Sequence[int]
+) -> None:
+    """Stop unless two texts first differ in a draw on the border of two tokens."""
+    place = next(k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    state = machine.start
+    for token in one[:place]:
+        after = machine.step(state, token)
+        assert after is not None
+        state = after
+    logits = lm.read((*lm.encode_prompt(prompt), *one[:place])).logits
+    # Drawn from the model's own distribution, under the mask, and under it after a miss.
+    masked = masked_logits(logits, machine.allowed(state))
+    ways = ((logits, place), (masked, place), (masked, place + AFTER_A_MISS))
+    near = min(
+        float((scores.double().softmax(-1).cumsum(-1) - uniform(seed, 0, number)).abs().min())
+        for scores, number in ways
+    )
+    if near > ROUNDING:
+        raise AssertionError(f"{prompt!r}, seed {seed}: proposals changed token {place}")
+
+
+def differing(
+    lm: Any, prompt: str, machine: TokenMachine, plain: Sequence[tuple[int, ...]],
+    quick: Sequence[tuple[int, ...]],
+) -> int:  # fmt: skip
+    """How many texts differ, each by rounding."""
+    found = 0
+    for seed, (one, other) in enumerate(zip(plain, quick, strict=True)):
+        if one != other:
+            check_rounding(lm, prompt, machine, seed, one, other)
+            found += 1
+    return found
+
+
 def throughput(lm: Any, texts: int, ahead: int) -> dict[str, Any]:
     """For each workload and way of decoding the rate relative to the model alone."""
     found: dict[str, Any] = {}
@@ -241,9 +289,9 @@ def throughput(lm: Any, texts: int, ahead: int) -> dict[str, Any]:
                 way = " + ".join(
                     [*(["own choice first"] if own else []), *(["counts"] if counted else [])]
                 )
-                rows[way or "a mask at every token"] = made.row(alone)
-                if kept.setdefault(own, made.ids) != made.ids:
-                    raise AssertionError(f"{name}: proposals changed a text")
+                rows[way or PLAIN] = made.row(alone)
+                plain = kept.setdefault(own, made.ids)
+                rows[way or PLAIN]["differing"] = differing(lm, prompt, machine, plain, made.ids)
         found[name] = rows
     return found
 
@@ -262,9 +310,9 @@ def sweep(lm: Any, texts: int) -> dict[str, Any]:
         for ahead in range(13):
             counting = Counting(learned(machine, warm), ahead=ahead)
             made = written(lm, prompt, machine, seeds, counting, own=True)
-            if made.ids != plain:
-                raise AssertionError(f"{name}, s = {ahead}: proposals changed a text")
-            rows.append(made.row(alone))
+            row = made.row(alone)
+            row["differing"] = differing(lm, prompt, machine, plain, made.ids)
+            rows.append(row)
         found[name] = rows
     return found
 
@@ -275,6 +323,9 @@ def sweep(lm: Any, texts: int) -> dict[str, Any]:
 def table(results: dict[str, Any]) -> str:
     """The page of the documentation."""
     right, rates, sweeps = results["accuracy"], results["throughput"], results["sweep"]
+    every = [row for rows in rates.values() for row in rows.values()]
+    every += [row for rows in sweeps.values() for row in rows]
+    total = sum(row["differing"] for row in every)
     lines = [
         "# Invasiveness: accuracy, throughput, speculation by counts",
         "",
@@ -317,7 +368,9 @@ def table(results: dict[str, Any]) -> str:
         "",
         "## Tokens ahead",
         "",
-        "Count-based speculation, the model's own choice first; the texts are the same for each s.",
+        "Count-based speculation, the model's own choice first. The texts are the same for each s; "
+        f"of all texts with proposals on this page, {total} differ, in a draw that lies within "
+        "rounding of the border of two tokens.",
         "",
         "| s | " + " | ".join(f"{name}: rate | passes per token | hits" for name in sweeps) + " |",
         "|---|" + "---|---|---|" * len(sweeps),
@@ -346,14 +399,14 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    lm = explorer.load_model("tiny")
+    # Each part with a model of its own, whose key-values begin empty.
     results = {
         "texts": given.texts,
         "cases": given.cases,
         "ahead": given.ahead,
-        "accuracy": accuracy(lm, given.cases),
-        "throughput": throughput(lm, given.texts, given.ahead),
-        "sweep": sweep(lm, given.texts),
+        "accuracy": accuracy(explorer.load_model("tiny"), given.cases),
+        "throughput": throughput(explorer.load_model("tiny"), given.texts, given.ahead),
+        "sweep": sweep(explorer.load_model("tiny"), given.texts),
     }
     if given.write:
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")

@@ -57,6 +57,15 @@ def test_tokens_that_write_the_prompt_again_are_marked(heal: Any) -> None:
     assert any(inside) and not all(inside)
 
 
+def test_a_token_that_begins_at_the_boundary_is_the_answers_own() -> None:
+    made = Explorer(SP, choice([" Berlin"]).canonical(), "The capital is", heal="prompt")
+    page = Page(made)
+    made.cursor.run(9)
+    shown = [(token["text"], bool(token.get("again"))) for token in page.line["strip"]["tokens"]]
+    assert shown[-2:] == [("␣Berlin", False), shown[-1]] and not shown[-1][1]
+    assert all(again for _, again in shown[:-2]) and len(shown) > 3
+
+
 def test_healing_takes_a_prefix_back_first() -> None:
     """What is taken back of the answer's beginning is no longer among the prompt's ids."""
     made = explorer.Session(TINY, regex("[a-z]+"), "It is", response_prefix=" the", heal=True)

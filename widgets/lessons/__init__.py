@@ -6,13 +6,15 @@ boxes), `shown` (a machine in words), `drawn_stages` (the machine of a constrain
 stages), `spelled` (all ways to write a text in tokens), `lettered` (small machines as textbooks
 draw them), `matched` (whether two of those are the same), `film` (one of those reading), `koo` (the
 figures of a paper), `subterminals_drawn` (the scanner of a grammar's terminals, and how tokens are
-cut at their borders).
+cut at their borders), `invasive` (the texts of several schemes, as rows and as lines of an
+explorer).
 """
 
 from widgets.figures.drawing.labels import token_names
 from widgets.lessons.comparing import bar_picture
 from widgets.lessons.drawn_stages import machine_picture, stage_picture
 from widgets.lessons.film import reading_picture
+from widgets.lessons.invasive import invasiveness_picture, scheme_lines
 from widgets.lessons.koo import FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_9
 from widgets.lessons.lettered import dfa_letters, lettered_picture, nfa_letters, subset_letters
 from widgets.lessons.matched import matched
@@ -31,12 +33,14 @@ __all__ = [
     "TokenRow",
     "bar_picture",
     "dfa_letters",
+    "invasiveness_picture",
     "lettered_picture",
     "machine_picture",
     "matched",
     "nfa_letters",
     "reading_picture",
     "scanner_picture",
+    "scheme_lines",
     "spelling_picture",
     "spellings_of",
     "stage_picture",

@@ -15,6 +15,10 @@ WIDTH: Final = 760.0
 LONGEST: Final = 34
 """Characters of a row's name that are shown."""
 
+SHADES: Final = (PAPER, "#f5f1fb", "#e9e0f5", "#d6c4ee", "#bfa3e3")
+SHADED_FROM: Final = (0.01, 0.7, 3.0, 7.0)
+"""Bits of surprise from which on a box is a shade darker; a hue of its own, as in the explorer."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
@@ -28,6 +32,8 @@ class TokenRow:
         end: Words after the last token.
         masked: Whether the row is one that a mask takes away; it is drawn in another colour, and
             named so in the text.
+        shades: Bits of surprise of each token, which shade its box as in the explorer; their
+            numbers belong into ``notes``.
     """
 
     name: str
@@ -36,6 +42,7 @@ class TokenRow:
     marked: frozenset[int] = frozenset()
     end: str = ""
     masked: bool = False
+    shades: tuple[float, ...] = ()
 
 
 def token_picture(title: str, rows: Sequence[TokenRow], *, mark: str = "marked") -> Snapshot:
@@ -71,6 +78,8 @@ def token_picture(title: str, rows: Sequence[TokenRow], *, mark: str = "marked")
                 x, y = left, y + (36 if row.notes else 24)
             thick = k in row.marked
             fill = OK_PAPER if thick else NO_PAPER if row.masked else PAPER
+            if row.shades:
+                fill = SHADES[sum(row.shades[k] >= bits for bits in SHADED_FROM)]
             edge = OK if thick else NO if row.masked else LINE
             drawn, used = chip(x, y, token, fill=fill, stroke=edge, weight=2 if thick else 1)
             parts.append(drawn)
