@@ -56,6 +56,8 @@ of the processor, at a load of {load} when it began. What each engine is asked i
 
 ## The game character of Koo et al. (appendix C.4.5)
 
+Of the clock, in rounds that take turns.
+
 {character}
 
 ## The 550 real and hand-written schemas
