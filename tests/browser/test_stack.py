@@ -83,11 +83,11 @@ def test_a_step_pushes_and_pops(root: Locator) -> None:
         "no symbol of its own on the stack"
     )
     caption = part.locator("header + p")
-    assert caption.inner_text() == "3 symbols, 6 rules, pushed 4"
+    assert caption.inner_text() == "6 open rules, 3 symbols on the stack, pushed 4"
     for k in (3, 4, 5):
         press(root, STEP)
         at(root, k)
-    assert caption.inner_text() == "0 symbols, 2 rules, popped 4"
+    assert caption.inner_text() == "2 open rules, 0 symbols on the stack, popped 4"
     assert part.locator("li.popped b").all_inner_texts() == ["e"] * 4
     shot(root, "popped")
     press(root, BACK)
@@ -161,8 +161,7 @@ def test_the_tree_and_a_narrow_page(root: Locator) -> None:
 
 def test_the_automaton_and_the_reason_are_lit_with_the_stack(root: Locator) -> None:
     go_to(root, 4)
-    press(root, "Stack: the push-down automaton")
-    graph = root.locator(".lmx-pushdown")
+    graph = root.locator(".lmx-pushdown")  # A small one is shown at once.
     graph.locator(".n.now").wait_for()
     # The node that is lit is the state, and each symbol of the stack is a node of that number.
     symbols = {*root.locator(".lmx-stack .symbol").all_inner_texts()}

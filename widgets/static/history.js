@@ -124,9 +124,10 @@ function historyShape(ui, el, caption) {
       made.shape = { key, columns, small, cell, ink };
       shades = new Map();
       const dead = classOrder(ui.machine).sizes[0];
-      const classes = ui.machine.num_classes - 1;
+      // A machine without token classes: each token is one.
+      const what = ui.machine.token_class ? `${count(ui.machine.num_classes - 1)} token classes` : `${count(ui.machine.num_classes)} tokens`;
       const shared = columns.some((c) => c.length > 1);
-      put(caption, small ? "a square per token, by id" : `${shared ? "a column for some" : "a column for each"} of ${count(classes)} token classes, wider for more tokens (log)${shared ? "; the shade is the share allowed" : ""}${dead ? `; ${count(dead)} tokens allowed nowhere are left out` : ""}`);
+      put(caption, small ? "a square per token, by id" : `${shared ? "a column for some" : "a column for each"} of ${what}, wider for more tokens (log)${shared ? "; the shade is the share allowed" : ""}${dead ? `; ${count(dead)} tokens allowed nowhere are left out` : ""}`);
       caption.title = caption.textContent;
     }
     made.shape.line = line;

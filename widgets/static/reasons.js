@@ -95,8 +95,8 @@ export function renderReasons({ model, el, ui = pageState(model) }) {
     }));
     if (focused !== false) list.querySelector(`[data-group="${focused}"]`)?.focus({ preventScroll: true });
     const rest = reasons.z === null ? "" : ` (${percent(reasons.z)} % of the model's probability)`;
-    const size = ui.vocabulary ? ui.vocabulary.size : reasons.width;
-    const padding = reasons.width > size ? `, ${count(reasons.width - size)} of them beyond the vocabulary` : "";
+    const beyond = reasons.groups.find((group) => group.reason === "ids beyond the vocabulary");
+    const padding = beyond ? `, ${count(beyond.count)} of them beyond the vocabulary` : "";
     put(total, `${count(reasons.allowed)} allowed${rest}, ${count(reasons.width - reasons.allowed)} masked: ${count(reasons.width)} ids${padding}`);
     trim();
   };

@@ -5,6 +5,7 @@
 // motion the same happens byte by byte. A row that is pointed at, or in focus, lights its rule in the editor;
 // a rule in which the editor's caret stands is lit on the stack.
 
+const SMALL_GRAPH = 8; // Up to so many states the push-down automaton is shown at once.
 const RULE_SHOWN = 58; // Characters of a rule.
 const RULE_BEFORE = 18; // Of them before the first mark, where the rule is longer.
 
@@ -17,7 +18,7 @@ export function renderStack({ model, el, ui = pageState(model) }) {
     update();
   } }, "tree");
   const asGraph = h("button.quiet", { "aria-pressed": "false", title: "the push-down automaton: a +7 pushes the symbol 7, b −7 pops it, ⊥ is the empty stack", "aria-label": "Stack: the push-down automaton", onclick: () => {
-    asGraph.setAttribute("aria-pressed", asGraph.getAttribute("aria-pressed") !== "true");
+    graphWanted = asGraph.getAttribute("aria-pressed") !== "true";
     drawGraph();
   } }, "automaton");
   const graph = h("div.lmx-graph.lmx-pushdown", { tabindex: 0, hidden: true, "aria-label": "push-down automaton" });
@@ -25,8 +26,10 @@ export function renderStack({ model, el, ui = pageState(model) }) {
   const rows = h("ol.lmx-stack", { "aria-label": "open rules, the innermost first" });
   const tree = h("ol.lmx-tree", { "aria-label": "the rules so far, each below the one that it stands in", hidden: true });
   const note = h("p.dim");
-  el.append(h("header", {}, h("h4", {}, "Stack"), h("div.tools", {}, asTree, asGraph)), caption, rows, tree, note, said, graph);
+  const legend = h("p.dim.lmx-stack-legend");
+  el.append(h("header", {}, h("h4", {}, "Stack"), h("div.tools", {}, asTree, asGraph)), caption, rows, tree, legend, note, said, graph);
   let drawn = "";
+  let graphWanted = null; // Unless somebody chose, a small automaton is shown.
   let before = null; // The key of what was shown last: only what follows it moves.
 
   const point = (row) => (ui.rule = row && row.spans.length ? { spans: row.spans } : null);
@@ -69,6 +72,7 @@ export function renderStack({ model, el, ui = pageState(model) }) {
       say(caption, stackCaption(shown));
       say(note, shown.said || (shown.several ? "One way of several: the text could have opened other rules." : ""));
       note.hidden = !note.textContent;
+      signs(legend, open ? [] : shown.rows, open ? 0 : shown.pushed);
       const focus = [...rows.querySelectorAll("button")].indexOf(document.activeElement);
       const made = [];
       for (const [i, row] of (shown.popped || []).entries()) made.push(line(row, i, "popped"));
@@ -104,7 +108,8 @@ export function renderStack({ model, el, ui = pageState(model) }) {
   let made = null; // The drawing, and the figure that it is of.
   const drawGraph = () => {
     const near = ui.around && ui.around.machines && ui.around.machines.pushdown;
-    const open = asGraph.getAttribute("aria-pressed") === "true";
+    const open = graphWanted ?? (!!near && near.nodes.length <= SMALL_GRAPH);
+    asGraph.setAttribute("aria-pressed", open);
     asGraph.hidden = !near;
     graph.hidden = said.hidden = !open || !near;
     if (graph.hidden || !shownStack) return;
@@ -134,6 +139,17 @@ export function renderStack({ model, el, ui = pageState(model) }) {
     ui.rule = null;
     for (const one of off) one();
   };
+}
+
+/** What the signs of the rows mean, of those that are there. */
+function signs(el, rows, pushed) {
+  const first = rows.map((row) => row.symbol).find((symbol) => symbol !== null && symbol !== undefined);
+  const said = [
+    pushed ? h("span", {}, h("b", {}, "+"), " pushed by the last token") : null,
+    first === undefined ? null : h("span", {}, h("span.symbol", {}, first), " on the machine's stack: the state to go on in, once the rule above has ended"),
+  ].filter(Boolean);
+  el.hidden = !said.length;
+  put(el, said);
 }
 
 /** A rule as it was written: the call that it waits for in a box, what it can go on with underlined. */

@@ -116,5 +116,5 @@ function stackCaption({ open, symbols, pushed, gone }) {
   if (open === undefined) return "";
   const some = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
   const moved = [pushed ? `pushed ${pushed}` : "", gone ? `popped ${gone}` : ""].filter(Boolean);
-  return [symbols === null ? "" : some(symbols, "symbol"), some(open, "rule"), ...moved].filter(Boolean).join(", ");
+  return [some(open, "open rule"), symbols === null ? "" : `${some(symbols, "symbol")} on the stack`, ...moved].filter(Boolean).join(", ");
 }

@@ -182,6 +182,7 @@ EBNF_FAULTS = {
     "a ::= [x": "The class does not end",
     "a ::= 'x' /* ": "The comment does not end",
     "a ::= b - 'x'\nb ::= 'xy'": "Only single characters can be left out",
+    "a ::= b - 'x'\nb ::= 'x' | 'yz'": "Only single characters can be left out",
     "a ::= a - 'x' | 'x'": "Only single characters can be left out",
     "a ::= 'x\nb ::= 'y'": "The text does not end in its line",
     "a ::= ('x'\nb ::= 'y'": "This '(' is not closed where its rule ends, in line 2",

@@ -105,8 +105,8 @@ def character_figure(
         caption = f"{len(drawn)} of {len(view.arcs):,} states"
         about = f"{caption}: the path, and the arcs ahead"
     if not view.whole:
-        caption = f"{len(drawn):,} states"
-        about = f"{caption}: those met so far, and their neighbours"
+        caption = f"{len(drawn):,} states so far"
+        about = f"{caption}, numbered as they are met: those on the way, and their neighbours"
     every = set(view.steps) if form == "bytes" else set(view.arcs)
     complete = view.whole and (wanted is None or every <= kept)
     return MachineFigure(

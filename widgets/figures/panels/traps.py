@@ -15,7 +15,7 @@ from widgets.figures.machines.character_view import character_view
 
 NAMES: Final[Mapping[str, str]] = {
     "whitespace_loop": "White space for ever",
-    "endless": "No end in sight",
+    "endless": "No limit to its length",
     "shared_first_token": "Choices share a first token",
     "byte_by_byte": "A character in parts",
     "visited_only": "Not all states were looked at",
