@@ -175,12 +175,16 @@ class StageMethods:
     def canonical(self, tokenizer: object = None) -> Self:
         """These texts, in the tokens that a tokenizer itself writes them with.
 
+        Texts that its normalizer would rewrite have none. Put `preprocessed` before this where a
+        text begins with a dummy prefix, as at the start of a prompt. Special tokens are not text:
+        ``</s>`` is spelled in pieces, though some libraries read the special token there.
+
         Args:
             tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from. By default
                 that of the vocabulary which the constraint is compiled for.
 
         Raises:
-            UnsupportedTokenizer: Its rules are not followed (Unigram, WordPiece, …). Without an
+            UnsupportedTokenizer: A part of its rules is not followed; it is named. Without an
                 argument this is said when the constraint is compiled.
 
         Example:
