@@ -13,7 +13,7 @@ import pytest
 
 from tests.browser.acting import STEP, at, press, quiet
 from tests.browser.conftest import Lab, Notebook
-from widgets.examples import preset_of
+from widgets.examples import OFFERED, preset_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -126,6 +126,26 @@ def test_each_kind_shows_what_is_wrong_where_it_stands(
     field.fill("{")
     field.press("Enter")
     assert field.input_value() == "{\n"
+    quiet(notebook)
+
+
+def test_each_kind_has_a_text_of_its_own(notebook: Notebook, lab: Lab) -> None:
+    notebook.open(lab.code("own.ipynb", CELL))
+    assert notebook.run_all()
+    root = notebook.explorer()
+    at(root, 0)
+    field = root.get_by_role("textbox", name="constraint")
+    kind = root.get_by_role("combobox", name="kind of constraint")
+    first = field.input_value()
+    kind.select_option("JSON Schema")
+    example = field.input_value()
+    assert example in {preset.text for preset in OFFERED if preset.kind == "JSON Schema"}
+    field.fill('{"type": "null"}')
+    kind.select_option("regex")
+    assert field.input_value() == first
+    kind.select_option("JSON Schema")
+    assert field.input_value() == '{"type": "null"}'
+    root.locator(".report", has_text="state").wait_for()
     quiet(notebook)
 
 

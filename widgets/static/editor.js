@@ -54,6 +54,8 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   let clock = 0; // while an answer is awaited
   let ended = ""; // why there is no answer
   let loaded = {}; // what the kernel said last
+  const written = {}; // the text of each kind that was left for another
+  let before = ""; // the kind that is shown
   const grow = (area) => {
     area.style.height = "auto";
     area.style.height = Math.min(area.scrollHeight + 2, 160) + "px";
@@ -103,7 +105,13 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   };
   prompt.addEventListener("input", later);
   pattern.addEventListener("input", later);
-  kind.addEventListener("change", () => submit());
+  // A text of one notation says nothing in another: each kind keeps its own, and begins with an example.
+  kind.addEventListener("change", () => {
+    written[before] = pattern.value;
+    const example = (given().presets || []).find((preset) => preset.kind === kind.value);
+    pattern.value = written[kind.value] ?? (given().kind === kind.value ? given().text : example ? example.text : pattern.value);
+    submit();
+  });
   pattern.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || kind.value !== "regex") return;
     event.preventDefault();
@@ -135,6 +143,7 @@ export function renderEditor({ model, el, ui = pageState(model), constraintOnly 
   });
 
   const refresh = () => {
+    before = kind.value;
     const text = pattern.value;
     const spans = state && state.start !== undefined && state.start !== null
       ? [[state.start, Math.max(state.end || 0, state.start + 1)]]
