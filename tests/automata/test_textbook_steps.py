@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 
@@ -81,13 +81,16 @@ def test_the_sets_can_be_many_and_are_counted() -> None:
         subsets_of(nfa_of("(a|b)*a(a|b){12}"), Meter(Budget(states=500)))
 
 
-@pytest.mark.parametrize("pattern", ["(foo)+d", "foo|for", "f*(oo)*", "(f|o|r|d)*"])
-def test_the_pairs_are_pyninis_composition(pattern: str) -> None:
+@pytest.mark.parametrize("form", ["compact", "original"])
+@pytest.mark.parametrize("pattern", ["(foo)+d", "foo|for", "f*(oo)*"])
+def test_the_pairs_are_pyninis_composition(
+    pattern: str, form: Literal["compact", "original"]
+) -> None:
     import pynini
 
     vocabulary = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
     constraint = regex(pattern)
-    transducer = cast(Any, detokenizing_fst(vocabulary))
+    transducer = cast(Any, detokenizing_fst(vocabulary, form))
     theirs = cast(Any, pynini).compose(transducer, constraint.fsa, connect=False)
     letters = dfa_letters(constraint.dfa)
     single = [(s, one, t) for s, read, _, t in letters.arcs for one in read.split()]
