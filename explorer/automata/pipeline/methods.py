@@ -85,7 +85,7 @@ class StageMethods:
             >>> choice(["\\u00e9", "e\\u0301"]).normalized("NFC").examples()
             ['é']
         """
-        given = plain(form)
+        given = cast("object", plain(form))
         name = given.upper() if isinstance(given, str) else given
         return self.through(Normalized(cast("Form", name)))
 
