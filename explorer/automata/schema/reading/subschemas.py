@@ -17,6 +17,7 @@ import referencing.exceptions
 import referencing.jsonschema
 from referencing import Registry, Resource, Specification
 
+from explorer.automata.schema.reading.addresses import malformed_address
 from explorer.errors import UnsupportedSchema
 
 if TYPE_CHECKING:
@@ -166,6 +167,19 @@ def pointer_to(*path: str | int) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
+def _addresses(
+    schema: Schema, remotes: Mapping[str, Schema], specification: Specification[Any]
+) -> tuple[Registry[Any], str]:
+    """Every schema by its address, and the address of the whole schema."""
+    resources: list[tuple[str, Resource[Any]]] = []
+    for address, content in remotes.items():
+        resources.append((address, Resource.from_contents(content, specification)))
+    registry: Registry[Any] = jsonschema_specifications.REGISTRY.with_resources(resources).crawl()
+    resource = specification.create_resource(schema)
+    base = resource.id() or ""
+    return registry.with_resource(base, resource).crawl(), base
+
+
 def _specification(draft: int) -> Specification[Any]:
     return next(specification for number, specification in DRAFTS.values() if number == draft)
 
@@ -204,12 +218,8 @@ def root_of(schema: Schema, remotes: Mapping[str, Schema]) -> Subschema:
                 keyword="$schema",
                 remedy="Name one of the drafts, or leave $schema out.",
             )
-    specification = _specification(draft)
-    resources: list[tuple[str, Resource[Any]]] = []
-    for address, content in remotes.items():
-        resources.append((address, Resource.from_contents(content, specification)))
-    registry: Registry[Any] = jsonschema_specifications.REGISTRY.with_resources(resources).crawl()
-    resource = specification.create_resource(schema)
-    base = resource.id() or ""
-    registry = registry.with_resource(base, resource).crawl()
+    try:
+        registry, base = _addresses(schema, remotes, _specification(draft))
+    except (AttributeError, TypeError) as error:  # The library looks before keywords are checked.
+        raise malformed_address(schema, draft) from error
     return Subschema(schema, registry.resolver(base), "", draft)
