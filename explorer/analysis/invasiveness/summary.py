@@ -183,7 +183,8 @@ def table_of_pairs(found: Mapping[str, Sequence[Sequence[Invasiveness]]]) -> Inv
 
     Example:
         >>> from explorer import choice, load_model
-        >>> pairs = invasiveness(load_model("tiny"), "The capital is", choice([" Rome", " Paris"]))
+        >>> lm, cities = load_model("tiny"), choice([" Rome", " Paris"])
+        >>> pairs = invasiveness(lm, "The capital of France is", cities)
         >>> table_of_pairs({"ours": [pairs]}).rows[0].agreement.mean
         1.0
     """

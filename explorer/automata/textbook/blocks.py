@@ -30,7 +30,7 @@ def rounds_of(machine: Subsets) -> tuple[Blocks, ...]:
         >>> from explorer.automata.tree.nfa.layout import lay_out
         >>> from explorer.budget import Meter
         >>> rounds_of(subsets_of(lay_out(parse("(a|b)a*").root, Meter()).nfa))
-        ((0, 1, 1, 1),)
+        ((0, 1, 1),)
     """
     states = range(len(machine.sets))
     cuts = sorted({low for _, low, _, _ in machine.arcs} | {h + 1 for *_, h, _ in machine.arcs})

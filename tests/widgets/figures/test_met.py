@@ -195,7 +195,7 @@ def test_a_machine_without_an_end_of_states_is_drawn_as_far_as_it_was_met() -> N
         assert set(drawn.layouts[name].nodes) == {
             node.id for node in figure.nodes if node.kind != "done" or drawn
         }
-    assert "met so far" in drawn.figures["character_fsa"].about
+    assert "numbered as they are met" in drawn.figures["character_fsa"].about
 
 
 class Numbering(Counting):
