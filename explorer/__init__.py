@@ -114,6 +114,7 @@ _WITH_TORCH = {
     "probability_mass": "explorer.decoding.probability.mass",
     "select": "explorer.decoding.batches.select",
 }
+_ROOMS = ("grammars", "terminals")  # Modules of further functions: `explorer.terminals.escape`.
 
 
 if find_spec("torch") is None:  # A star import brings what works here.
@@ -121,6 +122,8 @@ if find_spec("torch") is None:  # A star import brings what works here.
 
 
 def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"explorer.{name}")
     module = _LATER.get(name) or _WITH_TORCH.get(name)
     if module is None:
         raise AttributeError(f"module 'explorer' has no attribute {name!r}")
@@ -139,4 +142,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})

@@ -34,16 +34,19 @@ def json_schema(
     ``dependencies`` is followed in every draft.
 
     Numbers that no keyword bounds have every spelling of JSON (``1E+2``) up to about 1e308, the
-    largest that a float holds; whole ones plain digits
-    (``12``, ``12.0``) and exponents of 0 to 99 after them (``12e3``). Under bounds, ``multipleOf``,
-    ``enum`` and ``const`` a number is written plain (``-12.50``), small (``1.5e-07``), or with an
-    exponent of zero (``1e0``). Integers of draft 4 are digits only.
+    largest that a float holds; whole ones plain digits (``12``, ``12.0``) and exponents of 0 to
+    99 after them (``12e3``). Under bounds, ``multipleOf``, ``enum`` and ``const`` a number is
+    written plain (``-12.50``), small (``1.5e-07``), or with an exponent of zero (``1e0``); in
+    objects and arrays that ``not``, ``if``, ``oneOf`` or ``contains`` may exclude for their
+    numbers, plain or small. So what ``json.dumps`` writes for 1e16 and more (``1e+16``) is
+    taken where no keyword bounds it. Integers of draft 4 are digits only.
 
     Free strings are written with any escapes; names and constrained strings in the spelling of
     ``json.dumps(ensure_ascii=False)``, or with ``escapes="any"`` in every one.
 
-    ``minProperties`` counts a name that is written twice as two members, unless there are at most
-    ten names beside ``properties``; ``report.warnings`` of what is compiled says where.
+    ``minProperties``, and ``maxProperties`` that must not hold, count a name that is written
+    twice as two members, unless there are at most ten names beside ``properties``;
+    ``report.warnings`` of what is compiled says where.
 
     Args:
         schema: The schema as Python data or as JSON text.

@@ -172,3 +172,50 @@ def test_infinitely_many_numbers_are_not_told_apart() -> None:
 def test_the_oracle_tells_wrong_spellings() -> None:
     assert not is_valid(SCHEMAS["integer"], "1.5e0") and is_valid(SCHEMAS["integer"], "1.5e1")
     assert not is_valid(SCHEMAS["draft 4 integer"], "1.0")
+
+
+PAID = {
+    "type": "object",
+    "properties": {"amount": {"type": "number"}, "by": {"type": "string"}},
+    "required": ["amount"],
+    "if": {"properties": {"amount": {"minimum": 1000}}},
+    "then": {"required": ["by"]},
+}
+FIVE = {"properties": {"a": {"minimum": 5}}}
+EXCLUDING: dict[str, tuple[Any, list[str], list[str]]] = {
+    "if": (PAID, ['{"amount":1e4}', '{"amount":1e+16}', '{"amount":10000}'], ['{"amount":100}']),
+    "const": ({"not": {"const": {"a": 1}}}, ['{"a":10e-1}', '{"a":1.0}'], ['{"a":2}', "1e5"]),
+    "enum": ({"not": {"enum": [[1], "b"]}}, ["[0.1e1]", "[1]"], ["[2]", "[]"]),
+    "contains": ({"not": {"contains": {"const": 1}}}, ["[10e-1]", "[2,1]"], ["[2]"]),
+    "none": (
+        {"contains": {"items": {"minimum": 5}}, "minContains": 0, "maxContains": 0},
+        ["[[1e2]]", "[[7]]"], ["[[1]]"],
+    ),
+    "items": ({"not": {"items": {"minimum": 5}}}, ["[1e2]", "[6]"], ["[1]"]),
+    "multiples": ({"not": {"properties": {"a": {"multipleOf": 5}}}}, ['{"a":5e0}'], ['{"a":6}']),
+    "large": (
+        {"not": {"properties": {"a": {"items": {"multipleOf": 7919}}}}},
+        ['{"a":[7919e0]}', '{"a":[7919]}'], ['{"a":[7918]}'],
+    ),
+    "whole": ({"not": {"items": {"type": "integer"}}}, ["[50e-1]", "[5]"], ["[5.5]"]),
+    "one": (
+        {"oneOf": [FIVE, {"properties": {"a": {"type": "number"}}}]},
+        ['{"a":1e2}', '{"a":7}'], ['{"a":1}'],
+    ),
+    "no numbers": (
+        {"properties": {"x": {}}, "not": {"required": ["y"]}},
+        ['{"y":1e5}'], ['{"x":1e5}'],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXCLUDING)
+def test_no_spelling_of_a_number_evades_what_a_schema_excludes(name: str) -> None:
+    """A number inside of an object or an array counts by its value, whichever way it is written."""
+    schema, refused, taken = EXCLUDING[name]
+    constraint = explorer.json_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for text in refused:
+        assert not validator.is_valid(json.loads(text)) and not constraint.accepts(text), text
+    for text in taken:
+        assert validator.is_valid(json.loads(text)) and constraint.accepts(text), text

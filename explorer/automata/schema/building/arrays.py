@@ -19,6 +19,7 @@ from explorer.automata.schema.reading.keywords import (
     prefix,
     prefix_keyword,
     rest_of_items,
+    speaks_of_numbers,
 )
 from explorer.automata.schema.reading.subschemas import Schema, Subschema
 from explorer.automata.schema.text import numbers, strings
@@ -58,13 +59,15 @@ class ArraySketch:
         compiler, meter = self._compiler, self._compiler.meter
         assert self._depth is not None
         compared = self._unique or bool(self._contains)
+        numbers = any(speaks_of_numbers(sub.keyword("contains")) for sub, *_ in self._contains)
+        depth = self._depth.comparing() if numbers else self._depth
         here = (compiler, self._subs, index, self._place)
-        values = item_values(*here, self._depth, compared=compared)
+        values = item_values(*here, depth, compared=compared)
         split: list[tuple[Values, tuple[bool, ...]]] = [(values, ())]
         for sub, _, _ in self._contains:
             part = (sub.below(cast("Schema", sub.keyword("contains")), "contains"),)
-            wanted = item_values(*here, self._depth, compared=True, also=part)
-            most = item_values(*here, self._depth.flipped(), compared=True, also=part)
+            wanted = item_values(*here, depth, compared=True, also=part)
+            most = item_values(*here, depth.flipped(), compared=True, also=part)
             following: list[tuple[Values, tuple[bool, ...]]] = []
             for each, matched in split:
                 following.append((each.meet(wanted, meter), (*matched, True)))

@@ -30,7 +30,7 @@ from explorer.automata.schema.building.values import MarkedTexts, Values, empty
 from explorer.automata.schema.building.waiting import Made, Waiting
 from explorer.automata.schema.options import SchemaOptions
 from explorer.automata.schema.reading.cases import Case, Expansion, in_place
-from explorer.automata.schema.reading.keywords import equal
+from explorer.automata.schema.reading.keywords import equal, speaks_of_numbers
 from explorer.automata.schema.reading.subschemas import Schema, Subschema
 from explorer.automata.schema.text import strings
 from explorer.automata.schema.text.exponents import every_of
@@ -226,17 +226,19 @@ class Compiler:
     def _of_cases(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
         result = empty()
         for case in self._expansion.cases(subschemas):
-            values = self._plain(case, place, depth)
+            compares = any(speaks_of_numbers(sub.schema) for sub in case.excluded)
+            here = depth.comparing() if compares else depth
+            values = self._plain(case, place, here)
             for sub in case.met:
                 if values.is_empty():
                     break
-                both = self.values((*case.plain, sub), place, depth)
+                both = self.values((*case.plain, sub), place, here)
                 values = values.meet(both, self.meter)
             for sub in case.excluded:
                 if values.is_empty():
                     break
                 taken = (*case.plain, *case.met, sub)
-                both = self.values(taken, place, depth.flipped())
+                both = self.values(taken, place, here.flipped())
                 values = values.minus(both, self.meter)
             result = result.join(values, self.meter)
         return result
@@ -290,7 +292,15 @@ class Compiler:
             members, at_once = object_texts(self, kept, place, below)
         marked = self.waiting or self._called
         return Values(
-            frozenset(word_list), number, string, array, members, marked, every_of(number), at_once
+            frozenset(word_list),
+            number,
+            string,
+            array,
+            members,
+            marked,
+            every_of(number),
+            at_once,
+            depth.numbers == "plain",
         )
 
     def _types(self, subs: tuple[Subschema, ...]) -> set[str]:

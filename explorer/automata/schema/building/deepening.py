@@ -34,6 +34,7 @@ class Deepening:
         self, depth: Depth, kind: Literal["objects", "arrays"], subs: tuple[Subschema, ...]
     ) -> Depth | None:
         """The depth inside a container; ``None`` if nothing may be inside."""
+        depth = depth.entered()
         if self._endless and subs:
             return depth
         if any(sub.referenced and self._is_recursive(sub) for sub in subs):

@@ -29,6 +29,10 @@ class Depth:
         beyond: What a recursive schema says of values beyond its depth: nothing, so that they are
             allowed, or else that there are none. A set that is taken away from another one must
             not miss any value.
+        numbers: How numbers are written: also with exponents (``"free"``), or only in the two
+            spellings that can be compared (``"plain"``), or so in containers alone
+            (``"inside"``). A container that is taken away from another one must hold each number
+            that it holds in every spelling that the other one has.
     """
 
     recursion: int
@@ -36,6 +40,15 @@ class Depth:
     arrays: int
     total: int
     beyond: bool = False
+    numbers: Literal["free", "inside", "plain"] = "free"
+
+    def comparing(self) -> Depth:
+        """The same depth where containers are compared with others by the numbers in them."""
+        return replace(self, numbers="inside") if self.numbers == "free" else self
+
+    def entered(self) -> Depth:
+        """The same depth inside a container."""
+        return replace(self, numbers="plain") if self.numbers == "inside" else self
 
     def flipped(self) -> Depth:
         """The same depth for a set that is taken away."""

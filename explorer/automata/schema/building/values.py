@@ -62,6 +62,7 @@ class Values:
         every: Whether all numbers, or all whole ones, are in it. Then it also has their spellings
             with exponents, which no machine compares.
         at_once: Makes the objects without marks for sets of members, where such marks are in them.
+        plain: Whether numbers are written without exponents, as the set is compared with others.
     """
 
     words: frozenset[str]
@@ -72,6 +73,7 @@ class Values:
     marked: MarkedTexts | None = None
     every: frozenset[Every] = frozenset()
     at_once: AtOnce | None = None
+    plain: bool = False
 
     def is_empty(self) -> bool:
         """Whether the set has no values."""
@@ -144,7 +146,10 @@ class Values:
             if compares and both and not self._by_letters(part, other, meter):
                 one, two = self._unmarked(part, meter), other._unmarked(part, meter)
             parts.append(combine(one, two, meter))
-        return Values(words, *parts, marked=self.marked or other.marked, every=every)
+        return Values(
+            words, *parts, marked=self.marked or other.marked, every=every,
+            plain=self.plain or other.plain,
+        )  # fmt: skip
 
     def _by_letters(self, part: str, other: Values, meter: Meter) -> bool:
         """Whether values that cannot be written out need not be."""
@@ -156,7 +161,8 @@ class Values:
 
     def text(self, meter: Meter) -> Dfa:
         """The compact texts of all its values, as one minimal machine."""
-        parts = [with_exponents(self.number, self.every, meter), self.array, self.object]
+        number = self.number if self.plain else with_exponents(self.number, self.every, meter)
+        parts = [number, self.array, self.object]
         if self.string.num_states:
             parts.append(literals(self.string, meter))
         if self.words:

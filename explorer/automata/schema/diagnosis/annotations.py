@@ -93,8 +93,14 @@ def unknown_keywords(schema: Schema) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+_REFUSING: Final = frozenset(("not", "if", "oneOf", "contains"))
+"""The keywords below which a schema may be required not to hold."""
+
+
 def miscounted_names(schema: Schema) -> tuple[str, ...]:
-    """The JSON Pointers of ``minProperties`` that take one name, written twice, for two members.
+    """The JSON Pointers of the keywords that take one name, written twice, for two members.
+
+    They are ``minProperties``, and ``maxProperties`` where it must not hold.
 
     Args:
         schema: The schema as Python data.
@@ -104,16 +110,18 @@ def miscounted_names(schema: Schema) -> tuple[str, ...]:
         ('/minProperties',)
         >>> miscounted_names({"minProperties": 2, "propertyNames": {"enum": ["a", "b", "c"]}})
         ()
+        >>> miscounted_names({"not": {"maxProperties": 1}})
+        ('/not/maxProperties',)
     """
     found: list[str] = []
     for pointer, here, _ in _every(schema):
         fewest = here.get("minProperties", 0)
         needed = here.get("required")
         required = len(set(cast("list[Any]", needed))) if isinstance(needed, list) else 0
-        if not isinstance(fewest, int | float) or fewest < required + MISCOUNTED:
-            continue
-        if not _names_are_few(here):
-            found.append(f"{pointer}/minProperties")
+        many = isinstance(fewest, int | float) and fewest >= required + MISCOUNTED
+        refused = "maxProperties" in here and not _REFUSING.isdisjoint(pointer.split("/"))
+        if (many or refused) and not _names_are_few(here):
+            found += [f"{pointer}/minProperties"] * many + [f"{pointer}/maxProperties"] * refused
     return tuple(found)
 
 
