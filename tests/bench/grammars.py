@@ -1,59 +1,45 @@
-"""A grammar of JSON beside llguidance and xgrammar: text to first mask, then the mask per step.
+"""Grammars beside llguidance and xgrammar: text to first mask, then the mask per step.
 
-``python -m tests.bench.grammars``: one process, one thread, Tekken's 131,072 tokens, the GBNF that
-ships. llguidance reads the same grammar in its own notation; xgrammar its built-in JSON, as its
-masks of this GBNF take 57 ms each. The documents are the notebooks of this project and a synthetic
-one, each cut to `MOST_TOKENS`. *Cold* is a machine that has read
-nothing; *warm* one that has read the same documents before. Times are CPU time of the process, in
-microseconds per mask; a step (the token taken) is counted apart. Masks are compared token by token.
+``python -m tests.bench.grammars`` writes ``docs/benchmarks/grammars.json`` and ``.md``; ``--quick``
+prints. One process, one thread, Tekken's 131,072 tokens. llguidance reads each grammar in its own
+notation; xgrammar the same GBNF, but for JSON its built-in one, as its masks of that GBNF take
+57 ms each. Each text is cut to `MOST_TOKENS`. *Cold* is a machine that has read nothing; *warm*
+one that has read the same texts before. Times are CPU time of the process; a step (the token taken)
+is counted apart. Masks are compared token by token with llguidance's.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import llguidance
 import numpy as np
 import xgrammar
 
 import explorer
-from explorer.automata.grammar.shipped import shipped_text
 from explorer.tokens.lazy import LazyMachine
 from tests.bench.engines import Greedy, Tokens
 from tests.bench.engines.llguidance_ import LLGuidance
 from tests.bench.engines.xgrammar_ import XGrammar
+from tests.bench.grammar_cases import Case, cases
 from tests.bench.vocabularies import plain, tekken_131k
 
 MOST_TOKENS: Final = 1_500
 ROUNDS: Final = 7
-ROOT: Final = Path(__file__).resolve().parents[2]
+RESULTS: Final = Path(__file__).parents[2] / "docs" / "benchmarks" / "grammars.json"
+TABLE: Final = RESULTS.with_suffix(".md")
 
-LARK: Final = r"""start: ws value
-value: (object | array | STRING | NUMBER | "true" | "false" | "null") ws
-object: "{" ws (member ("," ws member)*)? "}"
-member: STRING ws ":" ws value
-array: "[" ws (value ("," ws value)*)? "]"
-STRING: /"([^"\\\x00-\x1F]|\\(["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/
-NUMBER: /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?/
-ws: /[ \t\n\r]*/
-"""
+Seconds = tuple[list[float], list[float]]
+"""Of each mask, and of each step."""
 
 
-def documents() -> list[str]:
-    """JSON that people and programs wrote."""
-    made = [{"id": k, "tags": ["a", "b"], "note": f'no. {k}: "quoted"\n', "in": [[k], {"x": None}]}
-            for k in range(40)]  # fmt: skip
-    found = [path.read_text("utf-8") for path in sorted((ROOT / "notebooks").glob("*.ipynb"))[:3]]
-    return [json.dumps(made, indent=1), json.dumps(made), *found]
-
-
-def timed(mask: Callable[[], object], step: Callable[[int], object], ids: list[int]) -> tuple[
-    list[float], list[float]
-]:  # fmt: skip
+def timed(mask: Callable[[], object], step: Callable[[int], object], ids: Sequence[int]) -> Seconds:
     """The seconds of each mask and step."""
     masks: list[float] = []
     steps: list[float] = []
@@ -67,13 +53,13 @@ def timed(mask: Callable[[], object], step: Callable[[int], object], ids: list[i
     return masks, steps
 
 
-def fresh_machine(vocabulary: explorer.Vocabulary) -> LazyMachine:
+def fresh_machine(case: Case, vocabulary: explorer.Vocabulary) -> LazyMachine:
     """Our machine, made anew from the text; the comment keeps any cache away."""
-    text = f"{shipped_text('json')}# {time.perf_counter_ns()}\n"
+    text = f"{case.gbnf}# {time.perf_counter_ns()}\n"
     return explorer.compile(explorer.grammar(text), vocabulary, lazy=True)
 
 
-def read_by_ours(machine: LazyMachine, ids: list[int]) -> tuple[list[float], list[float]]:
+def read_by_ours(machine: LazyMachine, ids: Sequence[int]) -> Seconds:
     """The seconds of each mask and step."""
     state = machine.start
 
@@ -87,78 +73,152 @@ def read_by_ours(machine: LazyMachine, ids: list[int]) -> tuple[list[float], lis
     return timed(lambda: machine.mask(state), step, ids)
 
 
-def shown(name: str, masks: list[float], steps: list[float]) -> None:
-    """One line of the report."""
-    mask, step = 1e6 * np.array(masks), 1e6 * np.array(steps)
-    tail = np.percentile(mask, 99)
-    print(
-        f"  {name:16} mask median {np.median(mask):7.1f}  99% {tail:8.1f}  most {mask.max():9.1f}"
-        f"   step median {np.median(step):6.1f} µs"
-    )
+def figures(read: Sequence[Seconds]) -> dict[str, float]:
+    """Microseconds."""
+    mask = 1e6 * np.array([m for masks, _ in read for m in masks])
+    step = 1e6 * np.array([s for _, steps in read for s in steps])
+    shares = {f"mask {p}": float(np.percentile(mask, p)) for p in (50, 95, 99)}
+    return {**shares, "mask most": float(mask.max()), "step 50": float(np.median(step))}
+
+
+class Bench:
+    """The engines over one vocabulary."""
+
+    def __init__(self) -> None:
+        self.vocabulary = tekken_131k()
+        tokens: Tokens = plain(self.vocabulary)
+        self.greedy = Greedy(tokens)
+        self.llg, self.xgr = LLGuidance(tokens), XGrammar(tokens)
+        self.bitmask: Any = xgrammar.allocate_token_bitmask(1, self.xgr.size)
+
+    def llguidance_fresh(self, case: Case) -> llguidance.LLMatcher:
+        """llguidance's matcher, made anew."""
+        grammar = llguidance.LLMatcher.grammar_from_lark(case.lark)
+        matcher = llguidance.LLMatcher(self.llg.tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return matcher
+
+    def xgrammar_fresh(self, case: Case) -> xgrammar.CompiledGrammar:
+        """xgrammar's grammar, made anew."""
+        if case.builtin:
+            return self.xgr.compiler.compile_builtin_json_grammar()
+        return self.xgr.compiler.compile_grammar(case.gbnf)
+
+    def first_masks(self, case: Case) -> dict[str, float]:
+        """Milliseconds from text to first mask, the lowest of some rounds."""
+
+        def ours() -> None:
+            machine = fresh_machine(case, self.vocabulary)
+            machine.mask(machine.start)
+
+        def theirs() -> None:
+            matcher = xgrammar.GrammarMatcher(self.xgrammar_fresh(case))
+            matcher.fill_next_token_bitmask(self.bitmask)
+
+        ways: dict[str, Callable[[], object]] = {
+            "ours": ours,
+            "llguidance": lambda: self.llguidance_fresh(case).compute_bitmask(),
+            "xgrammar": theirs,
+        }
+        found: dict[str, float] = {}
+        for name, way in ways.items():
+            for _ in range(ROUNDS):
+                begin = time.process_time()
+                way()
+                spent = 1e3 * (time.process_time() - begin)
+                found[name] = min(spent, found.get(name, spent))
+        return found
+
+    def measured(self, case: Case) -> dict[str, Any]:
+        """All figures of one grammar."""
+        texts = [self.greedy(text)[:MOST_TOKENS] for text in case.texts]
+        found: dict[str, Any] = {
+            "tokens": sum(map(len, texts)), "first mask, ms": self.first_masks(case)
+        }  # fmt: skip
+        machine, compiled = fresh_machine(case, self.vocabulary), self.xgrammar_fresh(case)
+        matcher = self.llguidance_fresh(case)
+        for heat in ("cold", "warm"):
+            read = [read_by_ours(machine, ids) for ids in texts]
+            guided: list[Seconds] = []
+            for ids in texts:
+                matcher.reset()
+                guided.append(timed(matcher.compute_bitmask, matcher.consume_token, ids))
+            others: list[Seconds] = []
+            for ids in texts:
+                reader = xgrammar.GrammarMatcher(compiled)
+
+                def fill(reader: xgrammar.GrammarMatcher = reader) -> object:
+                    return reader.fill_next_token_bitmask(self.bitmask)
+
+                others.append(timed(fill, reader.accept_token, ids))
+            found[heat] = {
+                "ours": figures(read),
+                "llguidance": figures(guided),
+                "xgrammar": figures(others),
+            }
+        found["states met"] = machine.num_states
+        found["differing masks"] = self.differing(case, machine, texts)
+        return found
+
+    def differing(self, case: Case, machine: LazyMachine, texts: Sequence[Sequence[int]]) -> int:
+        """How many of our masks are not llguidance's."""
+        count = 0
+        for ids in texts:
+            matcher, state = self.llguidance_fresh(case), machine.start
+            for token in ids:
+                theirs = np.frombuffer(matcher.compute_bitmask(), np.uint32)
+                mine = machine.mask(state)  # Theirs are padded.
+                count += not np.array_equal(theirs[: len(mine)], mine)
+                matcher.consume_token(token)
+                after = machine.step(state, token)
+                state = machine.start if after is None else after
+        return count
+
+
+def page(results: dict[str, Any]) -> str:
+    """The results as a page."""
+    lines = [
+        "# Grammars beside llguidance and xgrammar", "",
+        "Written by `python -m tests.bench.grammars`; how it is measured stands there. Times "
+        f"of the processor; the load was {results['load']:.1f} on {results['cores']} cores.",
+        "All read the same language. xgrammar has no lexer and follows every way to read a text, "
+        "of which such grammars have many; its built-in JSON does not.", "",
+    ]  # fmt: skip
+    engines = ("ours", "llguidance", "xgrammar")
+    for name, found in results["grammars"].items():
+        first = found["first mask, ms"]
+        lines += [
+            f"## {name}", "",
+            f"{found['tokens']:,} tokens; {found['differing masks']:,} masks differ "
+            f"from llguidance's; {found['states met']:,} states met. Text to first mask, ms: "
+            + ", ".join(f"{engine} {first[engine]:.1f}" for engine in engines) + ".", "",
+            "| µs | | median | 95 % | 99 % | most | a step |", "|---|---|---:|---:|---:|---:|---:|",
+        ]  # fmt: skip
+        for heat in ("cold", "warm"):
+            for engine in engines:
+                row = found[heat][engine]
+                cells = (row[k] for k in ("mask 50", "mask 95", "mask 99", "mask most", "step 50"))
+                shown = " | ".join(f"{cell:,.1f}" for cell in cells)
+                lines.append(f"| {heat} | {engine} | {shown} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Measure, compare, print."""
-    vocabulary = tekken_131k()
-    tokens: Tokens = plain(vocabulary)
-    greedy = Greedy(tokens)
-    texts = [greedy(document)[:MOST_TOKENS] for document in documents()]
-    llg, xgr = LLGuidance(tokens), XGrammar(tokens)
-
-    def llguidance_fresh() -> llguidance.LLMatcher:
-        grammar = llguidance.LLMatcher.grammar_from_lark(LARK)
-        return llguidance.LLMatcher(llg.tokenizer, grammar, log_level=0)
-
-    def xgrammar_fresh() -> xgrammar.CompiledGrammar:
-        return xgr.compiler.compile_builtin_json_grammar()
-
-    bitmask = xgrammar.allocate_token_bitmask(1, xgr.size)
-    first: dict[str, list[float]] = {"ours": [], "llguidance": [], "xgrammar": []}
-    for _ in range(ROUNDS):
-        begin = time.process_time()
-        machine = fresh_machine(vocabulary)
-        machine.mask(machine.start)
-        first["ours"].append(time.process_time() - begin)
-        begin = time.process_time()
-        llguidance_fresh().compute_bitmask()
-        first["llguidance"].append(time.process_time() - begin)
-        begin = time.process_time()
-        xgrammar.GrammarMatcher(xgrammar_fresh()).fill_next_token_bitmask(bitmask)
-        first["xgrammar"].append(time.process_time() - begin)
-    print("Text to first mask, milliseconds, lowest of", ROUNDS)
-    print("  " + ", ".join(f"{name} {1e3 * min(each):.2f}" for name, each in first.items()))
-
-    machine, compiled = fresh_machine(vocabulary), xgrammar_fresh()
-    for heat in ("cold", "warm"):
-        print(f"{heat}: {sum(map(len, texts)):,} tokens of {len(texts)} documents")
-        mine = [read_by_ours(machine, ids) for ids in texts]
-        shown("ours", [m for each, _ in mine for m in each], [s for _, each in mine for s in each])
-        matcher = llguidance_fresh()
-        theirs: list[tuple[list[float], list[float]]] = []
-        for ids in texts:
-            matcher.reset()
-            theirs.append(timed(matcher.compute_bitmask, matcher.consume_token, ids))
-        shown("llguidance", [m for e, _ in theirs for m in e], [s for _, e in theirs for s in e])
-        theirs = []
-        for ids in texts:
-            reader = xgrammar.GrammarMatcher(compiled)
-            theirs.append(
-                timed(lambda r=reader: r.fill_next_token_bitmask(bitmask), reader.accept_token, ids)
-            )
-        shown("xgrammar", [m for e, _ in theirs for m in e], [s for _, e in theirs for s in e])
-
-    differing = asked = 0
-    for ids in texts:
-        matcher, state = llguidance_fresh(), machine.start
-        for token in ids:
-            theirs_words = np.frombuffer(matcher.compute_bitmask(), np.uint32)
-            mine_words = machine.mask(state)  # Theirs are padded.
-            differing += not np.array_equal(theirs_words[: len(mine_words)], mine_words)
-            asked += 1
-            matcher.consume_token(token)
-            after = machine.step(state, token)
-            state = machine.start if after is None else after
-    print(f"Masks that differ from llguidance's: {differing} of {asked:,}")
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="print, do not write")
+    quick: bool = parser.parse_args().quick
+    bench = Bench()
+    found = {case.name: bench.measured(case) for case in cases()}
+    load = max(os.getloadavg()[:2])
+    results = {"load": load, "cores": os.cpu_count(), "grammars": found}
+    if quick:
+        print(page(results))
+    else:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        TABLE.write_text(page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":
