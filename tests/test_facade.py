@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import subprocess
+import sys
 import types
 from itertools import pairwise
 from pathlib import Path
@@ -69,3 +71,10 @@ def test_every_public_method_is_documented() -> None:
                 member, property | classmethod | staticmethod
             ):
                 assert inspect.getdoc(getattr(value, attribute)), f"{name}.{attribute}"
+
+
+def test_the_rooms_of_further_functions_need_no_import() -> None:
+    """As errors name them: `explorer.terminals.escape`. A fresh process has imported neither."""
+    code = "import explorer as e; print(e.terminals.escape('a(b)'), e.grammars.rule('a', 'b'))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("a")

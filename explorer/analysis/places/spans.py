@@ -276,7 +276,7 @@ class SourceMachines:
     def ready(
         self, node: Node, at: _At, machine: ByteMachine, question: PlaceQuestion
     ) -> list[SourcePart]:
-        """What is known of a ready machine: the places that its source names, or its rules."""
+        """The places that the source of a ready machine names, or its rules."""
         locate = node.locate if isinstance(node, Locates) else None
         if locate is not None:
             text = at.source.text
@@ -459,7 +459,7 @@ def _is_split(options: tuple[Node, ...]) -> bool:
 
 
 def _inside(label: str, around: str) -> str:
-    """What a place is called inside of a part that has a name."""
+    """The name of a place inside a part that has a name."""
     named = label and around and label != around
     return f"{label} of {around}" if named else label or around
 

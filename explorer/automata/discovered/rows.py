@@ -214,7 +214,7 @@ def fill_from_arrays(
     bits = width[0]
     mask = (np.int64(1) << bits) - 1
     first, last = set_start[state], set_start[state + 1]
-    # What changes from class to class: how many arcs cover it, and the sum of their numbers and of
+    # These change from class to class: how many arcs cover it, and the sum of their numbers and of
     # their members', so that a single arc is known by the sums.
     change = np.zeros((classes + 1, 4), np.int64)
     for i in range(first, last):

@@ -144,7 +144,7 @@ def _line(text: str, place: RulePlace, *, calls: bool = False) -> str:
 
 
 def _cut(written: str) -> str:
-    """What was written, or its beginning."""
+    """The text of a part as it was written, cut if it is long."""
     return written if len(written) <= LONGEST_QUOTED else f"{written[: LONGEST_QUOTED - 1]}…"
 
 

@@ -1,4 +1,4 @@
-"""What a rewrite of a grammar with two stacks looks like, in the notation that its author writes.
+"""The rewrites that a grammar with two stacks is shown, in the notation that its author writes.
 
 Each sketch is what to write and what it stands for, and each is a grammar that the tests read.
 """
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 Sketch = tuple[str, str]
-"""What to write, and for what."""
+"""The rules to write, and the rules that they replace."""
 
 SKETCHES: Final[Mapping[str, Mapping[str, Sketch]]] = MappingProxyType(
     {
@@ -75,7 +75,7 @@ _LOOSE: Final = (
 
 
 def rewrite_of(kind: str, dialect: str) -> str:
-    """What to do about a text with two stacks.
+    """The remedy for a text with two stacks.
 
     Args:
         kind: A kind of `SKETCHES`.
