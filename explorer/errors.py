@@ -304,6 +304,8 @@ class UnsatisfiableSchema(EmptyConstraint):
         else:
             listed = f"{', '.join(named[:-1])} and {named[-1]}"
             reason = f"No value satisfies the schema: {listed} exclude each other"
+            if _are_alternatives(named):
+                reason += ", because oneOf takes a value of exactly one alternative"
             reason += f", given {' and '.join(others)}." if others else "."
         evidence = {} if place is None else place.evidence(reason)
         super().__init__(
@@ -311,6 +313,14 @@ class UnsatisfiableSchema(EmptyConstraint):
             remedy=_remedy_of(named, endless),
             evidence={"pointers": [*named, *others], **evidence},
         )
+
+
+def _are_alternatives(pointers: list[str]) -> bool:
+    """Whether pointers lead into different alternatives of one ``oneOf``."""
+    places = [each.partition("/oneOf/") for each in pointers]
+    begins = {(before, bool(sign)) for before, sign, _ in places}
+    alternatives = {after.partition("/")[0] for _, _, after in places}
+    return begins == {(places[0][0], True)} and len(alternatives) > 1
 
 
 def _remedy_of(named: list[str], endless: str) -> str:

@@ -16,6 +16,7 @@ from explorer.arguments import instance, plain, whole_number, whole_text, wrong
 from explorer.automata.construction import operations
 from explorer.automata.discovered.discover import discover, discover_limits, small_or_discovered
 from explorer.automata.machine import ByteMachine, Dfa
+from explorer.automata.membership import Membership
 from explorer.automata.pipeline.methods import StageMethods
 from explorer.automata.pipeline.stage import PipelineStage, TokenStage
 from explorer.automata.pipeline.staged import Staged, check_operand
@@ -68,7 +69,7 @@ class Constraint(StageMethods):
         (True, False)
     """
 
-    __slots__ = ("_depth", "_dfa", "_machine", "_source", "_tokens_dfa")
+    __slots__ = ("_depth", "_dfa", "_machine", "_membership", "_source", "_tokens_dfa")
 
     def __init__(self, source: Source, dfa: Dfa | None = None, *, depth: int = 1) -> None:
         what = "the source of a constraint"
@@ -81,6 +82,7 @@ class Constraint(StageMethods):
         self._dfa = dfa
         self._machine: ByteMachine | None = None
         self._tokens_dfa: Dfa | None = None
+        self._membership = Membership.of_parts(source)
         self._depth = depth = whole_number("depth", depth, 0, error=ConstraintError)
         if depth > MAX_DEPTH:
             raise ConstraintError(
@@ -192,8 +194,7 @@ class Constraint(StageMethods):
 
         return dfa_to_fst(self.dfa)
 
-    # Algebra. The operators build trees; nothing is computed until a machine is asked for.
-
+    # The operators build trees; nothing is computed until a machine is asked for.
     def __or__(self, other: Constraint) -> Constraint:
         """Words of either."""
         if isinstance(other, TakesConstraints):
@@ -268,8 +269,6 @@ class Constraint(StageMethods):
 
         return Constraint(BoundedGrammar.of(self.source, depth), depth=_depth(self))
 
-    # Questions.
-
     def accepts(self, text: str | bytes) -> bool:
         """Whether a text is a word of the language.
 
@@ -279,15 +278,16 @@ class Constraint(StageMethods):
         Raises:
             ConstraintError: It is neither.
         """
-        if isinstance(text, bytes):
-            return accepts(self.machine, text)
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if isinstance(text, str):
+            try:
+                text = plain(text).encode()
+            except UnicodeEncodeError:
+                return False  # Half of a surrogate pair is not text.
+        if not isinstance(text, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
             remedy = "Write the value as a string."
             raise wrong("text", text, "a text or its bytes", remedy=remedy, error=ConstraintError)
-        try:
-            return accepts(self.machine, plain(text).encode())
-        except UnicodeEncodeError:
-            return False  # Half of a surrogate pair is not text.
+        by_parts = None if self._dfa else self._membership
+        return by_parts.has(text) if by_parts else accepts(self.machine, text)
 
     def parse(self, text: str) -> Any:
         """What a text of this language means: data for JSON, an instance for a type, ...

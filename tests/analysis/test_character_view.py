@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from explorer.analysis.characters import view as character_view
+from explorer.analysis.characters.display import show_characters
 from explorer.analysis.characters.view import Characters
 from explorer.automata.constraint import regex
 from explorer.automata.tree.charset import char_set
@@ -66,3 +67,11 @@ def test_a_view_that_takes_every_block_for_full_is_caught(monkeypatch: pytest.Mo
     assert np.any(Characters(dfa)._known == 0)
     monkeypatch.setattr(character_view, "ROOM", 1)
     assert len(Characters(regex("[acegik]").dfa).expected(0).ranges) == 6
+
+
+def test_a_few_signs_are_named_one_by_one() -> None:
+    """`')' to '+'` hides the star; a long run of signs stays a range."""
+    digits_and_signs = char_set([(40, 43), (45, 57)])
+    assert show_characters(digits_and_signs) == "'(', ')', '*', '+', '-', '.', '/' or 0-9"
+    assert show_characters(char_set([(33, 126)])) == "'!' to '~'"
+    assert show_characters(char_set([(97, 122), (0xE0, 0xFF)])) == "a-z or à-ÿ"

@@ -236,3 +236,29 @@ def test_a_constraint_is_a_value() -> None:
     with pytest.raises(AttributeError):
         setattr(one, name, regex("b").source)
     assert pickle.loads(pickle.dumps(one)).accepts("a")
+
+
+NESTED = explorer.grammar('root ::= "(" root ")" | "x"')
+OTHER = explorer.grammar('root ::= "(" root ")" | "y"')
+
+
+@pytest.mark.parametrize(
+    ("combined", "text", "is_word"),
+    [
+        (NESTED & regex("[(]+"), "((x))", False),
+        (NESTED & OTHER, "x", False),
+        (NESTED & regex(".{5}"), "((x))", True),
+        (NESTED - regex("x"), "x", False),
+        (NESTED - OTHER, "(x)", True),
+        (~NESTED, "(x", True),
+        (~NESTED, "(x)", False),
+        (~NESTED, b"\xff", False),
+        (~(NESTED & OTHER) - regex("z"), "x", True),
+    ],
+    ids=str,
+)
+def test_membership_is_asked_of_the_parts(
+    combined: explorer.Constraint, text: str | bytes, is_word: bool
+) -> None:
+    """Whether two grammars share a word cannot be searched out; whether a text is in both can."""
+    assert combined.accepts(text) == is_word

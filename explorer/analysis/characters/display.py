@@ -190,8 +190,12 @@ def _simple() -> dict[CharSet, str]:
 def _listed(chars: CharSet) -> str:
     pieces: list[str] = []
     left = chars.size()
-    for low, high in chars.ranges:
-        if len(pieces) >= MOST_SHOWN:
+    ranges, most = list(chars.ranges), MOST_SHOWN
+    in_full = [piece for each in ranges for piece in _without_signs(*each)]
+    if len(in_full) <= MOST_SHOWN + _FEW_SIGNS:
+        ranges, most = in_full, len(in_full)
+    for low, high in ranges:
+        if len(pieces) >= most:
             break
         if high - low < 2:
             pieces += [show_character(code) for code in range(low, high + 1)]
@@ -202,6 +206,31 @@ def _listed(chars: CharSet) -> str:
     if left:
         return f"{', '.join(pieces)} or one of {left:,} more"
     return " or ".join([", ".join(pieces[:-1]), pieces[-1]] if len(pieces) > 1 else pieces)
+
+
+def _without_signs(low: int, high: int) -> list[tuple[int, int]]:
+    """A range in pieces: a few signs of ASCII one by one, the letters and digits beside them.
+
+    Nobody knows by heart which signs lie between two others.
+
+    Example:
+        >>> [(chr(low), chr(high)) for low, high in _without_signs(ord("-"), ord("9"))]
+        [('-', '-'), ('.', '.'), ('/', '/'), ('0', '9')]
+    """
+    if high > 0x7E:
+        return [(low, high)]
+    signs = [code for code in range(low, high + 1) if not chr(code).isalnum()]
+    if not signs or len(signs) > _FEW_SIGNS:
+        return [(low, high)]
+    pieces = [(code, code) for code in signs]
+    for begin, end in ((48, 57), (65, 90), (97, 122)):
+        if max(low, begin) <= min(high, end):
+            pieces.append((max(low, begin), min(high, end)))
+    return sorted(pieces)
+
+
+_FEW_SIGNS: Final = 4
+"""So many signs of a range are named one by one."""
 
 
 def show_text(data: bytes, most: int = 60) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Final, cast
 
 from explorer.arguments import flag, listed, plain, shown, wrong
 from explorer.automata.constraint import Constraint
@@ -13,6 +13,9 @@ from explorer.automata.grammar.objects.parts import GrammarRule, RulePart
 from explorer.automata.grammar.objects.writing import written_rules
 from explorer.automata.grammar.source import NOTATIONS, GbnfGrammar
 from explorer.errors import ConstraintError, GrammarError
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
+"""Some editors begin a file with it."""
 
 
 def grammar(
@@ -56,7 +59,7 @@ def grammar(
             "text", text, "the text of a grammar, or a rule", error=ConstraintError,
             remedy="Write the grammar in quotes, or rules with explorer.grammars.rule.",
         )  # fmt: skip
-    return Constraint(kind.of(text, ambiguous=several))
+    return Constraint(kind.of(text.removeprefix(_BYTE_ORDER_MARK), ambiguous=several))
 
 
 def _of_rules(given: object, ambiguous: bool) -> Constraint:

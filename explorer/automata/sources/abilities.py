@@ -7,6 +7,7 @@ words an explanation or looks for traps knows no kind by its class.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 
@@ -44,6 +45,24 @@ class BoundsSpace(Protocol):
     @property
     def space_remedy(self) -> str:
         """What to write, as a sentence."""
+        ...
+
+
+@runtime_checkable
+class DecidesByParts(Protocol):
+    """A source that has a text exactly if its parts have it or do not, each asked by itself.
+
+    Then the text is looked up in the machines of the parts, and nobody has to know whether the
+    whole has any words: of two grammars together nobody can.
+    """
+
+    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
+        """Whether a text is a word.
+
+        Args:
+            text: The text.
+            of_parts: For each child whether the text is a word of it.
+        """
         ...
 
 

@@ -6,7 +6,7 @@ Each is shown by its short form, as Python would write it. None has a text of it
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -24,6 +24,7 @@ from explorer.automata.tree.nodes import (
     Subtract,
     Written,
 )
+from explorer.automata.valid_utf8 import any_text
 from explorer.budget import Meter
 from explorer.errors import ConstraintError, DamagedFile, ExplorerError
 
@@ -157,6 +158,10 @@ class Intersection(Pair):
         """Both."""
         return Intersect(0, 0, *trees)
 
+    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
+        """Whether both parts have a text."""
+        return all(of_parts)
+
     def parse(self, text: str) -> object:
         """The value of the word for the left part."""
         return self.left.parse(text)
@@ -178,6 +183,10 @@ class Difference(Pair):
     def combined(self, trees: tuple[Written, ...]) -> Node:
         """The left without the right."""
         return Subtract(0, 0, *trees)
+
+    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
+        """Whether the left part has a text and the right one does not."""
+        return of_parts[0] and not of_parts[1]
 
     def parse(self, text: str) -> object:
         """The value of the word for the left part."""
@@ -213,8 +222,12 @@ class Complement(Combination):
         return cls(*children)
 
     def combined(self, trees: tuple[Written, ...]) -> Node:
-        """The combination of any other parts."""
+        """Everything but the words of the part."""
         return Negate(0, 0, *trees)
+
+    def has(self, text: bytes, of_parts: Sequence[bool]) -> bool:
+        """Whether the part does not have a text that is valid UTF-8."""
+        return not of_parts[0] and any_text().accepts(text)
 
     def __str__(self) -> str:
         return f"~{self.part}"

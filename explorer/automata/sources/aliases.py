@@ -118,7 +118,10 @@ class Aliases(Source):
         entries: list[tuple[str, tuple[str, ...]]] = []
         for key, value in cast("Mapping[object, object]", texts).items():
             if not isinstance(key, str):
-                raise wrong("A name of the choice", key, "a str", error=ConstraintError)
+                raise wrong(
+                    "A name of the choice", key, "a str", error=ConstraintError,
+                    remedy=f"Write the name in quotes: {str(key)!r}.",
+                )  # fmt: skip
             name = plain(key)
             given = (
                 [value]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Final, Literal, get_args
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from explorer.arguments import plain, wrong
 from explorer.automata.constraint import Constraint
@@ -50,6 +51,7 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
     style = plain(style)
     if not isinstance(style, str) or style not in get_args(Style):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise wrong("style", style, 'a style: "json" or "python"', error=ConstraintError)
+    _check_type(described)
     kind = JsonType if style == "json" else CallType
     known = _OPTIONS if style == "json" else ("max_depth",)
     if unknown := [name for name in options if name not in known]:
@@ -64,3 +66,27 @@ def from_type(described: Any, *, style: Style = "json", **options: Any) -> Const
 _OPTIONS: Final = tuple(
     name for name in inspect.signature(json_schema).parameters if name != "schema"
 )
+
+
+_VALUES: Final = (dict, list, tuple, set, frozenset, bytes, int, float, complex)
+"""What is written where a type was meant, such as ``[int]`` for ``list[int]``."""
+
+
+def _check_type(described: object) -> None:
+    """Refuse a function, a type variable and plain data."""
+    if isinstance(described, FunctionType | BuiltinFunctionType | MethodType):
+        raise wrong(
+            "described", described, "a type", error=ConstraintError,
+            remedy="Give the type of what the function returns, such as "
+            'typing.get_type_hints(f)["return"].',
+        )  # fmt: skip
+    if isinstance(described, TypeVar):
+        raise wrong(
+            "described", described, "a type", error=ConstraintError,
+            remedy="Give the type that the variable stands for.",
+        )  # fmt: skip
+    if isinstance(described, _VALUES):
+        raise wrong(
+            "described", cast("object", described), "a type", error=ConstraintError,
+            remedy="Give a type such as list[int], dict[str, int], a dataclass or a TypedDict.",
+        )  # fmt: skip

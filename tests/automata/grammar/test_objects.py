@@ -263,6 +263,8 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     "root": (lambda: grammar(rule("a", "x" + rule("root", "y"))), "rule('a'), and another rule"),
     "body": (lambda: rule("a", 5), "The body of the rule 'a' is 5 (int)"),  # type: ignore[arg-type]
     "nothing": (lambda: grammar(rule("a", lambda: None)), "The function of 'a' returns nothing"),  # type: ignore[arg-type, return-value]
+    "called": (lambda: rule("a")(), "Write a without parentheses"),
+    "takes": (lambda: rule("a", lambda other: other), "has the parameter 'other'"),  # type: ignore[arg-type, misc]
     "name": (lambda: rule("ä", "x"), "'ä' is not a name of a rule"),
     "no name": (lambda: rule(3, "x"), "name is 3 (int)"),  # type: ignore[arg-type]
     "function": (lambda: rule("a") + FUNCTION, "the function 'FUNCTION', not a rule"),  # type: ignore[operator]
@@ -292,6 +294,12 @@ def test_a_fault_names_its_object(name: str) -> None:
     with pytest.raises((ConstraintError, GrammarError)) as caught:
         make()
     assert reason in str(caught.value) and caught.value.remedy
+
+
+@pytest.mark.parametrize("syntax", ["gbnf", "lark", "ebnf"])
+def test_a_byte_order_mark_is_not_a_part_of_a_grammar(syntax: str) -> None:
+    text = {"gbnf": 'root ::= "a"', "lark": 'start: "a"', "ebnf": 'root ::= "a"'}[syntax]
+    assert grammar("\ufeff" + text, syntax).accepts("a")
 
 
 def test_parts_show_themselves_as_python() -> None:

@@ -77,3 +77,12 @@ def test_a_smallest_set_is_one() -> None:
 def test_other_constraints_are_empty_as_before() -> None:
     with pytest.raises(EmptyConstraint, match="has no word"):
         explorer.compile(explorer.regex("a") & explorer.regex("b"), VOCABULARY)
+
+
+def test_equal_alternatives_exclude_each_other_because_of_one_of() -> None:
+    text = {"type": "string"}
+    with pytest.raises(UnsatisfiableSchema, match="because oneOf takes a value of exactly one"):
+        explorer.compile(explorer.json_schema({"oneOf": [text, text]}), VOCABULARY)
+    with pytest.raises(UnsatisfiableSchema) as raised:
+        explorer.compile(explorer.json_schema({"type": "integer", "const": "a"}), VOCABULARY)
+    assert "oneOf" not in str(raised.value)

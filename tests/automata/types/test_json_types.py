@@ -8,7 +8,7 @@ import sys
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, TypeVar
 
 import annotated_types
 import pydantic
@@ -131,12 +131,12 @@ def test_checks_in_python_are_an_error_that_says_so() -> None:
     ("described", "says"),
     [
         (complex, "complex"),
-        (3, "3 cannot be written as JSON"),
+        (3, "described is 3"),
         (Annotated[datetime.date, annotated_types.Ge(datetime.date(2000, 1, 1))], "bound ge"),
         (Annotated[datetime.datetime, annotated_types.Lt(datetime.datetime(2, 1, 1))], "bound lt"),
         (dict[float, int], "keys of a dict"),
         (Annotated[Decimal, pydantic.Field(max_digits=3)], "max_digits"),
-        (len, "cannot be written as JSON"),
+        (len, "not a type"),
         (object(), "cannot be written as JSON"),
     ],
 )
@@ -182,3 +182,14 @@ def test_a_session_writes_an_instance(lazy: bool) -> None:
     if session.finished:
         assert isinstance(constraint.parse(text), Weapon)
     assert session.finished or lazy
+
+
+@pytest.mark.parametrize("style", ["json", "python"])
+@pytest.mark.parametrize(
+    "described", [len, lambda: 1, TypeVar("T"), {"a": int}, [int], 3],
+    ids=["built-in", "function", "variable", "dict", "list", "number"],
+)  # fmt: skip
+def test_what_is_not_a_type_is_refused(described: object, style: Any) -> None:
+    with pytest.raises(ConstraintError, match="not a type") as caught:
+        explorer.from_type(described, style=style)
+    assert caught.value.remedy.startswith("Give")

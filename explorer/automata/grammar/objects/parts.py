@@ -19,6 +19,7 @@ it out as a text in GBNF, and from there on it is a grammar like any other.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -216,6 +217,13 @@ class GrammarRule(RulePart):
             return self.given
         return _body(self.name, self.given())
 
+    def __call__(self, *given: object, **named: object) -> NoReturn:
+        """Refuse: a rule is named where it is called, and takes nothing."""
+        raise ConstraintError(
+            f"The rule {self.name!r} is called like a function.",
+            remedy=f"Write {self.name} without parentheses: its name alone is the call.",
+        )
+
     def __repr__(self) -> str:
         return f"rule({self.name!r})"
 
@@ -253,10 +261,12 @@ def rule(
         True
     """
     if body is None and isinstance(name, FunctionType):
-        return GrammarRule(_name(name.__name__), cast("Callable[[], object]", name))
+        return GrammarRule(_name(name.__name__), _without_parameters(name))
     known = _name(cast("str", name))
-    if body is None or (callable(body) and not isinstance(body, RulePart | Constraint)):
-        return GrammarRule(known, body)
+    if body is None:
+        return GrammarRule(known)
+    if callable(body) and not isinstance(body, RulePart | Constraint):
+        return GrammarRule(known, _without_parameters(body))
     return GrammarRule(known, _body(known, body))
 
 
@@ -313,6 +323,27 @@ def _deeper(part: RulePart) -> int:
             remedy="Give the inner part a rule of its own.", evidence={"limit": MOST_NESTED},
         )  # fmt: skip
     return part.depth + 1
+
+
+def _without_parameters(function: Callable[..., object]) -> Callable[[], object]:
+    """A function that gives the body of a rule."""
+    try:
+        needed = [
+            each.name
+            for each in inspect.signature(function).parameters.values()
+            if each.default is each.empty
+            and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        ]
+    except (TypeError, ValueError):  # A callable of C, which does not say what it takes.
+        needed = []
+    if needed:
+        called = getattr(function, "__name__", "The function")
+        raise ConstraintError(
+            f"The function {called!r} of a rule has the parameter {needed[0]!r}.",
+            remedy="Leave parameters out: a rule takes nothing. For a family of rules write a "
+            "function that returns rule(name, body).",
+        )
+    return function
 
 
 def _body(name: str, value: object) -> RulePart:

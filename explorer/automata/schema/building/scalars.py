@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import cast
+from typing import Final, cast
 
 from explorer.automata.construction import operations
 from explorer.automata.construction.product import intersection
@@ -27,10 +27,27 @@ def _fraction(divisor: Decimal) -> tuple[int, int]:
     return int(divisor.scaleb(decimals)), decimals
 
 
+_MOST_DECIMALS: Final = 30
+"""Of a divisor."""
+
+
 def can_divide(divisor: Decimal) -> bool:
     """Whether a machine can keep the remainders of a divisor."""
     numerator, decimals = _fraction(divisor)
-    return 1 <= numerator <= numbers.LARGEST_MODULUS and decimals <= 30
+    return 1 <= numerator <= numbers.LARGEST_MODULUS and decimals <= _MOST_DECIMALS
+
+
+def _too_fine(divisor: Decimal, numerator: int, decimals: int) -> tuple[str, str]:
+    """Why a divisor cannot be followed, and what to do."""
+    if decimals > _MOST_DECIMALS:
+        return (
+            f"Multiples of {divisor} have up to {decimals:,} decimals.",
+            f"Use a divisor with at most {_MOST_DECIMALS} decimals, or leave it out.",
+        )
+    return (
+        f"Multiples of {divisor} need a machine with {numerator:,} remainders.",
+        f"Use a divisor whose digits are at most {numbers.LARGEST_MODULUS:,}.",
+    )
 
 
 def _and_say(error: Exception) -> str:
@@ -115,8 +132,7 @@ class Scalars:
         if not can_divide(divisor):
             self._refuse(
                 sub, "multipleOf",
-                f"Multiples of {divisor} need a machine with {numerator:,} remainders.",
-                f"Use a divisor whose digits are at most {numbers.LARGEST_MODULUS:,}.",
+                *_too_fine(divisor, numerator, decimals),
             )  # fmt: skip
             return None
         key = "multiples", divisor
