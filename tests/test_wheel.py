@@ -47,7 +47,7 @@ def test_every_module_and_what_it_reads_is_inside(names: set[str]) -> None:
 
 def test_the_notebooks_are_where_the_command_looks(names: set[str]) -> None:
     course = {f"explorer/{path}" for path in kept("notebooks", "*.ipynb")}
-    assert "explorer/notebooks/quickstart.ipynb" in course
+    assert "explorer/notebooks/00_quickstart.ipynb" in course
     assert course - names == set()
 
 

@@ -27,7 +27,7 @@ from explorer.cli.options import Commands, add_command
 from explorer.errors import ExplorerError, MissingDependency
 from explorer.files import write_whole
 
-FIRST: Final = "quickstart.ipynb"
+FIRST: Final = "00_quickstart.ipynb"
 RECORD: Final = ".explorer-notebooks.json"
 EXTENSION: Final = "widgets.prompt_socket"
 """Of the server: without it every click waits up to 40 ms for an acknowledgement."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from explorer.course.exercise import Exercise
 from explorer.course.foundations import FOUNDATIONS
+from explorer.course.masked import MASKED
 from explorer.course.pitfalls import PITFALLS
 from explorer.course.verdict import Graded
 from explorer.errors import ExplorerError
 
-EXERCISES: dict[str, Exercise] = {exercise.name: exercise for exercise in (*FOUNDATIONS, *PITFALLS)}
+EXERCISES: dict[str, Exercise] = {
+    exercise.name: exercise for exercise in (*FOUNDATIONS, *MASKED, *PITFALLS)
+}
 """Every exercise of the course, by its name."""
 
 

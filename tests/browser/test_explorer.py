@@ -35,14 +35,24 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
 
 
-def test_quickstart_runs(notebook: Notebook, lab: Lab) -> None:
-    written = json.loads((REPOSITORY / "notebooks" / "quickstart.ipynb").read_text())
+def test_the_quickstart_reaches_a_reason_in_the_actions_that_it_counts(
+    notebook: Notebook, lab: Lab
+) -> None:
+    written = json.loads((REPOSITORY / "notebooks" / "00_quickstart.ipynb").read_text())
     written["metadata"]["kernelspec"]["name"] = FRESH  # As a user's, from the first import on.
-    notebook.open(lab.put("quickstart.ipynb", written))
-    assert notebook.run_all()
-    # The last cell stepped the first explorer from code, and the view followed.
-    at(notebook.explorer(0), 1)
-    assert "model tiny" in notebook.explorer(1).locator(".lmx-top").inner_text()
+    notebook.open(lab.put("00_quickstart.ipynb", written))  # The first action: `make lab`.
+    for item in ("Run", "Run All Cells"):
+        notebook.page.get_by_role("menuitem", name=item, exact=True).click()
+    toy, real = notebook.explorer(0), notebook.explorer(1)
+    # The third cell stepped the first explorer from code, and the view followed.
+    at(toy, 1)
+    assert "model tiny" in real.locator(".lmx-top").inner_text()
+    notebook.page.get_by_text("The text is complete here").first.wait_for()
+    press(toy, STEP)
+    at(toy, 2)
+    toy.locator(f'.lmx-rows .lmx-row[data-token="{FOR}"]').first.click()
+    toy.locator(".lmx-why .nearest").wait_for()
+    assert "the constraint expects o; this token writes r" in toy.locator(".lmx-why").inner_text()
     quiet(notebook)
 
 

@@ -1,55 +1,50 @@
-"""The course runs from top to bottom, and shows what it says it shows."""
+"""The quickstart shows in five cells what it says, and counts the actions to the first reason."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import pytest
+import re
+from collections.abc import Callable
 
 import explorer
+from explorer.course.checking import EXERCISES
+from tests.notebooks.running import FOLDER, Shown, widget
 
-nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
-nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
-
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the user's is read or written."""
-    for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+Show = Callable[[str], Shown]
+DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 
 
-def executed(path: Path, folder: Path) -> dict[str, Any]:
-    """The cells by their id, after every one has run without an error."""
-    notebook = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    ).execute()
-    return {cell.id: cell for cell in notebook.cells}
+def test_quickstart(show: Show) -> None:
+    shown = show("00_quickstart")
+    code = [
+        name
+        for name, cell in shown.cells.items()
+        if cell.cell_type == "code" and name != "reset" and not name.startswith("exercise")
+    ]
+    assert code == ["toy", "predict-step-answer", "step", "tiny", "answer"]
+    # The toy first, then a real model; the third cell moved the toy, and the view followed.
+    assert "Position 1 after 3 bytes: foo" in widget(shown, "toy")
+    assert "268 of 4,000 tokens allowed" in widget(shown, "tiny")
+    assert "It is 3." in shown.printed("step")
+    assert "'for' (id 3) is masked after 'foo'." in shown.printed("step")
+    assert "the constraint expects o; this token writes r" in shown.printed("step")
+    # A date that a model wrote, and why no full stop may follow it.
+    date, *why = shown.printed("answer").splitlines()
+    assert re.fullmatch(DATE, date)
+    assert why == [
+        f"'.' (id 18) is masked after '{date}'.",
+        "The text is complete here, and only the end of text may follow.",
+    ]
+    # The exercises: what may follow, by the expression; the pattern, by its texts.
+    tokens = ["f", "oo", "foo", "for", "food"]
+    begins = [t for t in tokens if re.fullmatch("(foo)+d?", "foofood" + t)]
+    assert [*begins, "end"] == [*EXERCISES["quickstart-end"].answer]  # type: ignore[attr-defined]
+    stop = explorer.regex(EXERCISES["quickstart-stop"].answer)  # type: ignore[attr-defined]
+    assert stop.accepts(date) and stop.accepts(f"{date}.") and not stop.accepts(f"{date}..")
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_is_kept_without_outputs(path: Path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
-    assert [cell.id for cell in cells if cell.cell_type == "code" and cell.outputs] == []
-
-
-def test_quickstart(tmp_path: Path) -> None:
-    path = next(path for path in NOTEBOOKS if path.stem == "quickstart")
-    cells = executed(path, tmp_path)
-    code = [name for name, cell in cells.items() if cell.cell_type == "code"]
-    # The toy first, then a real model; each with its collapsed output.
-    assert code[:2] == ["toy", "tiny"]
-    for name in code[:2]:
-        widget, still = cells[name].outputs
-        assert "application/vnd.jupyter.widget-view+json" in widget.data
-        assert "lmx-still" in still.data["text/html"]
-    # The last cell moved the toy, and printed a date that a model wrote.
-    assert "Position 1 after 3 bytes: foo" in cells["toy"].outputs[1].data["text/plain"]
-    first, second = cells["code"].outputs[0].text.splitlines()
-    assert first == "foo → 3 tokens allowed"
-    date = explorer.regex(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
-    assert date.accepts(second)
+def test_the_actions_are_counted() -> None:
+    # The browser's test of the quickstart takes these actions, and no other.
+    order = (FOLDER / "README.md").read_text("utf-8")
+    counted = re.search(r"takes (\w+) actions:\n\n((?:\d\. .*\n)+)", order)
+    assert counted is not None and counted[1] == "five"
+    assert len(counted[2].splitlines()) == 5
