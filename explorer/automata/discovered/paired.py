@@ -14,14 +14,12 @@ Cost: some tens of microseconds per pair, in Python.
 
 from __future__ import annotations
 
-from threading import RLock
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES
-from explorer.automata.discovered.rows import UNKNOWN, missing
+from explorer.automata.discovered.whole_rows import WholeRows
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
 from explorer.budget import Budget, Meter
 
@@ -31,7 +29,7 @@ Operation = Literal["both", "left only"]
 """Words of both machines, or of the left one that are not words of the right one."""
 
 
-class Paired(DiscoveredMachine):
+class Paired(WholeRows):
     """A `ByteMachine` over two others; thread-safe. Make one with `paired`.
 
     Args:
@@ -51,17 +49,14 @@ class Paired(DiscoveredMachine):
     ) -> None:
         self._left, self._right = left, right
         self._operation: Operation = operation
-        self._budget = budget
-        self._lock = RLock()
         classes = np.stack([classes_of(left), classes_of(right)], axis=1)
         _, lowest, joint = np.unique(classes, axis=0, return_index=True, return_inverse=True)
-        self._symbol_class: Int32 = joint.reshape(-1).astype(np.int32)
+        super().__init__(joint.reshape(-1).astype(np.int32), len(lowest), budget)
         self._lowest: list[int] = lowest.tolist()
         self._pairs = [*pairs] or [(left.start, right.start)]
         self._numbers = {pair: number for number, pair in enumerate(self._pairs)}
         self._rows: dict[int, list[int]] = {}  # Also to pairs that cannot finish.
         self._finishes: dict[int, bool] = {}
-        self._table: Int32 = np.full((0, len(self._lowest)), UNKNOWN, np.int32)
 
     @property
     def start(self) -> int:
@@ -79,34 +74,10 @@ class Paired(DiscoveredMachine):
         return len(self._pairs)
 
     @property
-    def symbol_class(self) -> Int32:
-        """int32[256], the class of each byte."""
-        return self._symbol_class
-
-    @property
-    def table(self) -> Int32:
-        """int32[room, classes], the rows so far: a state, `NO_ARC`, or less where not known."""
-        return self._table
-
-    @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
         left = self._left
         return left.read if isinstance(left, DiscoveredMachine) else np.ones(NUM_BYTES, np.bool_)
-
-    def step(self, state: int, byte: int) -> int:
-        """The state after one more byte, or `NO_ARC`.
-
-        Raises:
-            BudgetExceeded: Whether the text can be finished after it took too long to find out.
-        """
-        if state == NO_ARC:
-            return NO_ARC
-        class_ = int(self._symbol_class[byte])
-        if state >= len(self._table) or self._table[state, class_] == UNKNOWN:
-            with self._lock:
-                self._fill(state, Meter(self._budget))
-        return int(self._table[state, class_])
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end in a state; false of `NO_ARC`."""
@@ -116,49 +87,12 @@ class Paired(DiscoveredMachine):
         wanted = self._operation == "both"
         return self._left.is_accepting(left) and self._right.is_accepting(right) == wanted
 
-    def expected(self, state: int) -> bytes:
-        """The bytes that may come next, ascending; none from `NO_ARC`."""
-        return bytes(byte for byte in range(NUM_BYTES) if self.step(state, byte) != NO_ARC)
-
-    def visit(
-        self, byte: NDArray[np.uint8], depth: Int32, skip: Int32, deepest: int, state: int
-    ) -> None:
-        """Fill the rows that the words of a trie come by from a state, so that `table` has them.
-
-        Args:
-            byte, depth, skip: The nodes of the trie, as `explorer.tokens.walks.trie.Trie` has them.
-            deepest: The longest word, in bytes.
-            state: Where the words begin.
-
-        Raises:
-            BudgetExceeded: More was met than the budget allows.
-        """
-
-        stack = np.zeros(deepest + 1, np.int32)
-        stack[0] = state
-        progress = np.zeros(1, np.int64)
-        meter = Meter(self._budget)
-        with self._lock:
-            self._fill(state, meter)
-            while True:
-                needed = missing(self._table, self.symbol_class, byte, depth, skip, stack, progress)
-                if needed < 0:
-                    return
-                self._fill(needed, meter)
-
-    def _fill(self, state: int, meter: Meter) -> None:
-        """Write the row of a state that can finish into the table."""
-        if state < len(self._table) and self._table[state, 0] != UNKNOWN:
-            return
-        row = [
+    def row(self, state: int, meter: Meter) -> list[int]:
+        """The pairs after each class of bytes that can finish."""
+        return [
             target if target != NO_ARC and self._can_finish(target, meter) else NO_ARC
             for target in self._row(state, meter)
         ]
-        if len(self._pairs) > len(self._table):
-            room = np.full((2 * len(self._pairs) + 64, len(self._lowest)), UNKNOWN, np.int32)
-            room[: len(self._table)] = self._table
-            self._table = room
-        self._table[state] = row
 
     def _row(self, state: int, meter: Meter) -> list[int]:
         """The pairs after each class of bytes, whether they can finish or not."""

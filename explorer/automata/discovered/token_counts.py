@@ -22,16 +22,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from threading import RLock
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from explorer.alphabet import NUM_BYTES, NUM_TOKEN_SYMBOLS, TOKEN_END
 from explorer.automata.discovered.paired import classes_of
-from explorer.automata.discovered.rows import UNKNOWN, missing
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine, Int32
+from explorer.automata.discovered.whole_rows import WholeRows
+from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine
 from explorer.budget import Budget, Meter
 
 STAGE: Final = "The discovery of states over the ends of tokens"
@@ -91,7 +89,7 @@ class _Reached:
     ways: tuple[_Way, ...]
 
 
-class CountingTokens(DiscoveredMachine):
+class CountingTokens(WholeRows):
     """A machine over bytes and the ends of tokens; thread-safe.
 
     Args:
@@ -104,8 +102,6 @@ class CountingTokens(DiscoveredMachine):
         self, graph: PartGraph, budget: Budget, reached: tuple[_Reached, ...] = ()
     ) -> None:
         self._graph = graph
-        self._budget = budget
-        self._lock = RLock()
         own = [np.zeros(NUM_BYTES, np.int32), *map(classes_of, graph.machines)]
         _, lowest, joint = np.unique(
             np.stack(own, axis=1), axis=0, return_index=True, return_inverse=True
@@ -115,7 +111,8 @@ class CountingTokens(DiscoveredMachine):
         count = len(self._lowest)
         marks = np.full(NUM_TOKEN_SYMBOLS - NUM_BYTES, count + 1)
         marks[TOKEN_END - NUM_BYTES] = count
-        self._symbol_class: Int32 = np.concatenate([joint.reshape(-1), marks]).astype(np.int32)
+        symbol_class = np.concatenate([joint.reshape(-1), marks]).astype(np.int32)
+        super().__init__(symbol_class, count + 2, budget)
         self._leaving: list[list[int]] = [[] for _ in range(graph.nodes)]
         for number, arc in enumerate(graph.arcs):
             self._leaving[arc.source].append(number)
@@ -123,7 +120,6 @@ class CountingTokens(DiscoveredMachine):
         for source, target in graph.silent:
             self._silent.setdefault(source, []).append(target)
         self._begun: dict[int, tuple[tuple[_Way, ...], bool]] = {}
-        self._table: Int32 = np.full((0, count + 2), UNKNOWN, np.int32)
         first, complete = self._from(0)
         start = _Reached(False, complete, _lowest_counts(first))
         self._reached = [*reached] or [start]
@@ -163,36 +159,12 @@ class CountingTokens(DiscoveredMachine):
         return len(self._reached)
 
     @property
-    def symbol_class(self) -> Int32:
-        """int32[NUM_TOKEN_SYMBOLS], the class of each symbol."""
-        return self._symbol_class
-
-    @property
-    def table(self) -> Int32:
-        """int32[room, classes], the rows so far: a state, `NO_ARC`, or less where not known."""
-        return self._table
-
-    @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
         found = np.zeros(NUM_BYTES, np.bool_)
         for machine in self._graph.machines:
             found |= machine.read if isinstance(machine, DiscoveredMachine) else True
         return found
-
-    def step(self, state: int, byte: int) -> int:
-        """The state after one more symbol, or `NO_ARC`.
-
-        Raises:
-            BudgetExceeded: More states were met than the budget allows.
-        """
-        if state == NO_ARC:
-            return NO_ARC
-        class_ = int(self._symbol_class[byte])
-        if state >= len(self._table) or self._table[state, class_] == UNKNOWN:
-            with self._lock:
-                self._fill(state, Meter(self._budget))
-        return int(self._table[state, class_])
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end in a state; false of `NO_ARC`, and within a token."""
@@ -201,50 +173,14 @@ class CountingTokens(DiscoveredMachine):
         here = self._reached[state]
         return here.complete and not here.inside
 
-    def expected(self, state: int) -> bytes:
-        """The bytes that may come next, ascending; none from `NO_ARC`."""
-        return bytes(byte for byte in range(NUM_BYTES) if self.step(state, byte) != NO_ARC)
-
-    def visit(
-        self, byte: NDArray[np.uint8], depth: Int32, skip: Int32, deepest: int, state: int
-    ) -> None:
-        """Fill the rows that the words of a trie come by from a state, so that `table` has them.
-
-        Args:
-            byte, depth, skip: The nodes of the trie, as `explorer.tokens.walks.trie.Trie` has them.
-            deepest: The longest word.
-            state: Where the words begin.
-
-        Raises:
-            BudgetExceeded: More was met than the budget allows.
-        """
-        stack = np.zeros(deepest + 1, np.int32)
-        stack[0] = state
-        progress = np.zeros(1, np.int64)
-        meter = Meter(self._budget)
-        with self._lock:
-            self._fill(state, meter)
-            while True:
-                needed = missing(
-                    self._table, self._symbol_class, byte, depth, skip, stack, progress
-                )
-                if needed < 0:
-                    return
-                self._fill(needed, meter)
-
-    def _fill(self, state: int, meter: Meter) -> None:
-        if state < len(self._table) and self._table[state, 0] != UNKNOWN:
-            return
+    def row(self, state: int, meter: Meter) -> list[int]:
+        """The states after each class of bytes, and after the end of a token."""
         here = self._reached[state]
         row = [self._after(here.ways, byte) for byte in self._lowest]
         row += [self._ended(here), NO_ARC]
-        count = len(self._reached)
+        count = self.num_states
         meter.check(STAGE, states=count, arcs=count * len(row), bytes=count * (512 + 8 * len(row)))
-        if count > len(self._table):
-            room = np.full((2 * count + 64, len(row)), UNKNOWN, np.int32)
-            room[: len(self._table)] = self._table
-            self._table = room
-        self._table[state] = row
+        return row
 
     def _number(self, reached: _Reached) -> int:
         if not reached.ways and not reached.complete:

@@ -94,6 +94,18 @@ def test_a_pair_travels_with_what_it_met() -> None:
     assert sent.is_accepting(state) and sent.step(state, ord("a")) == machine.step(state, ord("a"))
 
 
+def test_a_machine_that_travelled_goes_on_from_any_state() -> None:
+    """What was met is sent; rows are worked out anew, and from the last state as from the first."""
+    machine = paired(*sides("[ab]{0,3000}", "(?:ab)*"), "both", Budget())
+    state = machine.start
+    for byte in b"ab" * 100:
+        state = machine.step(state, byte)
+    sent = pickle.loads(pickle.dumps(machine))
+    assert state > 100
+    assert sent.step(state, ord("a")) == machine.step(state, ord("a"))
+    assert sent.expected(state) == b"a" and sent.is_accepting(state)
+
+
 def test_the_search_for_an_end_is_long_and_keeps_to_the_budget() -> None:
     long = paired(*sides("(?:ab){4000}c", "[abc]{0,9000}"), "both", Budget())
     assert long.start == 0

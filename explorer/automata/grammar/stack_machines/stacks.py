@@ -24,16 +24,12 @@ Cost: some tens of microseconds per configuration, in Python;
 
 from __future__ import annotations
 
-from threading import RLock
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from explorer.automata.discovered.rows import UNKNOWN, missing
+from explorer.automata.discovered.whole_rows import WholeRows
 from explorer.automata.grammar.rules.network import Network
 from explorer.automata.grammar.rules.pieces import components
-from explorer.automata.machine import NO_ARC, Bool, DiscoveredMachine, Int32
+from explorer.automata.machine import NO_ARC, Bool
 from explorer.budget import Budget, Meter
 
 STAGE: Final = "Following the stacks of a grammar"
@@ -220,7 +216,7 @@ class _Closing:
         return number
 
 
-class StackMachine(DiscoveredMachine):
+class StackMachine(WholeRows):
     """A `ByteMachine` over a network, which follows all stacks; thread-safe.
 
     Args:
@@ -229,15 +225,12 @@ class StackMachine(DiscoveredMachine):
     """
 
     def __init__(self, network: Network, budget: Budget) -> None:
+        super().__init__(network.symbol_class, network.num_classes, budget)
         self._network = network
-        self._budget = budget
-        self._lock = RLock()
         self._nodes = StackNodes()
         self._configurations: list[Configuration] = []
         self._numbers: dict[Configuration, int] = {}
         self._accepting: list[bool | None] = []
-        self._classes: list[int] = network.symbol_class.tolist()
-        self._table: Int32 = np.full((64, network.num_classes), UNKNOWN, np.int32)
         self._numbered(((network.entry[network.root], BOTTOM),))
 
     @property
@@ -256,33 +249,9 @@ class StackMachine(DiscoveredMachine):
         return len(self._configurations)
 
     @property
-    def symbol_class(self) -> Int32:
-        """int32[256], the class of each byte."""
-        return self._network.symbol_class
-
-    @property
-    def table(self) -> Int32:
-        """int32[room, classes], the rows so far: a state, `NO_ARC`, or less where not known."""
-        return self._table
-
-    @property
     def read(self) -> Bool:
         """bool[256], the bytes that some word may hold."""
         return self._network.read
-
-    def step(self, state: int, byte: int) -> int:
-        """The state after one more byte, or `NO_ARC`.
-
-        Raises:
-            BudgetExceeded: More was met than the budget allows.
-        """
-        if state == NO_ARC:
-            return NO_ARC
-        target = int(self._table[state, self._classes[byte]])
-        if target == UNKNOWN:
-            self._fill(state, Meter(self._budget))
-            target = int(self._table[state, self._classes[byte]])
-        return target
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end in a state; false of `NO_ARC`."""
@@ -290,41 +259,9 @@ class StackMachine(DiscoveredMachine):
             return False
         known = self._accepting[state]
         if known is None:
-            self._fill(state, Meter(self._budget))
+            self.fill(state, Meter(self._budget))
             known = self._accepting[state]
         return bool(known)
-
-    def expected(self, state: int) -> bytes:
-        """The bytes that may come next, ascending; none from `NO_ARC`."""
-        if state == NO_ARC:
-            return b""
-        self._fill(state, Meter(self._budget))
-        row = self._table[state][self.symbol_class]
-        return bytes(np.flatnonzero(row != NO_ARC).tolist())
-
-    def visit(
-        self, byte: NDArray[np.uint8], depth: Int32, skip: Int32, deepest: int, state: int
-    ) -> None:
-        """Fill the rows that the words of a trie come by from a state, so that `table` has them.
-
-        Args:
-            byte, depth, skip: The nodes of the trie, as `explorer.tokens.walks.trie.Trie` has them.
-            deepest: The longest word, in bytes.
-            state: Where the words begin.
-
-        Raises:
-            BudgetExceeded: More was met than the budget allows.
-        """
-        stack = np.zeros(deepest + 1, np.int32)
-        stack[0] = state
-        progress = np.zeros(1, np.int64)
-        meter = Meter(self._budget)
-        with self._lock:
-            while True:
-                needed = missing(self._table, self.symbol_class, byte, depth, skip, stack, progress)
-                if needed < 0:
-                    return
-                self._fill(needed, meter)
 
     def reading(self, state: int) -> list[tuple[int, int]]:
         """The pairs of a state of the network that reads, and a stack node, after all calls."""
@@ -355,33 +292,27 @@ class StackMachine(DiscoveredMachine):
             self._accepting.append(None)
         return number
 
-    def _fill(self, state: int, meter: Meter) -> None:
-        with self._lock:
-            if self._table[state, 0] != UNKNOWN:
-                return
-            closing = _Closing(self._network, self._nodes)
-            closing.close(self._configurations[state])
-            self._accepting[state] = closing.ends
-            readers = closing.readers()
-            kept = closing.kept(readers)
-            following: dict[int, set[tuple[int, int]]] = {}
-            for here, node in readers:
-                node = kept.get(node, node)
-                for symbol, targets in self._network.arcs[here].items():
-                    found = following.setdefault(symbol, set())
-                    found.update((target, node) for target in targets)
-            row = [NO_ARC] * self._table.shape[1]
-            for symbol, pairs in following.items():
-                row[symbol] = self._numbered(tuple(sorted(pairs)))
-            count = len(self._configurations)
-            held = self._nodes.held + sum(map(len, following.values())) + 400 * count
-            cells = count * len(row)
-            meter.check(STAGE, states=count, arcs=cells, bytes=held + 4 * cells)
-            if count > len(self._table):
-                room = np.full((2 * count + 64, len(row)), UNKNOWN, np.int32)
-                room[: len(self._table)] = self._table
-                self._table = room
-            self._table[state] = row
+    def row(self, state: int, meter: Meter) -> list[int]:
+        """The configurations after each class of bytes; notes whether the text may end here."""
+        closing = _Closing(self._network, self._nodes)
+        closing.close(self._configurations[state])
+        self._accepting[state] = closing.ends
+        readers = closing.readers()
+        kept = closing.kept(readers)
+        following: dict[int, set[tuple[int, int]]] = {}
+        for here, node in readers:
+            node = kept.get(node, node)
+            for symbol, targets in self._network.arcs[here].items():
+                found = following.setdefault(symbol, set())
+                found.update((target, node) for target in targets)
+        row = [NO_ARC] * self._network.num_classes
+        for symbol, pairs in following.items():
+            row[symbol] = self._numbered(tuple(sorted(pairs)))
+        count = self.num_states
+        held = self._nodes.held + sum(map(len, following.values())) + 400 * count
+        cells = count * len(row)
+        meter.check(STAGE, states=count, arcs=cells, bytes=held + 4 * cells)
+        return row
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _stack_machine_again, (self._network, self._budget, self._met())
