@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.complete
-EXTRAS := models,tokenizers,lab,bench,dev
+EXTRAS := models,tokenizers,sweeps,lab,bench,dev
 # Worker processes for the tests; one per core.
 WORKERS ?= auto
 # How often a browser test that failed is run again. On a desk never; continuous integration says so.

@@ -7,8 +7,9 @@ Every name is imported on first use: compiling constraints needs neither torch n
 the command line can be interrupted at once.
 
 Read the folders in this order: `vocabulary`, `automata`, `tokens`, `decoding`, `analysis`,
-`course`, `cli`. The files beside this one serve all of them: `errors`, `arguments`, `budget`,
-`alphabet`, `files`, `memo`, `hashing`, `jit`; and two more facades, `terminals` and `grammars`.
+`sweeps`, `course`, `cli`. The files beside this one serve all of them: `errors`, `arguments`,
+`budget`, `alphabet`, `files`, `memo`, `hashing`, `jit`; and two more facades, `terminals` and
+`grammars`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from explorer.decoding.probability.scored import probability
     from explorer.decoding.sampling.sampler import Sampler
     from explorer.decoding.trace.trace import Trace
+    from explorer.sweeps.sweep import sweep
     from explorer.tokens.compile import compile
     from explorer.tokens.masks.device import DeviceMasks
     from explorer.tokens.states import DONE
@@ -74,6 +76,7 @@ __all__ = [
     "profile",
     "regex",
     "select",
+    "sweep",
     "template",
 ]
 
@@ -113,6 +116,7 @@ _WITH_TORCH = {
     "probability": "explorer.decoding.probability.scored",
     "probability_mass": "explorer.decoding.probability.mass",
     "select": "explorer.decoding.batches.select",
+    "sweep": "explorer.sweeps.sweep",
 }
 _ROOMS = ("grammars", "terminals")  # Modules of further functions: `explorer.terminals.escape`.
 

@@ -138,6 +138,9 @@ USABLE: dict[str, Callable[[], Any]] = {
     "seconds": lambda: 5.0,
     "bytes": lambda: 10**9,
     "arcs": lambda: 10**6,
+    "models": lambda: things()["lm"],
+    "samplers": lambda: things()["sampler"],
+    "seeds": lambda: 1,
 }
 
 

@@ -28,6 +28,7 @@ LAYERS = (
     ("tokens",),
     ("decoding",),
     ("analysis",),
+    ("witnesses", "sweeps", "servers"),
     ("course",),
     ("cli",),
 )
@@ -52,8 +53,11 @@ ALLOWED_IN: dict[str, frozenset[str]] = {
     "pynini": frozenset({"automata"}),
     "pywrapfst": frozenset({"automata"}),
     "interegular": frozenset({"automata"}),
-    "torch": frozenset({"tokens", "decoding", "analysis", *LAYERS[-1]}),
+    "torch": frozenset({"tokens", "decoding", "analysis", "sweeps", *LAYERS[-1]}),
     "transformers": frozenset({"vocabulary", "decoding"}),
+    "pyarrow": frozenset({"sweeps"}),
+    "dask": frozenset({"sweeps"}),
+    "distributed": frozenset({"sweeps"}),
     "huggingface_hub": frozenset({"vocabulary", "decoding"}),
     **{name: frozenset() for name in NOTEBOOK_LIBRARIES},
 }

@@ -8,8 +8,10 @@ Cost: a pass over the trace.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -56,11 +58,68 @@ def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
         trace: The run. Without a model's probabilities only the prompt can be looked at.
     """
     prompt = trace.prompt if isinstance(trace.prompt, str) else None
+    ends = machine.vocabulary.eos_ids
+    moments: list[RunMoment] = []
+    for k, position in enumerate(trace.positions):
+        step = trace.steps[k] if k < len(trace.steps) else None
+        found = position.distribution
+        end = None
+        if found is not None:
+            known = [found.candidate(token) for token in ends]
+            # What is not among the candidates is less likely than all of them.
+            end = max((math.exp(c.constrained) for c in known if c is not None), default=0.0)
+        moments.append(
+            RunMoment(
+                position.index, position.state, None if step is None else step.token,
+                None if step is None else step.log_prob_model,
+                None if found is None else found.z,
+                None if found is None else found.first_choice,
+                end, lambda position=position: (position.num_allowed, position.over_budget),
+            )
+        )  # fmt: skip
+    return run_traps(machine, prompt, moments)
+
+
+@dataclass(frozen=True, slots=True)
+class RunMoment:
+    """The facts about one position of a run that its traps are found from.
+
+    Args:
+        index: How many tokens stand before it.
+        state: Of the token machine.
+        token: The token that was taken here; ``None`` at the end.
+        log_prob: Its natural log-probability under the model, if it is known.
+        z: The feasible mass; ``None`` without a distribution.
+        first_choice: The model's own likeliest token; ``None`` without a distribution.
+        end: The probability of the end of text under the constraint; ``None`` likewise.
+        limits: Says how many ids the mask allows, and how many the token budget removed.
+    """
+
+    index: int
+    state: int
+    token: int | None
+    log_prob: float | None
+    z: float | None
+    first_choice: int | None
+    end: float | None
+    limits: Callable[[], tuple[int, int]]
+
+
+def run_traps(
+    machine: TokenMachine, prompt: str | None, moments: Sequence[RunMoment]
+) -> tuple[Trap, ...]:
+    """Find the traps of a run that is given by its positions; `session_traps` asks it of a trace.
+
+    Args:
+        machine: The token machine of the run.
+        prompt: The prompt, if it is a text.
+        moments: The positions of the run, the last one after its last token.
+    """
     return (
         *prompt_traps(machine.vocabulary, prompt, machine.allowed(machine.start)),
-        *_tiny_mass(trace),
-        *_greedy_traps(machine, trace),
-        *_unlikely_ends(machine, trace),
+        *_tiny_mass(moments),
+        *_greedy_traps(machine, moments),
+        *_unlikely_ends(machine, moments),
     )
 
 
@@ -120,13 +179,10 @@ def prompt_traps(
     )
 
 
-def _tiny_mass(trace: Trace) -> Iterator[Trap]:
+def _tiny_mass(moments: Sequence[RunMoment]) -> Iterator[Trap]:
     run: list[int] = []
     # A last position without a distribution closes a run that reaches the end.
-    masses = [
-        None if position.distribution is None else position.distribution.z
-        for position in trace.positions
-    ]
+    masses = [moment.z for moment in moments]
     for k, z in enumerate([*masses, None]):
         if z is not None and z < TINY_MASS:
             run.append(k)
@@ -145,39 +201,41 @@ def _tiny_mass(trace: Trace) -> Iterator[Trap]:
         run = []
 
 
-def _greedy_traps(machine: TokenMachine, trace: Trace) -> Iterator[Trap]:
+def _greedy_traps(machine: TokenMachine, moments: Sequence[RunMoment]) -> Iterator[Trap]:
     """Find a token that was likely only because of a continuation that the mask then removes.
 
     A token counts only if another token would have led elsewhere: within a fixed piece of JSON
     every text passes through the same state. It also counts only if the model wanted more text
     afterwards; a wish to end does not explain the token before it.
     """
-    for step, after in zip(trace.steps, trace.positions[1:], strict=True):
-        liked = step.log_prob_model is not None and math.exp(step.log_prob_model) >= LIKED
-        found = after.distribution
-        if not liked or found is None or found.z >= LET_DOWN:
+    tokens = machine.vocabulary.tokens
+    for before, after in pairwise(moments):
+        liked = before.log_prob is not None and math.exp(before.log_prob) >= LIKED
+        if not liked or after.z is None or after.z >= LET_DOWN:
             continue
         # A complete text is not a trap, and the token budget is not part of the constraint.
-        if after.state < 0 or machine.is_final(after.state) or after.over_budget:
+        if after.state < 0 or machine.is_final(after.state) or after.limits()[1]:
             continue
-        tokens = machine.vocabulary.tokens
-        wished = tokens[found.first_choice] if found.first_choice < len(tokens) else None
-        here, there = (machine.byte_state(q) for q in (step.before.state, after.state))
+        first = after.first_choice
+        wished = tokens[first] if first is not None and first < len(tokens) else None
+        here, there = (machine.byte_state(q) for q in (before.state, after.state))
         byte_machine = machine.byte_machine
         if wished is None or byte_machine is None or not _avoidable(byte_machine, here, there):
             continue
+        taken = before.token
+        data = tokens[taken] if taken is not None and taken < len(tokens) else None
         yield Trap(
             "greedy_trap",
-            f"{show_text(step.data or b'')} was likely for the sake of a continuation that is "
+            f"{show_text(data or b'')} was likely for the sake of a continuation that is "
             f"masked: after it the model wants {show_text(wished)}, and the allowed tokens "
-            f"have {100 * found.z:.2g}% of its probability.",
+            f"have {100 * after.z:.2g}% of its probability.",
             "Compare whole alternatives by their total probability, or choose words for them that "
             "the model does not begin for another reason.",
-            state=step.before.state,
-            position=step.index,
+            state=before.state,
+            position=before.index,
             evidence={
-                "token": step.token, "log_prob": step.log_prob_model, "z_after": found.z,
-                "wished": found.first_choice,
+                "token": taken, "log_prob": before.log_prob, "z_after": after.z,
+                "wished": first,
             },
         )  # fmt: skip
 
@@ -211,23 +269,20 @@ def _targets(machine: ByteMachine, state: int) -> set[int]:
     return {machine.step(state, byte) for byte in machine.expected(state)}
 
 
-def _unlikely_ends(machine: TokenMachine, trace: Trace) -> Iterator[Trap]:
+def _unlikely_ends(machine: TokenMachine, moments: Sequence[RunMoment]) -> Iterator[Trap]:
     """Find runs that pass several complete texts in which EOS is never likely."""
     seen: list[tuple[int, float]] = []
-    for position in trace.positions:
-        found = position.distribution
-        if found is None or position.state < 0 or not machine.is_final(position.state):
+    for moment in moments:
+        if moment.end is None or moment.state < 0 or not machine.is_final(moment.state):
             continue
-        if position.over_budget:
+        allowed, over_budget = moment.limits()
+        if over_budget:
             continue  # The end is near because the tokens run out.
-        if position.num_allowed <= len(machine.vocabulary.eos_ids):
+        if allowed <= len(machine.vocabulary.eos_ids):
             return  # Here the end is forced.
-        known = [found.candidate(token) for token in machine.vocabulary.eos_ids]
-        # What is not among the candidates is less likely than all of them.
-        best = max((math.exp(c.constrained) for c in known if c is not None), default=0.0)
-        if best >= UNLIKELY_END:
+        if moment.end >= UNLIKELY_END:
             return
-        seen.append((position.index, best))
+        seen.append((moment.index, moment.end))
     if len(seen) >= ENDS_SEEN:
         yield Trap(
             "unlikely_end",

@@ -112,7 +112,13 @@ class Recorder:
         A text that was cut off is recorded without its last token, because the model was not asked
         for the logits after it.
         """
+        return [trace for trace in self.each() if trace is not None]
+
+    def each(self) -> list[Trace | None]:
+        """`traces`, with ``None`` for a row of which nothing was recorded."""
         for session in self._walks:
             if not session.finished and session.index:
                 session.back()
-        return [session.trace for session in self._walks if session.index or session.finished]
+        return [
+            session.trace if session.index or session.finished else None for session in self._walks
+        ]

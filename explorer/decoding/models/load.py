@@ -111,6 +111,23 @@ def load_model(
     return _OPENING.open(key, open_it, keep=folder == EMBEDDED.get(shown))
 
 
+def model_folder(name: str | os.PathLike[str]) -> tuple[Path, str]:
+    """The folder with a model's files, and the model's name; the model is not opened.
+
+    Args:
+        name: As in `load_model`. Files that are not here yet are fetched.
+
+    Raises:
+        ExplorerError: There is no such model.
+
+    Example:
+        >>> folder, shown = model_folder("tiny")
+        >>> shown, (folder / "config.json").is_file()
+        ('tiny', True)
+    """
+    return _find(name, False)
+
+
 def _opened(
     folder: Path,
     shown: str,

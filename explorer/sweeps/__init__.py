@@ -1,0 +1,10 @@
+"""Sweeps: many prompts through constraints, models, samplers and seeds, into one table.
+
+Read in this order: `models` (what is opened, and its digest), `grid` (what is asked for, and the
+key of each row), `batch` (texts that are written and measured abreast), `arrow` (the columns),
+`worker` (a batch becomes rows), `places` (where batches run), `folder` (partitioned Parquet),
+`progress`, `sweep` (all of it).
+
+pyarrow, dask and distributed come with the extra `sweeps`; without them this imports, and the
+functions that need them say so.
+"""

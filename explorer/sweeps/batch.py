@@ -1,0 +1,227 @@
+"""A batch that is written and measured: texts, and what the constraint did to the model.
+
+The loop is that of `explorer.decoding.batches.generate`, with the same masks, sampler and random
+numbers, so the texts are those of `generate` and of a `Session` with the row's seed, as far as the
+model's own arithmetic gives a batch the same logits. What is measured follows from the logits that
+are there anyway and stays on the device until the end: the feasible mass Z, whether the model's
+first choice was masked, and how likely the end of the text was.
+
+Cost: over `generate`, one more mask, and two passes over the logits in float64.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from explorer.decoding.batches.constrained_batch import ConstrainedBatch
+from explorer.decoding.batches.recorder import Recorder
+from explorer.decoding.models.arguments import call_model
+from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.models.row_by_row import open_batch
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.stepping.rule import Rule
+from explorer.decoding.trace.trace import Trace
+from explorer.tokens.masks.error_word import ints
+from explorer.tokens.states import FREE
+
+
+@dataclass(frozen=True)
+class MeasuredText:
+    """One text of a batch; entry k of each list is about the choice of token k.
+
+    Args:
+        tokens: The ids, the end of text included where it was written.
+        finished: Whether the text was ended; if not, it was cut off.
+        planned: Whether ``max_tokens`` took part in the mask.
+        log_probs_model: Natural log-probability of each token under the model.
+        log_probs_constrained: The same under the mask and the sampler; a greedy sampler counts as
+            the mask alone.
+        log_masses: Natural logarithm of the feasible mass Z, at most 0.
+        first_choices: The model's own likeliest token.
+        intervened: Whether that token was masked.
+        end_log_probs: Log-probability of the likeliest end of text under the mask and the sampler.
+        seconds: The row's share of the batch's time.
+        trace: Its record, where one was asked for.
+    """
+
+    tokens: tuple[int, ...]
+    finished: bool
+    planned: bool
+    log_probs_model: tuple[float, ...]
+    log_probs_constrained: tuple[float, ...]
+    log_masses: tuple[float, ...]
+    first_choices: tuple[int, ...]
+    intervened: tuple[bool, ...]
+    end_log_probs: tuple[float, ...]
+    seconds: float
+    trace: Trace | None
+
+
+@dataclass(frozen=True)
+class BatchTimes:
+    """Where the seconds of a batch went.
+
+    Args:
+        reading: The model, from ids to logits.
+        choosing: Mask, draw and what is measured.
+    """
+
+    reading: float
+    choosing: float
+
+
+def measured_batch(
+    model: LanguageModel,
+    prompts: Sequence[Sequence[int]],
+    rules: Sequence[Rule],
+    sampler: Sampler,
+    *,
+    seed: int,
+    max_tokens: int,
+    masking_budget: bool | None,
+    traces: bool,
+) -> tuple[list[MeasuredText], BatchTimes]:
+    """Write and measure a text for each prompt.
+
+    Args:
+        model: The language model.
+        prompts: Ids of each row, at least one row.
+        rules: The token machine of each row.
+        sampler: How tokens are chosen.
+        seed: Of the random numbers; each row draws from stream 0.
+        max_tokens: The most tokens of each text, EOS included.
+        masking_budget: As `generate` has it.
+        traces: Whether each row is recorded.
+
+    Raises:
+        ExplorerError: As `generate` has it.
+    """
+    begun = time.perf_counter()
+    reading_seconds = 0.0
+    streams = [0] * len(prompts)
+    reading = open_batch(model, prompts)
+    logits = reading.logits
+    reading_seconds += time.perf_counter() - begun
+    batch = ConstrainedBatch(
+        list(rules), model.vocabulary, sampler, seed=seed, streams=streams, max_tokens=max_tokens,
+        masking_budget=masking_budget, device=logits.device,
+    )  # fmt: skip
+    recorder = (
+        Recorder(
+            model.name, batch.rules, prompts, sampler, seed=seed, streams=streams,
+            max_tokens=max_tokens, masking_budget=masking_budget,
+        )
+        if traces
+        else None
+    )  # fmt: skip
+    steps: list[_StepOfRows] = []
+    while True:
+        chosen = _choose(batch, logits)
+        steps.append(chosen)
+        if recorder is not None:
+            recorder.on_step(logits, ints(chosen.tokens))
+        states = batch.rows.states
+        over = ((states != FREE) & (states < 0)).all()
+        if len(steps) == max_tokens or bool(over):
+            break
+        # A frozen row must give the model some id; what comes of it is not used.
+        following = chosen.tokens.clamp(min=0)
+        at = time.perf_counter()
+        logits = call_model(model, "step", lambda: reading.step(following))  # noqa: B023 - Asked now.
+        reading_seconds += time.perf_counter() - at
+    batch.masks.check()
+    found = _texts(steps, batch, model, recorder)
+    spent = time.perf_counter() - begun
+    times = BatchTimes(reading_seconds, spent - reading_seconds)
+    calls = max(1, sum(len(text.tokens) for text in found))
+    shared = [_with_seconds(text, spent * len(text.tokens) / calls) for text in found]
+    return shared, times
+
+
+@dataclass(frozen=True, eq=False)
+class _StepOfRows:
+    """One step of all rows, on the device: int64[B], float64[B] and bool[B]."""
+
+    tokens: Tensor
+    model: Tensor
+    constrained: Tensor
+    log_mass: Tensor
+    first: Tensor
+    intervened: Tensor
+    end: Tensor
+
+
+def _choose(batch: ConstrainedBatch, logits: Tensor) -> _StepOfRows:
+    rows = batch.rows
+    masked = batch.masks.mask_(
+        logits.float().clone(), rows.states, rows.constraint, rows.remaining, step=rows.positions
+    )
+    kept = masked if batch.sampler.greedy else batch.sampler.filtered(masked)
+    model = logits.double().log_softmax(-1)
+    constrained = kept.double().log_softmax(-1)
+    first = model.argmax(-1)
+    possible = masked > -math.inf
+    log_mass = model.masked_fill(~possible, -math.inf).logsumexp(-1).clamp(max=0.0)
+    ends = [token for token in batch.masks.vocabulary.eos_ids if token < logits.shape[-1]]
+    tokens = batch.draw(logits)
+    at = tokens.clamp(min=0)[:, None]
+    return _StepOfRows(
+        tokens,
+        model.gather(-1, at)[:, 0],
+        constrained.gather(-1, at)[:, 0],
+        log_mass,
+        first,
+        ~possible.gather(-1, first[:, None])[:, 0],
+        constrained[:, ends].amax(-1),
+    )
+
+
+def _texts(
+    steps: Sequence[_StepOfRows],
+    batch: ConstrainedBatch,
+    model: LanguageModel,
+    recorder: Recorder | None,
+) -> list[MeasuredText]:
+    def columns(name: str) -> list[list[float]]:
+        stacked = torch.stack([cast("Tensor", getattr(step, name)) for step in steps], dim=1)
+        return cast("list[list[float]]", stacked.cpu().tolist())  # pyright: ignore[reportUnknownMemberType]
+
+    tokens = [[int(token) for token in row] for row in columns("tokens")]
+    scores = [columns(name) for name in ("model", "constrained", "log_mass")]
+    first, intervened, end = columns("first"), columns("intervened"), columns("end")
+    ends = set(model.vocabulary.eos_ids)
+    traces: list[Trace | None] = [None] * len(tokens)
+    if recorder is not None:
+        traces = recorder.each()
+    found: list[MeasuredText] = []
+    for b, row in enumerate(tokens):
+        free = batch.rules[b].machine.constraint is None
+        length = next((k + 1 for k, token in enumerate(row) if token in ends), len(row))
+        found.append(
+            MeasuredText(
+                tokens=tuple(row[:length]),
+                finished=row[length - 1] in ends,
+                planned=batch.plans[b] and not free,
+                log_probs_model=tuple(scores[0][b][:length]),
+                log_probs_constrained=tuple(scores[1][b][:length]),
+                log_masses=tuple(scores[2][b][:length]),
+                first_choices=tuple(int(token) for token in first[b][:length]),
+                intervened=tuple(bool(value) for value in intervened[b][:length]),
+                end_log_probs=tuple(end[b][:length]),
+                seconds=0.0,
+                trace=traces[b],
+            )
+        )
+    return found
+
+
+def _with_seconds(text: MeasuredText, seconds: float) -> MeasuredText:
+
+    return replace(text, seconds=seconds)

@@ -1,0 +1,297 @@
+"""Thousands of prompts through constraints, models, samplers and seeds: one row for each.
+
+`sweep` takes the product of what it is given, runs it in batches, and returns a table. With a
+folder, rows are written to Parquet while the sweep runs; the same call goes on where the last one
+ended, however it ended. `explorer.sweeps.places` says where batches run.
+
+Cost: that of writing the texts (`docs/sweeps.md` has the figures), about 2 kB of memory a row where
+no folder is given, and about 0.5 kB of disk a row where one is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+from explorer.arguments import counted, file_path, flag, instance
+from explorer.budget import Budget
+from explorer.decoding.batches.constrained_batch import AnyConstraint
+from explorer.decoding.models.model import Prompt
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.errors import ExplorerError
+from explorer.sweeps.arrow import columns, pyarrow
+from explorer.sweeps.folder import SweepFolder
+from explorer.sweeps.grid import SweepBatch, SweepGrid, SweepSettings
+from explorer.sweeps.models import ModelGiven
+from explorer.sweeps.places.choosing import place_for
+from explorer.sweeps.places.place import Finished, Place
+from explorer.sweeps.progress import Listener, SweepBar, SweepProgress, checked_progress
+from explorer.sweeps.worker import PARTS
+
+ROWS_IN_PART: Final = 4096
+"""After so many rows a part is written."""
+
+SECONDS_IN_PART: Final = 10.0
+"""After so many seconds a part is written, so that a crash costs little."""
+
+WAIT: Final = 0.2
+"""How many seconds the sweep waits for a result before it looks whether it was called off."""
+
+MOST_LOSSES: Final = 3
+"""How often a batch may be lost with its worker before its rows are failures."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What came of a sweep: a table, and how the run went.
+
+    It is a table for whoever takes Arrow: ``pyarrow.table(sweep)``, ``polars.from_arrow(sweep)``
+    and DuckDB read it as it is.
+
+    Args:
+        table: The rows that are there, of those that were asked for: a ``pyarrow.Table``, for
+            each prompt each constraint, model, sampler and seed; `docs/sweeps.md` says what each
+            column means.
+        folder: Where they are kept; ``None`` where no folder was given.
+        asked: How many rows were asked for.
+        found: How many of them were there before this run.
+        written: How many this run wrote.
+        failed: How many of those are failures, which say so in the column ``error``.
+        cancelled: Whether the run was called off.
+        seconds: Wall time of this run.
+        parts: Seconds of each part of the work, summed over workers.
+    """
+
+    table: Any
+    folder: Path | None
+    asked: int
+    found: int
+    written: int
+    failed: int
+    cancelled: bool
+    seconds: float
+    parts: Mapping[str, float]
+
+    def __len__(self) -> int:
+        """The number of rows that are there."""
+        return self.found + self.written
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __str__(self) -> str:
+        said = [f"{len(self):,} of {counted(self.asked, 'row')}"]
+        if self.found:
+            said.append(f"{self.found:,} of them were there already")
+        said.append(f"{self.failed:,} failed")
+        if self.cancelled:
+            said.append("called off")
+        where = "" if self.folder is None else f" in {self.folder}"
+        return f"{', '.join(said)}; {self.seconds:.1f} s{where}"
+
+    def __repr__(self) -> str:
+        return f"<Sweep: {self}>"
+
+
+def sweep(
+    prompts: Prompt | Sequence[Prompt] | Mapping[str, Prompt],
+    constraints: AnyConstraint | Sequence[AnyConstraint] | Mapping[str, AnyConstraint],
+    models: ModelGiven | Sequence[ModelGiven] | Mapping[str, ModelGiven],
+    samplers: Sampler | Sequence[Sampler] | Mapping[str, Sampler] = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+    seeds: int | Sequence[int] = 0,
+    *,
+    folder: str | Path | None = None,
+    where: object = None,
+    max_tokens: int = 64,
+    masking_budget: bool | None = None,
+    batch_size: int = 32,
+    traces: bool = False,
+    retry_failures: bool = False,
+    progress: bool | Listener = False,
+    cancel: Event | None = None,
+    budget: Budget | None = None,
+) -> Sweep:
+    """Write a text for each prompt, constraint, model, sampler and seed, and measure it.
+
+    A failure is a row that says what went wrong. Ctrl-C ends the sweep as ``cancel`` does: what is
+    done stays, in the folder and in the table that is returned.
+
+    Args:
+        prompts: Texts or conversations; a mapping gives them names. Equal prompts are one.
+        constraints: What the texts must be; ``None`` leaves them free. A mapping gives them names.
+        models: Names or folders for `load_model`, models, or functions that open one; each worker
+            opens each model once. A mapping gives them names.
+        samplers: How tokens are chosen; default greedy. A mapping gives them names.
+        seeds: Of the random numbers; a row is what ``Session(..., seed=seed)`` writes.
+        folder: Where rows are written to Parquet as they come; a later call does only rows that
+            are not there. Default: they are kept in memory.
+        where: Where batches run: ``None`` for this process, a number of processes, an executor of
+            `concurrent.futures`, or a Dask client.
+        max_tokens: The most tokens of each text, EOS included.
+        masking_budget: Whether texts are made to end in time, as `generate` has it.
+        batch_size: How many rows a model reads abreast.
+        traces: Whether each row keeps its trace, as JSON that `Trace` reads.
+        retry_failures: Whether rows of the folder that are failures are run again.
+        progress: Whether to draw a bar; or a function that is told a `SweepProgress`.
+        cancel: Ends the sweep when it is set.
+        budget: Limits for compiling each constraint.
+
+    Returns:
+        The table, and how the run went.
+
+    Raises:
+        ExplorerError: Something is of another kind, or there is nothing to do.
+        MissingDependency: The extra `sweeps` is not installed.
+        FileError: The folder cannot be written.
+
+    Example:
+        >>> from explorer import choice
+        >>> done = sweep(
+        ...     ["The capital of France is", "The capital of Italy is"],
+        ...     choice([" Paris", " Rome"]), "tiny")
+        >>> done.table["text"].to_pylist(), done.table["valid"].to_pylist()
+        ([' Paris', ' Rome'], [True, True])
+    """
+    pyarrow()  # Says at once which extra is missing.
+    settings = SweepSettings(max_tokens, masking_budget, batch_size, traces, budget)
+    grid = SweepGrid.of(prompts, constraints, models, samplers, seeds, settings)
+    told = checked_progress(progress)
+    if cancel is not None:
+        cancel = instance("cancel", cancel, Event, "a threading.Event")
+    again = flag("retry_failures", retry_failures)
+    place = place_for(where)
+    if folder is None:
+        return _Running(grid, None, place, told, cancel).run()
+    kept = SweepFolder(file_path("folder", folder))
+    with kept.locked():
+        if again:
+            kept.drop_failures()
+        kept.describe(grid)
+        return _Running(grid, kept, place, told, cancel).run()
+
+
+@dataclass
+class _Running:
+    """A sweep while it runs."""
+
+    grid: SweepGrid
+    folder: SweepFolder | None
+    place: Place
+    told: SweepBar | Listener | None
+    cancel: Event | None
+    done: set[str] = field(default_factory=lambda: set[str]())
+    memory: list[Any] = field(default_factory=lambda: [])
+    buffers: dict[int, list[Any]] = field(default_factory=lambda: {})
+    buffered_at: float = 0.0
+    parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    losses: dict[int, int] = field(default_factory=lambda: {})
+    written: int = 0
+    failed: int = 0
+
+    def run(self) -> Sweep:
+        begun = time.monotonic()
+        if self.folder is not None:
+            self.done = self.folder.done()
+        order = list(self.grid.keys())
+        found = sum(key in self.done for key in order)
+        cancelled = False
+        try:
+            self.place.start(self.grid.setup)
+            cancelled = not self._all(found, begun)
+        except KeyboardInterrupt:
+            cancelled = True
+        finally:
+            self._flush()
+            self.place.close()
+            if isinstance(self.told, SweepBar):
+                self.told.close()
+        return Sweep(
+            self._table(order), None if self.folder is None else self.folder.path, len(order),
+            found, self.written, self.failed, cancelled, time.monotonic() - begun, self.parts,
+        )  # fmt: skip
+
+    def _all(self, found: int, begun: float) -> bool:
+        """Run everything that is not done; whether it came to the end."""
+        waiting: Iterator[SweepBatch] = self.grid.batches(self.done)
+        again: list[SweepBatch] = []
+        flying = 0
+        total = self.grid.num_rows
+        self._tell(found, total, begun)
+        while True:
+            while flying < self.place.capacity:
+                if self._called_off():
+                    return False
+                batch = again.pop() if again else next(waiting, None)
+                if batch is None:
+                    break
+                self.place.submit(batch)
+                flying += 1
+            if not flying:
+                return True
+            for back in self.place.finished(WAIT):
+                flying -= 1
+                if back.result is None and self._counted_loss(back):
+                    again.append(back.batch)
+                    continue
+                self._take(back)
+                self._tell(found, total, begun)
+            if self._called_off():
+                return False
+
+    def _called_off(self) -> bool:
+        return self.cancel is not None and self.cancel.is_set()
+
+    def _counted_loss(self, back: Finished) -> bool:
+        """Count a loss; whether the batch may be tried again."""
+        number = back.batch.number
+        self.losses[number] = self.losses.get(number, 0) + 1
+        if self.losses[number] < MOST_LOSSES:
+            return True
+        raise ExplorerError(
+            f"A batch of {counted(len(back.batch.rows), 'row')} was lost {MOST_LOSSES} times: "
+            f"{back.lost}.",
+            remedy="Look at the memory of the workers; run the sweep again to go on.",
+            evidence={"keys": tuple(row.key for row in back.batch.rows)},
+        )
+
+    def _take(self, back: Finished) -> None:
+        result = back.result
+        if result is None:
+            return
+        self.written += result.rows.num_rows
+        self.failed += result.failed
+        for part, seconds in result.seconds.items():
+            self.parts[part] += seconds
+        if self.folder is None:
+            self.memory.append(result.rows)
+            return
+        if not self.buffers:
+            self.buffered_at = time.monotonic()
+        self.buffers.setdefault(back.batch.model, []).append(result.rows)
+        count = sum(rows.num_rows for tables in self.buffers.values() for rows in tables)
+        if count >= ROWS_IN_PART or time.monotonic() - self.buffered_at >= SECONDS_IN_PART:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self.folder is None:
+            return
+        for model in list(self.buffers):
+            self.folder.write(pyarrow().concat_tables(self.buffers[model]))
+            del self.buffers[model]
+
+    def _tell(self, found: int, total: int, begun: float) -> None:
+        if self.told is not None:
+            rate = self.written / max(1e-9, time.monotonic() - begun)
+            self.told(SweepProgress(found + self.written, total, self.failed, rate))
+
+    def _table(self, order: Sequence[str]) -> Any:
+        if self.folder is not None:
+            return self.folder.table(order)
+        pa = pyarrow()
+        rows = pa.concat_tables(self.memory) if self.memory else columns().empty_table()
+        place = {key: k for k, key in enumerate(rows["key"].to_pylist())}
+        return rows.take(pa.array([place[key] for key in order if key in place], pa.int64()))

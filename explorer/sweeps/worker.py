@@ -1,0 +1,330 @@
+"""What a worker does: open each model once, compile each constraint once for a vocabulary, and turn
+batches into rows.
+
+A process keeps the last few setups that it was sent (`MOST_SETUPS`), each with its models and
+machines, so that a batch brings only its rows. Batches of one process run one after another: a
+model uses all the cores that it may use anyway.
+
+Failures are rows. What fails for a whole model or constraint is said in each of its rows; where a
+batch fails, its rows are run one by one, so that one bad prompt does not spoil its neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import RLock
+from typing import Any, Final
+
+import msgspec
+
+from explorer.analysis.traps.of_run import RunMoment, run_traps
+from explorer.decoding.models.arguments import prompt_ids
+from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.stepping.rule import Rule
+from explorer.decoding.trace.writing import to_json
+from explorer.errors import ExplorerError
+from explorer.sweeps.arrow import columns, pyarrow
+from explorer.sweeps.batch import MeasuredText, measured_batch
+from explorer.sweeps.grid import SweepBatch, SweepRow, SweepSetup
+from explorer.tokens.states import DONE
+
+MOST_SETUPS: Final = 2
+"""How many setups a process keeps; the one that was used longest ago goes first."""
+
+PARTS: Final = ("opening", "compiling", "encoding", "reading", "choosing", "judging", "packing")
+"""The parts of a batch's time, in the order in which they come."""
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What came of a batch.
+
+    Args:
+        rows: A pyarrow table of its rows.
+        failed: How many of them are failures.
+        seconds: Wall time of each of `PARTS`.
+        tokens: How many tokens were written.
+    """
+
+    rows: Any
+    failed: int
+    seconds: Mapping[str, float]
+    tokens: int
+
+
+def run_batch(setup: SweepSetup | bytes, batch: SweepBatch) -> BatchResult:
+    """Run a batch in this process.
+
+    Args:
+        setup: The setup, or as bytes that `packed_setup` made in another process of the same user.
+        batch: The rows.
+    """
+    return _workshop(setup).run(batch)
+
+
+def packed_setup(setup: SweepSetup) -> bytes:
+    """A setup for other processes of the same user, where `run_batch` unpacks it.
+
+    Raises:
+        ExplorerError: A model is given as an object or a function that cannot be pickled.
+    """
+    try:
+        return pickle.dumps(setup, protocol=5)
+    except Exception as error:  # An object of somebody's own may raise anything.
+        reason = str(error).strip() or type(error).__name__
+        raise ExplorerError(
+            f"The sweep cannot be sent to other processes: {reason}.",
+            remedy="Give each model as a name, a folder, or a function at the top of a module that "
+            "opens it.",
+            evidence={"error": type(error).__name__},
+        ) from error
+
+
+_lock: Final = RLock()
+_workshops: Final[OrderedDict[object, _Workshop]] = OrderedDict()
+
+
+def _workshop(setup: SweepSetup | bytes) -> _Workshop:
+    key: object = sha256(setup).digest() if isinstance(setup, bytes) else id(setup)
+    with _lock:
+        found = _workshops.get(key)
+        if found is None:
+            made: SweepSetup = pickle.loads(setup) if isinstance(setup, bytes) else setup
+            found = _workshops[key] = _Workshop(made)
+            while len(_workshops) > MOST_SETUPS:
+                _workshops.popitem(last=False)
+        _workshops.move_to_end(key)
+        return found
+
+
+class _Workshop:
+    """The models and machines of one setup in this process; thread-safe.
+
+    Args:
+        setup: What is to be run.
+    """
+
+    def __init__(self, setup: SweepSetup) -> None:
+        self._setup = setup
+        self._models: dict[int, LanguageModel | Exception] = {}
+        self._rules: dict[tuple[int, str], Rule | Exception] = {}
+        self._lock = RLock()
+
+    def run(self, batch: SweepBatch) -> BatchResult:
+        """The rows of a batch."""
+        with self._lock:
+            return _BatchRun(self, self._setup, batch).result()
+
+    def model(self, number: int) -> LanguageModel | Exception:
+        """A model, opened at its first use; or why it could not be opened."""
+        if number not in self._models:
+            try:
+                self._models[number] = self._setup.models[number].open()
+            except Exception as error:  # A function of a user's own may raise anything.
+                self._models[number] = error
+        return self._models[number]
+
+    def rule(self, number: int, model: LanguageModel) -> Rule | Exception:
+        """A constraint compiled for a model's vocabulary at its first use; or what was wrong."""
+        key = number, model.vocabulary.fingerprint
+        if key not in self._rules:
+            constraint, settings = self._setup.constraints[number].constraint, self._setup.settings
+            try:
+                rule = Rule.of(constraint, model.vocabulary, settings.budget)
+                rule.plans(settings.max_tokens, settings.masking_budget)
+                self._rules[key] = rule
+            except ExplorerError as error:
+                self._rules[key] = error
+        return self._rules[key]
+
+
+@dataclass
+class _BatchRun:
+    """One batch on its way from prompts to rows."""
+
+    workshop: _Workshop
+    setup: SweepSetup
+    batch: SweepBatch
+    found: dict[str, dict[str, object]] = field(default_factory=lambda: {})
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+
+    def result(self) -> BatchResult:
+        self._write_all()
+        at = time.perf_counter()
+        rows = [self.found[row.key] for row in self.batch.rows]
+        table = pyarrow().Table.from_pylist(rows, schema=columns())
+        self._count("packing", at)
+        failed = sum(row["error"] is not None for row in rows)
+        tokens = sum(text for row in rows if isinstance(text := row["num_tokens"], int))
+        return BatchResult(table, failed, self.seconds, tokens)
+
+    def _count(self, part: str, since: float) -> None:
+        self.seconds[part] += time.perf_counter() - since
+
+    def _write_all(self) -> None:
+        rows = self.batch.rows
+        at = time.perf_counter()
+        model = self.workshop.model(self.batch.model)
+        self._count("opening", at)
+        if isinstance(model, Exception):
+            self._fail(rows, model)
+            return
+        ready: list[tuple[SweepRow, Rule, tuple[int, ...]]] = []
+        for row in rows:
+            at = time.perf_counter()
+            rule = self.workshop.rule(row.constraint, model)
+            self._count("compiling", at)
+            if isinstance(rule, Exception):
+                self._fail([row], rule)
+                continue
+            at = time.perf_counter()
+            try:
+                ready.append((row, rule, prompt_ids(model, row.prompt)))
+            except ExplorerError as error:
+                self._fail([row], error)
+            self._count("encoding", at)
+        self._write(model, ready)
+
+    def _write(
+        self, model: LanguageModel, ready: Sequence[tuple[SweepRow, Rule, tuple[int, ...]]]
+    ) -> None:
+        if not ready:
+            return
+        settings = self.setup.settings
+        try:
+            texts, times = measured_batch(
+                model,
+                [ids for _, _, ids in ready],
+                [rule for _, rule, _ in ready],
+                self.setup.samplers[self.batch.sampler][1],
+                seed=self.batch.seed,
+                max_tokens=settings.max_tokens,
+                masking_budget=settings.masking_budget,
+                traces=settings.traces,
+            )
+        except Exception as error:  # A model of somebody's own may raise anything.
+            if len(ready) == 1:
+                self._fail([ready[0][0]], error)
+                return
+            for one in ready:
+                self._write(model, [one])
+            return
+        self.seconds["reading"] += times.reading
+        self.seconds["choosing"] += times.choosing
+        at = time.perf_counter()
+        for (row, rule, _), text in zip(ready, texts, strict=True):
+            self.found[row.key] = self._about(row) | _measured(row, rule, text)
+        self._count("judging", at)
+
+    def _fail(self, rows: Sequence[SweepRow], error: Exception) -> None:
+        for row in rows:
+            said = {"error_kind": type(error).__name__, "error": str(error) or repr(error)}
+            self.found[row.key] = self._about(row) | _NOTHING | said
+
+    def _about(self, row: SweepRow) -> dict[str, object]:
+        setup, batch = self.setup, self.batch
+        constraint, model = setup.constraints[row.constraint], setup.models[batch.model]
+        chat = not isinstance(row.prompt, str)
+        return {
+            "key": row.key,
+            "prompt_id": row.prompt_id,
+            "prompt": msgspec.json.encode(row.prompt).decode() if chat else row.prompt,
+            "prompt_is_chat": chat,
+            "constraint": constraint.name,
+            "constraint_fingerprint": constraint.fingerprint,
+            "model": model.name,
+            "model_digest": model.digest,
+            "sampler": setup.samplers[batch.sampler][0],
+            "seed": batch.seed,
+        }
+
+
+_NOTHING: Final[dict[str, object]] = {
+    "valid": False,
+    "stop": "error",
+    "error": None,
+    "error_kind": None,
+    "num_tokens": 0,
+}
+
+
+def _measured(row: SweepRow, rule: Rule, text: MeasuredText) -> dict[str, object]:
+    """The columns of a text that was written."""
+    machine, vocabulary = rule.machine, rule.vocabulary
+    pieces = [
+        (vocabulary.tokens[token] if token < len(vocabulary) else None) or b""
+        for token in text.tokens
+    ]
+    offsets = [0]
+    for piece in pieces[:-1]:
+        offsets.append(offsets[-1] + len(piece))
+    states = _walked(rule, text.tokens)
+    valid = len(states) > len(text.tokens) and states[-1] == DONE
+    masses = [math.exp(value) for value in text.log_masses]
+    free = machine.constraint is None
+    return {
+        "text": b"".join(pieces).decode("utf-8", errors="replace"),
+        "valid": None if free else valid,
+        "stop": "end" if text.finished else "max_tokens",
+        "planned": text.planned,
+        "num_tokens": len(text.tokens),
+        "model_calls": len(text.tokens),
+        "milliseconds": 1000 * text.seconds,
+        "interventions": sum(text.intervened),
+        "feasible_mass_least": min(masses),
+        "feasible_mass_mean": math.fsum(masses) / len(masses),
+        "nats_lost": -math.fsum(text.log_masses) + 0.0,
+        "traps": [] if free else _traps(row, rule, text, states),
+        "log_prob_model": math.fsum(text.log_probs_model),
+        "log_prob_constrained": math.fsum(text.log_probs_constrained),
+        "tokens": text.tokens,
+        "offsets": offsets,
+        "log_probs_model": text.log_probs_model,
+        "log_probs_constrained": text.log_probs_constrained,
+        "log_masses": text.log_masses,
+        "intervened": text.intervened,
+        "error_kind": None,
+        "error": None,
+        "trace": None if text.trace is None else to_json(text.trace),
+    }
+
+
+def _walked(rule: Rule, tokens: Sequence[int]) -> list[int]:
+    """The states of the machine before each token and at the end, as far as it takes them."""
+    states = [rule.start]
+    for token in tokens:
+        following = rule.step(states[-1], token)
+        if following is None:
+            break
+        states.append(following)
+    return states
+
+
+def _traps(row: SweepRow, rule: Rule, text: MeasuredText, states: Sequence[int]) -> list[str]:
+    """The kinds of traps that the run met, each once, in the order of the alphabet."""
+    count = min(len(states), len(text.tokens))
+    limit = len(text.tokens) if text.planned else None
+
+    def moment(k: int) -> RunMoment:
+        def limits() -> tuple[int, int]:
+            mask = rule.mask(states[k], None if limit is None else limit - k)
+            return int(mask.allowed.sum()), mask.over_budget
+
+        return RunMoment(
+            k, states[k], text.tokens[k], text.log_probs_model[k], math.exp(text.log_masses[k]),
+            text.first_choices[k], math.exp(text.end_log_probs[k]), limits,
+        )  # fmt: skip
+
+    prompt = row.prompt if isinstance(row.prompt, str) else None
+    moments = [moment(k) for k in range(count)]
+    if len(states) > count:
+        moments.append(
+            RunMoment(count, states[count], None, None, None, None, None, lambda: (0, 0))
+        )
+    return sorted({trap.kind for trap in run_traps(rule.machine, prompt, moments)})

@@ -1,0 +1,262 @@
+"""Sweeps in this process: rows are those of sessions, and a folder holds each row once."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import explorer
+from explorer import Sampler
+from explorer.decoding.trace.reading import from_json
+from explorer.errors import ExplorerError
+from explorer.sweeps.grid import SweepGrid
+from explorer.sweeps.progress import SweepProgress
+from tests.decoding.models import hash_model
+
+PROMPTS = ["a", "bcd", "ef"]
+CONSTRAINTS = {
+    "number": explorer.regex("-?[0-9]{1,6}"),
+    "words": explorer.regex(r"[a-z]+(\s+[a-z]+)*"),
+    "free": None,
+}
+SAMPLERS = {"greedy": Sampler(0.0), "hot": Sampler(1.5, top_k=40)}
+
+
+def asked(**more: Any) -> Any:
+    return explorer.sweep(
+        PROMPTS, CONSTRAINTS, hash_model(), SAMPLERS, [0, 7], max_tokens=12, **more
+    )
+
+
+def session_of(row: dict[str, Any]) -> explorer.Session:
+    made = explorer.Session(
+        hash_model(), CONSTRAINTS[row["constraint"]], row["prompt"],
+        sampler=SAMPLERS[row["sampler"]], seed=row["seed"], max_tokens=12,
+    )  # fmt: skip
+    made.run()
+    return made
+
+
+def test_a_row_is_what_a_session_writes() -> None:
+    """Token by token, number by number: the session is the oracle of every column."""
+    rows = asked(batch_size=5).table.to_pylist()
+    assert len(rows) == len(PROMPTS) * 3 * 2 * 2
+    for row in rows:
+        session = session_of(row)
+        steps = session.trace.steps
+        found = [step.before.distribution for step in steps]
+        assert row["tokens"] == [step.token for step in steps]
+        assert row["text"] == session.text and row["error"] is None
+        assert row["num_tokens"] == row["model_calls"] == len(steps)
+        assert row["stop"] == ("end" if session.finished else "max_tokens")
+        assert row["valid"] == (None if row["constraint"] == "free" else session.finished)
+        assert row["interventions"] == sum(step.intervention for step in steps)
+        assert row["intervened"] == [step.intervention for step in steps]
+        masses = [each.z for each in found if each is not None]
+        assert row["feasible_mass_least"] == pytest.approx(min(masses))
+        assert row["feasible_mass_mean"] == pytest.approx(sum(masses) / len(masses))
+        assert row["log_masses"] == pytest.approx([each.log_z for each in found if each], abs=1e-9)
+        assert row["nats_lost"] == pytest.approx(-sum(row["log_masses"]))
+        last = session.trace.positions[-1]
+        assert row["log_prob_model"] == pytest.approx(last.log_prob_model)
+        assert row["log_prob_constrained"] == pytest.approx(last.log_prob_constrained)
+        assert row["log_probs_model"] == pytest.approx([step.log_prob_model for step in steps])
+        ends = [len(step.before.data) for step in steps]
+        assert row["offsets"] == ends
+        if row["constraint"] != "free":
+            kinds = {trap.kind for trap in session.traps() if trap.position is not None}
+            assert row["traps"] == sorted(kinds)
+
+
+def test_the_traces_are_those_of_sessions() -> None:
+    for row in asked(traces=True).table.to_pylist():
+        trace, other = from_json(row["trace"]), session_of(row).trace
+        shorter = len(trace)  # A text that is cut off is recorded without its last token.
+        assert shorter >= len(other) - 1
+        assert trace.ids == other.ids[:shorter]
+        assert trace.positions[0].distribution == other.positions[0].distribution
+
+
+def test_the_batches_do_not_change_the_rows() -> None:
+    one, many = asked(batch_size=1).table, asked(batch_size=64).table
+    columns = ["key", "text", "tokens", "traps", "stop"]
+    assert sorted(map(str, one.select(columns).to_pylist())) == sorted(
+        map(str, many.select(columns).to_pylist())
+    )
+
+
+def test_a_second_call_finds_everything_done(tmp_path: Path) -> None:
+    first = asked(folder=tmp_path / "runs")
+    again = asked(folder=tmp_path / "runs")
+    assert (first.found, first.written) == (0, 36)
+    assert (again.found, again.written, again.failed) == (36, 0, 0)
+    assert again.table.equals(first.table)
+    # Any reader of partitioned Parquet reads the folder.
+    assert pq.read_table(tmp_path / "runs").num_rows == 36
+
+
+def test_more_prompts_are_only_what_is_new(tmp_path: Path) -> None:
+    asked(folder=tmp_path)
+    more = explorer.sweep(
+        [*reversed(PROMPTS), "new"], CONSTRAINTS, hash_model(), SAMPLERS, [7, 0],
+        max_tokens=12, folder=tmp_path,
+    )  # fmt: skip
+    assert (more.asked, more.found, more.written) == (48, 36, 12)
+    other = asked(folder=tmp_path, batch_size=2)
+    assert (other.found, other.written) == (36, 0)
+
+
+@pytest.mark.parametrize("change", ["max_tokens", "seed", "sampler", "constraint", "prompt"])
+def test_everything_that_decides_a_row_is_in_its_key(change: str) -> None:
+    given: dict[str, Any] = {
+        "prompt": "a", "constraint": explorer.regex("a"), "sampler": Sampler(0.5), "seed": 0,
+    }  # fmt: skip
+    other: dict[str, Any] = {
+        "prompt": "b", "constraint": explorer.regex("a?"), "sampler": Sampler(0.25), "seed": 1,
+    }  # fmt: skip
+
+    def keys(values: dict[str, Any], tokens: int) -> list[str]:
+        from explorer.sweeps.grid import SweepSettings
+
+        grid = SweepGrid.of(
+            values["prompt"], values["constraint"], hash_model(), values["sampler"],
+            values["seed"], SweepSettings(tokens),
+        )  # fmt: skip
+        return list(grid.keys())
+
+    first = keys(given, 9)
+    assert keys(given, 9) == first
+    changed = dict(given) if change == "max_tokens" else given | {change: other[change]}
+    assert keys(changed, 8 if change == "max_tokens" else 9) != first
+
+
+def test_a_sweep_that_is_called_off_goes_on_later(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def listen(progress: SweepProgress) -> None:
+        if progress.done >= 9:
+            stop.set()
+
+    first = asked(folder=tmp_path, batch_size=3, cancel=stop, progress=listen)
+    assert first.cancelled and 9 <= len(first) < 36
+    assert first.table.num_rows == len(first)
+    rest = asked(folder=tmp_path, batch_size=3)
+    assert (rest.found, rest.found + rest.written) == (len(first), 36)
+    keys = pq.read_table(tmp_path, columns=["key"])["key"].to_pylist()
+    assert len(keys) == len(set(keys)) == 36
+
+
+def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
+    def listen(progress: SweepProgress) -> None:
+        if progress.done >= 6:
+            raise KeyboardInterrupt
+
+    first = asked(folder=tmp_path, batch_size=3, progress=listen)
+    assert first.cancelled and len(first) == 6
+    assert asked(folder=tmp_path).found == 6
+
+
+def test_failures_are_rows() -> None:
+    constraints = {
+        "impossible": explorer.literal("zzzzzzzzzzzzzzzzzzzzzzzz"),
+        "good": explorer.regex("[a-z]{1,3}"),
+    }
+    done = explorer.sweep(["a"], constraints, hash_model(), max_tokens=9)
+    rows = {row["constraint"]: row for row in done.table.to_pylist()}
+    assert done.failed == 1 and len(done) == 2
+    assert rows["good"]["valid"] and rows["good"]["error"] is None
+    assert rows["impossible"]["valid"] is False and rows["impossible"]["stop"] == "error"
+    assert "can write no word" in rows["impossible"]["error"]
+
+
+def test_failures_are_run_again_only_if_asked(tmp_path: Path) -> None:
+    text = explorer.regex("[a-z]{1,3}")
+    calls: list[int] = []
+
+    def flaky() -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError("no memory")
+        return hash_model()
+
+    given = ["a", "b"], text, {"m": flaky}
+    assert explorer.sweep(*given, max_tokens=9, folder=tmp_path).failed == 2
+    again = explorer.sweep(*given, max_tokens=9, folder=tmp_path)
+    assert (again.found, again.failed) == (2, 0)
+    assert again.table["error"].to_pylist() == ["no memory"] * 2
+    third = explorer.sweep(*given, max_tokens=9, folder=tmp_path, retry_failures=True)
+    assert (third.written, third.failed) == (2, 0)
+    assert pq.read_table(tmp_path).num_rows == 2
+
+
+def test_one_bad_row_does_not_spoil_its_batch() -> None:
+    class Picky:
+        name = "picky"
+        vocabulary = hash_model().vocabulary
+
+        def encode_prompt(self, prompt: Any) -> tuple[int, ...]:
+            return hash_model().encode_prompt(prompt)
+
+        def read(self, tokens: Any) -> Any:
+            if list(tokens[:1]) == [bad]:
+                raise ValueError("this prompt")
+            return hash_model().read(tokens)
+
+    bad = hash_model().encode_prompt("x")[0]
+    done = explorer.sweep(["a", "x", "b"], explorer.regex("[a-z]"), Picky(), max_tokens=4)
+    errors = {row["prompt"]: row["error"] for row in done.table.to_pylist()}
+    assert errors["a"] is None and errors["b"] is None
+    assert "this prompt" in errors["x"]
+
+
+def test_a_second_sweep_into_a_folder_is_refused(tmp_path: Path) -> None:
+    def listen(_: SweepProgress) -> None:
+        asked(folder=tmp_path)
+
+    with pytest.raises(ExplorerError, match="Another sweep is writing"):
+        asked(folder=tmp_path, progress=listen)
+
+
+def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+    asked(folder=tmp_path)
+    (part,) = tmp_path.glob("model=*/part-*.parquet")
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(ExplorerError, match=r"part-.*Delete it"):
+        asked(folder=tmp_path)
+    part.unlink()
+    assert asked(folder=tmp_path).written == 36
+
+
+def test_a_draft_of_a_process_that_died_is_cleared(tmp_path: Path) -> None:
+    asked(folder=tmp_path)
+    (folder,) = tmp_path.glob("model=*")
+    (folder / ".draft-1").write_bytes(b"half")
+    assert pq.read_table(tmp_path).num_rows == 36
+    asked(folder=tmp_path)
+    assert not list(folder.glob(".draft-*"))
+
+
+def test_the_result_is_a_table_for_others() -> None:
+    done = explorer.sweep("a", explorer.regex("[a-z]"), hash_model(), max_tokens=4)
+    assert pa.table(done).num_rows == 1
+    assert "1 of 1 row, 0 failed" in str(done)
+
+
+def test_equal_things_are_done_once_and_names_are_told_apart() -> None:
+    one = explorer.regex("[a-z]")
+    assert SweepGrid.of(["a", "a"], one, hash_model(), SAMPLERS, [0, 0]).num_rows == 2
+    with pytest.raises(ExplorerError, match="'x' and 'y' are the same"):
+        explorer.sweep("a", {"x": one, "y": explorer.regex("[a-z]")}, hash_model())
+
+
+def test_chats_are_prompts_and_the_free_text_has_no_validity() -> None:
+    chat = [{"role": "user", "content": "a"}]
+    done = explorer.sweep({"c": chat, "t": "a"}, None, "tiny", max_tokens=2)
+    rows = {row["prompt_id"]: row for row in done.table.to_pylist()}
+    assert rows["c"]["prompt_is_chat"] and not rows["t"]["prompt_is_chat"]
+    assert rows["t"]["valid"] is None
