@@ -7,9 +7,9 @@ Every name is imported on first use: compiling constraints needs neither torch n
 the command line can be interrupted at once.
 
 Read the folders in this order: `vocabulary`, `automata`, `tokens`, `decoding`, `analysis`,
-`sweeps`, `course`, `cli`. The files beside this one serve all of them: `errors`, `arguments`,
-`budget`, `alphabet`, `files`, `memo`, `hashing`, `jit`; and two more facades, `terminals` and
-`grammars`.
+`sweeps`, `servers`, `course`, `cli`. The files beside this one serve all of them: `errors`,
+`arguments`, `budget`, `alphabet`, `files`, `memo`, `hashing`, `jit`; and two more facades,
+`terminals` and `grammars`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ _WITH_TORCH = {
     "select": "explorer.decoding.batches.select",
     "sweep": "explorer.sweeps.sweep",
 }
-_ROOMS = ("grammars", "terminals")  # Modules of further functions: `explorer.terminals.escape`.
+# Modules of further functions, such as `explorer.terminals.escape`.
+_ROOMS = ("grammars", "servers", "terminals")
 
 
 if find_spec("torch") is None:  # A star import brings what works here.

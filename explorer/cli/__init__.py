@@ -9,8 +9,8 @@ the one that a shell reports for a process ended by that signal.
 
 In order: this file, which imports nothing that takes time; `commands`, the commands and how one
 ends; `statuses`, `options` and `answers`, which they share; then a file for each command: `demo`,
-`compile`, `profile` (with `schema_options`), `trace`, `why`, `invasiveness`, `lab`, `doctor`;
-`machine_lines` is a machine for a terminal.
+`compile`, `profile` (with `schema_options`), `trace`, `why` (with `served`), `invasiveness`,
+`lab`, `doctor`; `machine_lines` is a machine for a terminal.
 
 Cost: that of the compile. The first run after an installation also makes the machine code of the
 inner loops, which takes some seconds once. It does not run a language model.

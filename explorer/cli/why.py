@@ -1,8 +1,9 @@
 """``explorer why``: why a token is allowed or masked, in the terminal.
 
-Three ways to ask. A tokenizer, a pattern and a prefix: no model is needed, and with
+Four ways to ask. A tokenizer, a pattern and a prefix: no model is needed, and with
 ``--tokenizer`` no torch either. ``--model tiny`` takes the embedded model's tokenizer. Or a saved
-trace and a step of it.
+trace and a step of it. Or ``--run FILE``, the log of an inference server: the first token that the
+constraint of the request would have masked (`explorer.cli.served`).
 
 The exit status is 0 if the token is allowed, 1 if it is masked, 2 if the question cannot be asked;
 a prefix that the constraint itself rejects is such an error, and is explained.
@@ -35,6 +36,7 @@ from explorer.cli.options import (
     compiled,
     constraint_of,
 )
+from explorer.cli.served import add_served, why_served
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
@@ -62,6 +64,7 @@ def add_parser(commands: Commands) -> None:
     )
     command.add_argument("trace", nargs="?", metavar="TRACE", help="a saved trace to ask about")
     command.add_argument("--step", type=int, metavar="K", help="a position of the trace")
+    add_served(command)
     where = command.add_mutually_exclusive_group()
     where.add_argument(
         "--tokenizer", metavar="PATH", help="a tokenizer's file or folder, or a Hugging Face name"
@@ -96,6 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ExplorerError, OSError: The question cannot be asked; the command line makes that status 2.
     """
+    if arguments.run_file is not None:
+        return why_served(arguments, constraint_of(arguments), _vocabulary)
     token: int | str | None = arguments.token if arguments.token_id is None else arguments.token_id
     if token is None and not arguments.all:
         raise ExplorerError(

@@ -1,0 +1,40 @@
+"""Runs of inference servers: what vLLM, SGLang, TGI or an OpenAI-style service wrote, held against
+the constraint of its request.
+
+A server says what it wrote, not why. A log of a request and its response holds enough to find out:
+token ids or texts, log-probabilities, and the constraint. `read_runs` reads such logs, and
+`session_of` makes each a session that steps, explains and is shown as any other.
+
+    runs = read_runs("served.jsonl")
+    verdict = verdict_of(runs[0], vocabulary)
+    print(verdict)                       # the first token that the constraint would have masked
+    Explorer(cursor=Cursor(verdict.session))
+
+Read in this order: `place` (a value of a log and where it stands), `requested` (the constraint of a
+request), `run` (a run as a value), `log` (a request and its response), `formats` (the protocol of a
+format, and the registry), `openai`, `sglang` and `tgi` (the formats), `reading` (from a file to
+runs), `identifying` (which ids a run has), `verdict` (what the constraint says of a run).
+`docs/servers.md` says what each format holds.
+"""
+
+from __future__ import annotations
+
+from explorer.servers.formats import LogFormat, format_names, register_format
+from explorer.servers.reading import read_runs, runs_of
+from explorer.servers.requested import RequestedConstraint
+from explorer.servers.run import ServedToken, ServerRun
+from explorer.servers.verdict import RunVerdict, session_of, verdict_of
+
+__all__ = [
+    "LogFormat",
+    "RequestedConstraint",
+    "RunVerdict",
+    "ServedToken",
+    "ServerRun",
+    "format_names",
+    "read_runs",
+    "register_format",
+    "runs_of",
+    "session_of",
+    "verdict_of",
+]

@@ -1,0 +1,188 @@
+"""Which ids the tokens of a run are.
+
+A log has ids, or bytes or texts of each token, or a text alone. Ids are taken as they are, after a
+look at whether they mean here what the log says they wrote. Bytes and texts are looked up in the
+vocabulary. Where that is not possible, and where there is a text alone, the tokenizer splits the
+text again: the model may have written it with other tokens, so that is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from explorer.arguments import counted, shown
+from explorer.errors import ExplorerError
+from explorer.memo import memo
+from explorer.servers.run import ServedToken, ServerRun
+from explorer.vocabulary import Vocabulary
+
+_HALF: Final = "\ufffd"
+_LEAST_AGREEING: Final = 0.9
+"""The part of a log's tokens that must mean here what the log says; some servers show a few tokens
+in a way of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifiedRun:
+    """The tokens of a run, each with its id.
+
+    Args:
+        tokens: The tokens; each has an id.
+        skipped: How many tokens before them are not of the constrained text.
+        split_again: Whether the tokenizer split the text, for want of the server's own tokens.
+        notes: What the reader should know, as sentences.
+    """
+
+    tokens: tuple[ServedToken, ...]
+    skipped: int
+    split_again: bool
+    notes: tuple[str, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids."""
+        return tuple(token.token for token in self.tokens if token.token is not None)
+
+
+def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
+    """Find the id of each token of a run.
+
+    Args:
+        run: The run.
+        vocabulary: The tokens of the model that wrote it.
+
+    Raises:
+        ExplorerError: The ids mean other text in this vocabulary than in the log, or there is a
+            text alone and no tokenizer to split it.
+    """
+    if run.tokens and all(token.token is not None for token in run.tokens):
+        _check_meaning(run, vocabulary)
+        return _answer(run, run.tokens, vocabulary, ())
+    found = _looked_up(run, vocabulary) if run.tokens else None
+    if found is not None:
+        note = "The log has no ids; they were found by what each token writes."
+        return _answer(run, found, vocabulary, (note,))
+    return _split(run, vocabulary)
+
+
+def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
+    """Refuse a run whose ids mean other text in this vocabulary."""
+    asked = wrong = 0
+    first: tuple[int, ServedToken] | None = None
+    for index, token in enumerate(run.tokens):
+        held = _data(token.token, vocabulary)
+        if token.text is None or _HALF in token.text or held is None:
+            continue  # What the log shows is not the token's own bytes.
+        asked += 1
+        # A token that is decoded alone may lose the space that it begins with.
+        if token.text.encode().strip(b" ") != held.strip(b" "):
+            wrong += 1
+            first = first or (index, token)
+    if first is not None and asked - wrong < _LEAST_AGREEING * asked:
+        index, token = first
+        held = _data(token.token, vocabulary)
+        raise ExplorerError(
+            f"{run.place} was written with another tokenizer: {counted(wrong, 'token')} of {asked} "
+            f"mean other text here. The first is token {index}, id {token.token}: "
+            f"{shown(token.text)} in the log, {shown(held)} in the vocabulary.",
+            remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH.",
+            evidence={"index": index, "token": token.token, "log": token.text, "held": held},
+        )
+
+
+def _data(token: int | None, vocabulary: Vocabulary) -> bytes | None:
+    inside = token is not None and token < len(vocabulary)
+    return vocabulary.tokens[token] if inside and token is not None else None
+
+
+def _looked_up(run: ServerRun, vocabulary: Vocabulary) -> tuple[ServedToken, ...] | None:
+    """The tokens with the ids that write their bytes; ``None`` where a token is not in there."""
+    known = _by_bytes(vocabulary)
+    named = {name: token for token, name in vocabulary.special.items()}
+    found: list[ServedToken] = []
+    for token in run.tokens:
+        if token.token is None and token.text in named:
+            # A control token is shown by its name.
+            found.append(replace(token, token=named[token.text]))
+            continue
+        data = token.data if token.data is not None else (token.text or "").encode()
+        shown_alone = token.text is not None and _HALF in token.text
+        if shown_alone and data == (token.text or "").encode():
+            return None  # Half a character was decoded alone, and its bytes are lost.
+        if token.token is None and data not in known:
+            return None
+        found.append(replace(token, token=known[data] if token.token is None else token.token))
+    if run.text is not None:
+        whole = b"".join(vocabulary.tokens[one.token or 0] or b"" for one in found)
+        if not whole.endswith(run.text.encode()):
+            return None  # The texts are not the bytes: a space was lost, for example.
+    return tuple(found)
+
+
+@memo
+def _by_bytes(vocabulary: Vocabulary) -> dict[bytes, int]:
+    """The lowest id that writes some bytes, for those that some id writes."""
+    found: dict[bytes, int] = {}
+    for token, data in enumerate(vocabulary.tokens):
+        if data:
+            found.setdefault(data, token)
+    return found
+
+
+def _answer(
+    run: ServerRun,
+    tokens: Sequence[ServedToken],
+    vocabulary: Vocabulary,
+    notes: tuple[str, ...],
+) -> IdentifiedRun:
+    """The part of the tokens that writes the run's text, and the end of text after it."""
+    if run.text is None:
+        return IdentifiedRun(tuple(tokens), 0, False, notes)
+    text = run.text.encode()
+    sizes = [len(_data(token.token, vocabulary) or b"") for token in tokens]
+    skipped = next(skipped for skipped, left in _ways(sizes) if left <= len(text))
+    here = tuple(tokens[skipped:])
+    data = b"".join(_data(token.token, vocabulary) or b"" for token in here)
+    if skipped == 0 or data != text:
+        return IdentifiedRun(tuple(tokens), 0, False, notes)
+    before = b"".join(_data(token.token, vocabulary) or b"" for token in tokens[:skipped])
+    note = (
+        f"The first {counted(skipped, 'token')} are not of the answer and were left out: "
+        f"{shown(before.decode(errors='replace'))}."
+    )
+    return IdentifiedRun(here, skipped, False, (*notes, note))
+
+
+def _ways(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """For each number of tokens left out in front, how many bytes the others write."""
+    left = sum(sizes)
+    for skipped, size in enumerate([*sizes, 0]):
+        yield skipped, left
+        left -= size
+
+
+def _split(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
+    text = run.text
+    if text is None:
+        text = "".join(token.text or "" for token in run.tokens)
+    ids = vocabulary.encode(text)
+    if ids is None:
+        raise ExplorerError(
+            f"{run.place} has no token ids, and this vocabulary cannot split a text.",
+            remedy="Give the tokenizer's own file or folder, or record ids: with vLLM "
+            '"return_token_ids": true, with SGLang "return_logprob": true, with TGI '
+            '"details": true.',
+            evidence={"text": text[:200]},
+        )
+    why = (
+        "The log has a text alone"
+        if not run.tokens
+        else "The log's tokens are not those of this tokenizer"
+    )
+    note = (
+        f"{why}: the tokenizer split the text again, into {counted(len(ids), 'token')}. The model "
+        "may have written it with others, and their log-probabilities are not known."
+    )
+    return IdentifiedRun(tuple(ServedToken(token) for token in ids), 0, True, (note,))

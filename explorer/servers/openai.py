@@ -1,0 +1,222 @@
+"""OpenAI's two interfaces, as OpenAI, vLLM, SGLang, TGI and others answer them.
+
+*Chat completions* have the log-probabilities in ``logprobs.content``, one object per token with its
+text, its bytes and the likeliest others; *completions* have parallel lists. vLLM adds ids in two
+ways: ``token_ids`` of the choice (``return_token_ids``), and texts of the form ``token_id:123``
+(``return_tokens_as_token_ids``).
+
+Followed: OpenAI's ``openai`` 3.54 for Python, and vLLM 0.33.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, cast
+
+from explorer.servers.formats import register_format
+from explorer.servers.log import ServerLog
+from explorer.servers.place import LogPlace
+from explorer.servers.requested import requested_of
+from explorer.servers.run import ServedToken, ServerRun
+
+_ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
+
+
+def _first_choice(log: ServerLog) -> dict[str, object]:
+    """The first choice of a response; empty where it has none."""
+    response = log.response.value
+    if not isinstance(response, dict):
+        return {}
+    choices = cast("dict[str, object]", response).get("choices")
+    first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
+    return cast("dict[str, object]", first) if isinstance(first, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFormat:
+    """Chat completions."""
+
+    name: str = "OpenAI chat completions"
+    looked_for: str = "`choices[0].message` in the response"
+
+    def is_own(self, log: ServerLog) -> bool:
+        """Whether the first choice has a message."""
+        return "message" in _first_choice(log)
+
+    def runs(self, log: ServerLog) -> tuple[ServerRun, ...]:
+        """One run for each choice."""
+        requested = requested_of(log.request)
+        return tuple(
+            ServerRun(
+                place=choice.file,
+                format=self.name,
+                model=log.model(),
+                prompt=log.messages(),
+                prompt_ids=_ids(log.response.at("prompt_token_ids")),
+                tokens=_chat_tokens(choice),
+                text=choice.at("message").at("content").optional_text(),
+                finish=choice.at("finish_reason").optional_text(),
+                requested=requested,
+                notes=_reasoning(choice.at("message")),
+            )
+            for choice in log.response.at("choices").entries()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionFormat:
+    """Completions of a text."""
+
+    name: str = "OpenAI completions"
+    looked_for: str = "`choices[0].text` in the response"
+
+    def is_own(self, log: ServerLog) -> bool:
+        """Whether the first choice has a text."""
+        return "text" in _first_choice(log)
+
+    def runs(self, log: ServerLog) -> tuple[ServerRun, ...]:
+        """One run for each choice."""
+        requested = requested_of(log.request)
+        prompt = log.asked("prompt")
+        known = prompt.value if isinstance(prompt.value, str) else None
+        echo = log.asked("echo").value is True
+        runs: list[ServerRun] = []
+        for choice in log.response.at("choices").entries():
+            text = choice.at("text").text()
+            tokens = _completion_tokens(choice, len(known) if echo and known else 0)
+            if echo and known and text.startswith(known):
+                text = text[len(known) :]
+            runs.append(
+                ServerRun(
+                    place=choice.file,
+                    format=self.name,
+                    model=log.model(),
+                    prompt=known,
+                    prompt_ids=_ids(choice.at("prompt_token_ids")),
+                    tokens=tokens,
+                    text=text,
+                    finish=choice.at("finish_reason").optional_text(),
+                    requested=requested,
+                )
+            )
+        return tuple(runs)
+
+
+def _ids(place: LogPlace) -> tuple[int, ...] | None:
+    return place.token_ids() if place else None
+
+
+def _reasoning(message: LogPlace) -> tuple[str, ...]:
+    if not (message.at("reasoning") or message.at("reasoning_content")):
+        return ()
+    return ("The model reasoned before it answered; the constraint holds for the answer.",)
+
+
+def _chat_tokens(choice: LogPlace) -> tuple[ServedToken, ...]:
+    ids = _ids(choice.at("token_ids"))
+    if not choice.at("logprobs") or not choice.at("logprobs").at("content"):
+        return tuple(ServedToken(token) for token in ids or ())
+    entries = choice.at("logprobs").at("content").entries("a list of tokens")
+    tokens = tuple(_chat_token(entry) for entry in entries)
+    return _with_ids(tokens, ids, choice)
+
+
+def _chat_token(entry: LogPlace) -> ServedToken:
+    text = entry.at("token").text()
+    token = named_id(text)
+    top = entry.at("top_logprobs")
+    return ServedToken(
+        token=token,
+        text=None if token is not None else text,
+        # vLLM writes the bytes of the placeholder itself for a token that it did not decode.
+        data=None if token is not None else entry.at("bytes").data(),
+        log_prob=entry.at("logprob").log_prob(),
+        top=tuple(_likely(other) for other in (top.entries() if top else ())),
+    )
+
+
+def _likely(entry: LogPlace) -> tuple[int | str, float | None]:
+    text = entry.at("token").text()
+    token = named_id(text)
+    return text if token is None else token, entry.at("logprob").log_prob()
+
+
+def _completion_tokens(choice: LogPlace, begin: int) -> tuple[ServedToken, ...]:
+    """The tokens of a completion.
+
+    Args:
+        choice: The choice.
+        begin: How many characters of the prompt it repeats.
+    """
+    ids = _ids(choice.at("token_ids"))
+    listed = choice.at("logprobs")
+    if not listed or not listed.at("tokens"):
+        return tuple(ServedToken(token) for token in ids or ())
+    texts = [entry.text() for entry in listed.at("tokens").entries()]
+    numbers = listed.at("token_logprobs")
+    log_probs = [entry.log_prob() for entry in numbers.entries()] if numbers else []
+    if numbers and len(log_probs) != len(texts):
+        raise numbers.wrong(f"a list of {len(texts)} log-probabilities, one for each token")
+    top = listed.at("top_logprobs")
+    likely = [_likely_of(entry) for entry in top.entries()] if top else []
+    if top and len(likely) != len(texts):
+        raise top.wrong(f"a list of {len(texts)} objects, one for each token")
+    tokens: list[ServedToken] = []
+    at = 0
+    for k, text in enumerate(texts):
+        at += len(text)
+        if at <= begin:
+            continue
+        token = named_id(text)
+        tokens.append(
+            ServedToken(
+                token=token,
+                text=None if token is not None else text,
+                log_prob=log_probs[k] if log_probs else None,
+                top=likely[k] if likely else (),
+            )
+        )
+    return _with_ids(tuple(tokens), ids, choice)
+
+
+def _likely_of(place: LogPlace) -> tuple[tuple[int | str, float | None], ...]:
+    if not place:
+        return ()
+    found: list[tuple[int | str, float | None]] = []
+    for text in place.mapping():
+        token = named_id(text)
+        # The key is a token's text, dots and brackets included: it is not part of a path.
+        number = LogPlace(place.file, f"{place.path}[{text!r}]", place.mapping()[text])
+        found.append((text if token is None else token, number.log_prob()))
+    return tuple(found)
+
+
+def _with_ids(
+    tokens: tuple[ServedToken, ...], ids: tuple[int, ...] | None, choice: LogPlace
+) -> tuple[ServedToken, ...]:
+    if ids is None:
+        return tokens
+    if len(ids) != len(tokens):
+        raise choice.at("token_ids").wrong(
+            f"a list of {len(tokens)} ids, as many as there are log-probabilities"
+        )
+    return tuple(
+        ServedToken(token, one.text, one.data, one.log_prob, one.top)
+        for token, one in zip(ids, tokens, strict=True)
+    )
+
+
+def named_id(text: str) -> int | None:
+    """The id that vLLM's ``token_id:123`` names; ``None`` for any other text.
+
+    Example:
+        >>> named_id("token_id:123"), named_id("token")
+        (123, None)
+    """
+    found = _ID_TEXT.fullmatch(text)
+    return None if found is None else int(found[1])
+
+
+CHAT: Final = register_format(ChatFormat())
+COMPLETIONS: Final = register_format(CompletionFormat())

@@ -1,0 +1,133 @@
+"""A value of a log, and where it stands: every reading of a log goes through here.
+
+A log comes from another program, and nobody vouches for it. So no value is used before its type
+and its range are known, and an error names the file, the place in it, what stands there and what
+should.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, cast
+
+from explorer.arguments import shown
+from explorer.decoding.models.arguments import LAST_ID
+from explorer.errors import DamagedFile
+
+RECORD_AGAIN: Final = "Record the run again, or correct the value; docs/servers.md has each format."
+
+ROUNDING: Final = 1e-3
+"""How far above 0 a log-probability may be; a server that rounds to 16 bits goes above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """A value of a log.
+
+    Args:
+        file: The log's name, with its line if it has several documents.
+        path: Where the value stands, such as ``response.choices[0].text``; empty for the top.
+        value: What stands there; ``None`` also where nothing does.
+    """
+
+    file: str
+    path: str
+    value: object
+
+    def at(self, key: str) -> LogPlace:
+        """The value of a key of this object; ``None`` where it has none.
+
+        Args:
+            key: The key.
+
+        Raises:
+            DamagedFile: This is not an object.
+        """
+        path = f"{self.path}.{key}" if self.path else key
+        return LogPlace(self.file, path, self.mapping().get(key))
+
+    def __bool__(self) -> bool:
+        """Whether there is a value."""
+        return self.value is not None
+
+    def wrong(self, wanted: str, remedy: str = RECORD_AGAIN) -> DamagedFile:
+        """The error for this value.
+
+        Args:
+            wanted: What should stand there, with its article.
+            remedy: What to do.
+        """
+        stands = "nothing" if self.value is None else shown(self.value)
+        return DamagedFile(
+            f"{self.file}: {self.path or 'the document'} is {stands}, not {wanted}.",
+            remedy=remedy,
+            evidence={"file": self.file, "place": self.path},
+        )
+
+    def mapping(self) -> dict[str, object]:
+        """The object that stands here."""
+        value = self.value
+        if not isinstance(value, dict):
+            raise self.wrong("an object")
+        return cast("dict[str, object]", value)
+
+    def entries(self, wanted: str = "a list") -> list[LogPlace]:
+        """The entries of the list that stands here.
+
+        Args:
+            wanted: What it should be, for the error.
+        """
+        value = self.value
+        if not isinstance(value, list):
+            raise self.wrong(wanted)
+        listed = cast("list[object]", value)
+        return [LogPlace(self.file, f"{self.path}[{k}]", one) for k, one in enumerate(listed)]
+
+    def text(self) -> str:
+        """The text that stands here."""
+        if not isinstance(self.value, str):
+            raise self.wrong("a text")
+        return self.value
+
+    def optional_text(self) -> str | None:
+        """The text that stands here, if there is one."""
+        return self.text() if self else None
+
+    def token_id(self) -> int:
+        """The token id that stands here."""
+        if type(self.value) is not int or not 0 <= self.value <= LAST_ID:
+            raise self.wrong(f"a token id, a whole number from 0 to {LAST_ID:,}")
+        return self.value
+
+    def token_ids(self) -> tuple[int, ...]:
+        """The list of token ids that stands here."""
+        return tuple(entry.token_id() for entry in self.entries("a list of token ids"))
+
+    def log_prob(self) -> float | None:
+        """The natural log-probability that stands here; ``None`` where it is not known.
+
+        What rounding left above 0 is 0.
+        """
+        if self.value is None:
+            return None
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise self.wrong("a log-probability")
+        try:
+            number = float(self.value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number) or number > ROUNDING:
+            raise self.wrong("a natural log-probability: a finite number, 0 or less")
+        return min(number, 0.0)
+
+    def data(self) -> bytes | None:
+        """The bytes that stand here as a list of numbers from 0 to 255; ``None`` for null."""
+        if self.value is None:
+            return None
+        found = bytearray()
+        for entry in self.entries("a list of bytes, or null"):
+            if type(entry.value) is not int or not 0 <= entry.value <= 255:
+                raise entry.wrong("a byte, a whole number from 0 to 255")
+            found.append(entry.value)
+        return bytes(found)

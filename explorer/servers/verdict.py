@@ -1,0 +1,200 @@
+"""What the constraint says of a run: the first token that it would have masked, or how it ended.
+
+Four outcomes. A token is *masked*: the server wrote what the constraint does not allow. The run
+*ended early*: the server stopped where the constraint does not let a text end. It was *cut*: the
+limit on tokens, or something outside the constraint, stopped it before it could end. Or it is
+*whole*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from explorer.analysis.explaining.explanation import Explanation
+from explorer.analysis.session import Session
+from explorer.arguments import counted, shown
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.errors import ExplorerError
+from explorer.servers.identifying import IdentifiedRun, identify
+from explorer.servers.requested import MOST_FREE_DEPTH
+from explorer.servers.run import ServerRun
+from explorer.tokens.machine import TokenMachine
+from explorer.vocabulary import Vocabulary
+
+RunOutcome = Literal["masked", "ended early", "cut", "whole"]
+"""How a run stands to its constraint; see the module's text."""
+
+_ENDED: Final = ("stop", "eos_token", "end_turn", "stop_sequence")
+"""The words by which servers say that the model ended its text."""
+
+_LEAST_DEPTH: Final = 3
+
+
+@dataclass(frozen=True)
+class RunVerdict:
+    """A run, its session, and what the constraint says of it. Printed, it is a paragraph.
+
+    Args:
+        run: The run.
+        session: At the end of what the constraint allows; the explorer opens it.
+        outcome: How the run stands to the constraint.
+        explanation: Why the first token that is not allowed is masked, or the end of the text;
+            ``None`` for a run without a fault.
+        sentence: The outcome in words.
+        notes: What the reader should know: how ids were found, what of the request is not followed.
+    """
+
+    run: ServerRun
+    session: Session
+    outcome: RunOutcome
+    explanation: Explanation | None
+    sentence: str
+    notes: tuple[str, ...]
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the constraint allows all that was written."""
+        return self.outcome in ("cut", "whole")
+
+    def to_dict(self) -> dict[str, object]:
+        """The verdict as JSON values."""
+        rejection = self.session.rejection
+        return {
+            "run": self.run.place,
+            "format": self.run.format,
+            "outcome": self.outcome,
+            "allowed": self.allowed,
+            "index": None if rejection is None else rejection.index,
+            "token": None if rejection is None else rejection.token,
+            "text": self.session.text,
+            "sentence": self.sentence,
+            "explanation": None if self.explanation is None else self.explanation.to_dict(),
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.run.place} ({self.run.format}): {self.sentence}"]
+        if self.explanation is not None:
+            lines.append(self.explanation.paragraph)
+        lines += [f"Note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def session_of(
+    run: ServerRun,
+    vocabulary: Vocabulary,
+    constraint: Constraint | TokenMachine | None = None,
+    *,
+    budget: Budget | None = None,
+) -> Session:
+    """The session of a run: its ids, held against the constraint of its request. No model.
+
+    Args:
+        run: The run.
+        vocabulary: The tokens of the model that wrote it.
+        constraint: What the text should be; default the constraint of the request.
+        budget: Limits for compiling it.
+
+    Raises:
+        ExplorerError: The run is of another tokenizer, or has no ids and cannot be split; or the
+            constraint is not usable.
+    """
+    return _session(run, identify(run, vocabulary), vocabulary, constraint, budget)
+
+
+def verdict_of(
+    run: ServerRun,
+    vocabulary: Vocabulary,
+    constraint: Constraint | TokenMachine | None = None,
+    *,
+    budget: Budget | None = None,
+) -> RunVerdict:
+    """Hold a run against its constraint.
+
+    Args:
+        run, vocabulary, constraint, budget: As in `session_of`.
+
+    Raises:
+        ExplorerError: As `session_of` has it; or there is no constraint.
+    """
+    if constraint is None and run.requested is None:
+        raise ExplorerError(
+            f"{run.place}: the request asks for no constraint that is known here.",
+            remedy="Give one: --regex, --json-schema, --grammar or --choice; or keep the request "
+            "beside the response.",
+            evidence={"run": run.place},
+        )
+    found = identify(run, vocabulary)
+    session = _session(run, found, vocabulary, constraint, budget)
+    notes = [*run.notes, *found.notes]
+    if constraint is None and run.requested is not None:
+        notes += run.requested.notes
+    notes += session.machine.report.warnings
+    outcome, sentence, explanation = _outcome(run, session, budget)
+    return RunVerdict(run, session, outcome, explanation, sentence, tuple(notes))
+
+
+def _session(
+    run: ServerRun,
+    found: IdentifiedRun,
+    vocabulary: Vocabulary,
+    constraint: Constraint | TokenMachine | None,
+    budget: Budget | None,
+) -> Session:
+    if constraint is None and run.requested is not None:
+        constraint = _usable(run, found, vocabulary)
+    log_probs = [token.log_prob for token in found.tokens]
+    return Session.from_ids(vocabulary, constraint, found.ids, log_probs, run.prompt, budget=budget)
+
+
+def _usable(run: ServerRun, found: IdentifiedRun, vocabulary: Vocabulary) -> Constraint | None:
+    """The request's constraint, deep enough for what the run wrote."""
+    if run.requested is None:
+        return None
+    ids = [token for token in found.ids if token < len(vocabulary)]
+    data = b"".join(vocabulary.tokens[token] or b"" for token in ids)
+    depth = max(_LEAST_DEPTH, min(_nesting(data), MOST_FREE_DEPTH))
+    return run.requested.constraint(depth)
+
+
+def _nesting(data: bytes) -> int:
+    """How deep brackets nest in a text, those in strings included."""
+    depth = most = 0
+    for byte in data:
+        if byte in b"[{":
+            depth += 1
+            most = max(most, depth)
+        elif byte in b"]}":
+            depth = max(depth - 1, 0)
+    return most
+
+
+def _outcome(
+    run: ServerRun, session: Session, budget: Budget | None
+) -> tuple[RunOutcome, str, Explanation | None]:
+    vocabulary = session.vocabulary
+    rejection = session.rejection
+    said = f"after {counted(session.length, 'token')}, {shown(session.text)}"
+    if rejection is not None:
+        why = session.explain(rejection.token, session.length, budget=budget)
+        return (
+            "masked",
+            f"token {rejection.index} (id {rejection.token}) would have been masked, {said}.",
+            why,
+        )
+    allowed = session.allowed()
+    complete = session.finished or any(bool(allowed[token]) for token in vocabulary.eos_ids)
+    if complete:
+        return "whole", f"the constraint allows the whole text, {shown(session.text)}.", None
+    if run.finish in _ENDED and vocabulary.eos_ids:
+        why = session.explain(vocabulary.eos_ids[0], session.length, budget=budget)
+        sentence = f"the server stopped ({run.finish!r}) {said}, where the text cannot end."
+        return "ended early", sentence, why
+    reason = f"it stopped for {run.finish!r}" if run.finish else "the log does not say why"
+    return (
+        "cut",
+        f"all that was written is allowed, but the text is not complete ({reason}) {said}.",
+        None,
+    )
