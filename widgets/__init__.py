@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from widgets.toy import ToyModel
     from widgets.views.compare import Compare
     from widgets.views.explorer import Explorer
+    from widgets.views.invasiveness import Invasiveness
     from widgets.views.parts import (
         ConstraintEditor,
         Distribution,
@@ -44,6 +45,7 @@ __all__ = [
     "Cursor",
     "Distribution",
     "Explorer",
+    "Invasiveness",
     "Machines",
     "Mask",
     "OverTime",
@@ -63,6 +65,7 @@ _LATER = {
     "Cursor": "widgets.cursor",
     "Distribution": "widgets.views.parts",
     "Explorer": "widgets.views.explorer",
+    "Invasiveness": "widgets.views.invasiveness",
     "Machines": "widgets.views.parts",
     "Mask": "widgets.views.parts",
     "OverTime": "widgets.views.parts",

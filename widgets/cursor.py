@@ -10,15 +10,15 @@ left behind. One re-entrant lock guards all of it, because callbacks may come fr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from explorer.analysis.session import Session
 from explorer.arguments import instance
 from explorer.automata.constraint import Constraint
-from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
@@ -396,6 +396,43 @@ class Cursor:
     def _tell(self) -> None:
         for listener in tuple(self._listeners):
             listener()
+
+
+def line_of(
+    lm: LanguageModel,
+    prompt: Prompt,
+    machine: Constraint | TokenMachine | None,
+    tokens: Sequence[int],
+    **settings: Any,
+) -> Session:
+    """A line of tokens that were written already; it stands at the start.
+
+    A token that the sampler would take too is the sampler's, any other one is marked as chosen by
+    hand.
+
+    Args:
+        lm: The model.
+        prompt: The prompt.
+        machine: What constrained the text; ``None`` for nothing.
+        tokens: The ids.
+        settings: Others of the session.
+
+    Raises:
+        ExplorerError: The machine does not allow a token.
+
+    Example:
+        >>> from widgets.toy import ToyModel, toy_constraint
+        >>> line = line_of(ToyModel(), "", toy_constraint(), [2, 4])
+        >>> line.index, line.length, [step.chosen_by for step in at_end(line).trace.steps]
+        (0, 2, ['sampler', 'user'])
+    """
+    session = Session(lm, machine, prompt, **settings)
+    for token in tokens:
+        if session.step().token != token:
+            session.back()
+            session.step(token)
+    session.jump(0)
+    return session
 
 
 def session_ids(session: Session) -> tuple[int, ...]:

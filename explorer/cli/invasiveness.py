@@ -21,7 +21,7 @@ from explorer.errors import ConstraintError, ExplorerError
 from explorer.files import read_text
 
 if TYPE_CHECKING:
-    from explorer.analysis.invasiveness import Invasiveness
+    from explorer.analysis.invasiveness import RunPair
     from explorer.decoding.speculation.own_first import OwnFirstText
     from explorer.tokens.schemes.terminals import TerminalGrammar
     from explorer.vocabulary import Vocabulary
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
             schemes[f"k = {k}"] = LookaheadMachine(terminals, lm.vocabulary, k, budget)
         bridges = partial(_bridges, terminals, lm.vocabulary)
     prompts: list[str] = arguments.prompt or [""]
-    found: dict[str, list[tuple[Invasiveness, ...]]] = {
+    found: dict[str, list[tuple[RunPair, ...]]] = {
         name: [
             invasiveness(
                 lm,
@@ -154,14 +154,14 @@ def _bridges(grammar: TerminalGrammar, vocabulary: Vocabulary, text: OwnFirstTex
     return bridges_of(grammar, vocabulary, text.tokens)
 
 
-def _print_pair(pair: Invasiveness, name: str) -> None:
+def _print_pair(pair: RunPair, name: str) -> None:
     lines = str(pair).splitlines()
     if name and name != "ours":
         lines = lines[1:]  # The model's own text is the same for every scheme.
     print("\n".join(f"  {name:<6} {line}".rstrip() if name else f"  {line}" for line in lines))
 
 
-def _told(prompts: list[str], found: list[tuple[Invasiveness, ...]]) -> list[dict[str, object]]:
+def _told(prompts: list[str], found: list[tuple[RunPair, ...]]) -> list[dict[str, object]]:
     return [
         {
             "prompt": prompt,

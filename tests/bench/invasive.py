@@ -36,27 +36,12 @@ from explorer.decoding.speculation.counting import Counting, TokenCounts
 from explorer.decoding.speculation.own_first import own_first
 from explorer.decoding.speculation.taking import masked_logits
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.schemes.examples import FLAT_OBJECT
 from explorer.tokens.schemes.fixed import FixedTokensMachine
 from explorer.tokens.schemes.lookahead import LookaheadMachine
-from explorer.tokens.schemes.terminals import TerminalGrammar
 
 RESULTS: Final = Path(__file__).parents[2] / "docs" / "benchmarks" / "invasiveness.json"
 TABLE: Final = RESULTS.with_suffix(".md")
-
-OBJECT: Final = TerminalGrammar(
-    {
-        "open": r"\{", "close": r"\}", "colon": ":", "comma": ",", "space": " +",
-        "string": r'"[^"\\\n]*"', "number": r"-?[0-9]+(\.[0-9]+)?", "word": "true|false|null",
-    },
-    {
-        "object": (("open", "members", "close"),),
-        "members": (("member",), ("members", "comma", "ws", "member")),
-        "member": (("string", "colon", "ws", "value"),),
-        "value": (("string",), ("number",), ("word",)),
-        "ws": ((), ("space",)),
-    },
-)  # fmt: skip
-"""A JSON object whose values are not nested."""
 
 PERSON: Final[dict[str, Any]] = {
     "type": "object",
@@ -128,7 +113,7 @@ def accuracy(lm: Any, count: int) -> dict[str, Any]:
 
     machines: dict[str, Callable[[str], TokenMachine | None]] = {"unconstrained": lambda _: None}
     for k in (0, 1, None):
-        machine = LookaheadMachine(OBJECT, lm.vocabulary, k)
+        machine = LookaheadMachine(FLAT_OBJECT, lm.vocabulary, k)
         name = "k = ∞ (ours)" if k is None else f"k = {k}"
         machines[name] = lambda _, machine=machine: machine
     for name, ids_of in (("template", by_itself), ("naturalised template", naturally)):
@@ -275,7 +260,7 @@ def throughput(lm: Any, texts: int, ahead: int) -> dict[str, Any]:
     prompt = WORKLOADS["JSON"][1]
     for k in (0, 1, None):
         name = "JSON object, k = " + ("∞" if k is None else str(k))
-        workloads[name] = LookaheadMachine(OBJECT, lm.vocabulary, k), prompt
+        workloads[name] = LookaheadMachine(FLAT_OBJECT, lm.vocabulary, k), prompt
     for name, (machine, prompt) in workloads.items():
         warm = written(lm, prompt, machine, earlier, None, own=True).ids  # Masks are kept from now.
         written(lm, prompt, machine, earlier, None, own=False)

@@ -273,6 +273,8 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
         ask.SwitchStage, handlers.on_switch_stage, moves=True, quiet=True, later=True
     ),
     "add_stage": Entry(ask.AddStage, handlers.on_add_stage, moves=True, quiet=True, later=True),
+    "schemes": Entry(ask.WriteSchemes, handlers.of_the_widget, moves=True, later=True),
+    "open": Entry(ask.OpenStep, handlers.of_the_widget, moves=True, later=True),
     "cancel": Entry(ask.Cancel, handlers.on_cancel),
     "ready": Entry(ask.Ready, handlers.on_ready, quiet=True),
     "sampler": Entry(ask.SetSampler, handlers.on_sampler, moves=True, quiet=True),

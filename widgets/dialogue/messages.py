@@ -266,6 +266,32 @@ class ChooseModel(PageMessage, frozen=True, kw_only=True):
     model: str
 
 
+class WriteSchemes(PageMessage, frozen=True, kw_only=True):
+    """Write the texts of all schemes anew; what is not given stays.
+
+    Args:
+        prompt: What stands before.
+        temperature: 0 is greedy.
+        seed: Of the random numbers.
+    """
+
+    prompt: str | None = None
+    temperature: float | None = None
+    seed: int | None = None
+
+
+class OpenStep(PageMessage, frozen=True, kw_only=True):
+    """Show a step of a scheme's text.
+
+    Args:
+        row: The number of its row; 0 is the model alone.
+        k: How many tokens stand before it.
+    """
+
+    row: int
+    k: int
+
+
 class SwitchStage(PageMessage, frozen=True, kw_only=True):
     """Switch a stage of the constraint, by its number, on or off."""
 

@@ -7,31 +7,32 @@ step with its mask, its machines and its reasons.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from explorer.analysis.invasiveness import Invasiveness
-from explorer.analysis.session import Session
+from explorer.analysis.invasiveness import RunPair
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.model import LanguageModel
-from explorer.decoding.speculation.own_first import OwnFirstText
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.schemes.lookahead import bridges_of
 from explorer.tokens.schemes.terminals import TerminalGrammar
 from explorer.vocabulary import Vocabulary
-from widgets.cursor import Aside, Cursor
-from widgets.figures.drawing.labels import token_names
+from widgets.cursor import Aside, Cursor, line_of
+from widgets.figures.panels.schemes import ALONE, scheme_rows
 from widgets.figures.snapshot import Snapshot
 from widgets.lessons.rows import TokenRow, token_picture
 
+TITLE: Final = "What each way of constraining makes of one prompt"
+
+SIGNS: Final = {"bridge": "‿ crosses a border", "fixed": "▣ fixed text"}
+"""The marks below a token, each with its meaning."""
+
 
 def invasiveness_picture(
-    found: Mapping[str, Invasiveness],
+    found: Mapping[str, RunPair],
     vocabulary: Vocabulary,
     grammar: TerminalGrammar | None = None,
-    title: str = "What each way of constraining makes of one prompt",
+    title: str = TITLE,
 ) -> Snapshot:
     """The texts of several schemes under each other, token by token.
 
@@ -60,50 +61,48 @@ def invasiveness_picture(
     """
     if not found:
         raise ExplorerError("There is no scheme.", remedy="Give at least one pair of runs.")
-    first = next(iter(found.values()))
-    rows = [_row("the model alone", first.free, vocabulary, grammar, None, first.perplexity_free)]
-    rows += [
-        _row(name, pair.constrained, vocabulary, grammar, pair.parted, pair.perplexity)
-        for name, pair in found.items()
-    ]
-    below = "below each token its bits" + ("; ‿ crosses a border" if grammar is not None else "")
+    return rows_picture(scheme_rows(found, vocabulary, grammar=grammar), title)
+
+
+def rows_picture(rows: Sequence[Mapping[str, Any]], title: str = TITLE) -> Snapshot:
+    """A picture of rows that were worked out already.
+
+    Args:
+        rows: From `widgets.figures.panels.schemes.scheme_rows`.
+        title: What is shown.
+
+    Example:
+        >>> token = {"id": 1, "text": "a", "bits": 0.5, "fixed": True}
+        >>> print(rows_picture([{"name": "ours", "tokens": [token], "perplexity": 1.4}]).text)
+        What each way of constraining makes of one prompt (below each token its bits; ▣ fixed text)
+        ours: a [0.5▣] (perplexity 1.40)
+    """
+    found = {mark for row in rows for token in row["tokens"] for mark in token}
+    words = ["below each token its bits", *(said for mark, said in SIGNS.items() if mark in found)]
     mark = "the first token that differs from the model's own"
-    return token_picture(f"{title} ({below})", rows, mark=mark)
+    return token_picture(f"{title} ({'; '.join(words)})", [_row(row) for row in rows], mark=mark)
 
 
-def _row(
-    name: str,
-    text: OwnFirstText,
-    vocabulary: Vocabulary,
-    grammar: TerminalGrammar | None,
-    parted: int | None,
-    perplexity: float,
-) -> TokenRow:
-    bits = [max(0.0, -log_prob / math.log(2)) for log_prob in text.log_probs]
-    crossing = [0] * len(bits)
-    if grammar is not None:
-        counts = [
-            bridges_of(grammar, vocabulary, text.tokens[:k]) for k in range(len(text.tokens) + 1)
-        ]
-        crossing = [after - before for before, after in pairwise(counts)]
-    names = [
-        "EOS" if token in vocabulary.eos_ids else token_names(vocabulary, [token])[0]
-        for token in text.tokens
-    ]
+def _row(row: Mapping[str, Any]) -> TokenRow:
+    tokens: list[dict[str, Any]] = row["tokens"]
     return TokenRow(
-        name,
-        tuple(names),
-        tuple(f"{bit:.1f}{'‿' * (over > 0)}" for bit, over in zip(bits, crossing, strict=True)),
-        frozenset(() if parted is None or parted >= len(names) else (parted,)),
-        f"perplexity {perplexity:.2f}",
-        shades=tuple(bits),
+        row["name"],
+        tuple("EOS" if "eos" in token else token["text"] for token in tokens),
+        tuple(
+            f"{token['bits']:.1f}"
+            + "".join(said[0] for mark, said in SIGNS.items() if mark in token)
+            for token in tokens
+        ),
+        frozenset(k for k, token in enumerate(tokens) if "parted" in token),
+        f"perplexity {row['perplexity']:.2f}",
+        shades=tuple(token["bits"] for token in tokens),
     )
 
 
 def scheme_lines(
     lm: LanguageModel,
     prompt: str,
-    found: Mapping[str, Invasiveness],
+    found: Mapping[str, RunPair],
     machines: Mapping[str, Constraint | TokenMachine | None],
 ) -> Cursor:
     """The texts of several schemes as the lines of one cursor, each with its own machine.
@@ -137,26 +136,11 @@ def scheme_lines(
             f"The scheme {missing[0]!r} has no machine." if missing else "There is no scheme.",
             remedy="Give a machine or a constraint for each scheme.",
         )
-    lines = [("the model alone", _line(lm, prompt, None, next(iter(found.values())).free))]
+    lines = [(ALONE, line_of(lm, prompt, None, next(iter(found.values())).free.tokens))]
     lines += [
-        (name, _line(lm, prompt, machines[name], pair.constrained)) for name, pair in found.items()
+        (name, line_of(lm, prompt, machines[name], pair.constrained.tokens))
+        for name, pair in found.items()
     ]
     cursor = Cursor(lines[0][1])
     cursor.restore(Aside(tuple(lines), 0, len(lines), {}))
     return cursor
-
-
-def _line(
-    lm: LanguageModel,
-    prompt: str,
-    machine: Constraint | TokenMachine | None,
-    text: OwnFirstText,
-) -> Session:
-    session = Session(lm, machine, prompt)
-    for token in text.tokens:
-        # Where the sampler takes the same, the step is its own and not one that a person chose.
-        if session.step().token != token:
-            session.back()
-            session.step(token=token)
-    session.jump(0)
-    return session

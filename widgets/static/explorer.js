@@ -1,11 +1,12 @@
 // The whole explorer: the editor → the token strip → the machines with the numbers beside them → the reason →
 // the mask. Each part is the view that also stands alone; they share one page state.
 
-export function renderExplorer({ model, el }) {
+/** The explorer. Inside of another view it shares that view's page state, and leaves errors and news to it. */
+export function renderExplorer({ model, el, ui: outer = null }) {
   const root = h("div.lmx-root", { tabindex: 0 });
   el.append(root);
   island(root, "Constrained decoding explorer");
-  const ui = pageState(model);
+  const ui = outer || pageState(model);
   const about = h("span.chip");
   const around = frame(model, root, ui);
   const exporting = async () => {
@@ -23,9 +24,9 @@ export function renderExplorer({ model, el }) {
   sampler.hidden = true;
   root.append(
     h("div.lmx-top", {}, h("b", {}, "Explorer"), about, h("div.sp"), around.size, around.keys, more, lineButtons(model, ui), exported),
-    around.listed, around.note, around.tasks, around.failure, editor, sampler,
+    around.listed, ...(outer ? [] : [around.note, around.tasks, around.failure]), editor, sampler,
     h("div.lmx-bar", {}, stepper, strip),
-    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, h("div.lmx-beside", {}, machines, stack)), h("div.lmx-numbers", {}, distribution, reasons), mask, time), around.live);
+    h("div.lmx-parts", {}, h("div.lmx-left", {}, pipeline, h("div.lmx-beside", {}, machines, stack)), h("div.lmx-numbers", {}, distribution, reasons), mask, time), ...(outer ? [] : [around.live]));
   const parts = [
     [renderEditor, editor], [renderPipeline, pipeline], [renderSampler, sampler], [renderStepper, stepper], [renderStrip, strip],
     [renderMachines, machines], [renderStack, stack], [renderDistribution, distribution], [renderMask, mask], [renderReasons, reasons], [renderOverTime, time],

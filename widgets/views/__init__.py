@@ -1,5 +1,6 @@
 """The widgets themselves.
 
 Read in this order: `bundle` (their ES modules), `view` (what they share), `explorer`, `parts`,
-`compare`.
+`compare`,
+`invasiveness`.
 """

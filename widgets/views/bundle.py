@@ -85,12 +85,13 @@ VIEWS: Final = {
 
 WHOLES: Final = {
     "explorer": ("renderExplorer", tuple(VIEWS)),
+    "invasiveness": ("renderInvasiveness", (*VIEWS, "explorer")),
     "compare": (
         "renderCompare",
         ("stepper", "strip", "distribution", "mask", "editor", "machines", "stack"),
     ),
 }
-"""What is made of parts: the renderer, and the parts."""
+"""What is made of parts: the renderer, and the parts, of which one may be such a whole."""
 
 _COMMENTS: Final = re.compile(r"^[ \t]*(/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 _INDENTATION: Final = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -131,7 +132,7 @@ def script(view: str = "explorer") -> str:
     """
     names: list[str] = [*EVERY]
     for part in WHOLES[view][1] if view in WHOLES else (view,):
-        names += [*VIEWS[part].needs, part]
+        names += [*(VIEWS[part].needs if part in VIEWS else ()), part]
     if view in WHOLES:
         names.append(view)
     joined = "\n".join(source(f"{name}.js") for name in dict.fromkeys(names))

@@ -48,7 +48,7 @@ _LOGITS_BYTES: Final = 64_000_000
 
 
 @dataclass(frozen=True)
-class Invasiveness:
+class RunPair:
     """A pair of runs from one prompt, with the same random numbers.
 
     Args:
@@ -134,11 +134,12 @@ def invasiveness(
     *,
     machine: TokenMachine | None = None,
     sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+    seed: int = 0,
     seeds: int = 1,
     max_tokens: int = 64,
     bridges: Callable[[OwnFirstText], int] | None = None,
     budget: Budget | None = None,
-) -> tuple[Invasiveness, ...]:
+) -> tuple[RunPair, ...]:
     """Compare what a model writes with and without a constraint.
 
     Args:
@@ -147,7 +148,8 @@ def invasiveness(
         constraint: The language, which says what is valid.
         machine: The scheme that constrains, where it is not the language itself.
         sampler: How the model chooses, without filters; greedy by default.
-        seeds: How many pairs of runs, with the seeds 0, 1, ...
+        seed: Of the first pair.
+        seeds: How many pairs of runs, each with the seed after the one before.
         max_tokens: The most tokens of a run; longer ones are cut off.
         bridges: Counts the tokens of a text that cross terminals.
         budget: Limits for compiling.
@@ -167,20 +169,21 @@ def invasiveness(
     """
     lm = checked_model(lm)
     sampler = without_filters(sampler)
-    seeds = whole_number("seeds", seeds, 1, LAST_SEED)
+    seed = whole_number("seed", seed, 0, LAST_SEED)
+    seeds = whole_number("seeds", seeds, 1, LAST_SEED - seed)
     max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
     language = Rule.of(constraint, lm.vocabulary, budget)
     scheme = language if machine is None else Rule.of(machine, lm.vocabulary, budget)
     free = Rule.of(None, lm.vocabulary)
     ids = prompt_ids(lm, prompt)
-    found: list[Invasiveness] = []
+    found: list[RunPair] = []
     store = LogitsStore(lm, _LOGITS_BYTES)
-    for seed in range(seeds):
-        own = followed(store, free, ids, sampler, max_tokens, seed, 0)
-        made = followed(store, scheme, ids, sampler, max_tokens, seed, 0)
+    for number in range(seed, seed + seeds):
+        own = followed(store, free, ids, sampler, max_tokens, number, 0)
+        made = followed(store, scheme, ids, sampler, max_tokens, number, 0)
         outcome, valid = judged(language, own)
         crossed = None if bridges is None else bridges(made)
-        found.append(Invasiveness(own, made, outcome, valid, crossed))
+        found.append(RunPair(own, made, outcome, valid, crossed))
     return tuple(found)
 
 

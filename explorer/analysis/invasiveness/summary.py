@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from explorer.analysis.invasiveness.comparing import Invasiveness, invasiveness
+from explorer.analysis.invasiveness.comparing import RunPair, invasiveness
 from explorer.arguments import counted
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
@@ -87,7 +87,7 @@ class SchemeRow:
     log_perplexity: MeanInterval
     bits_per_byte: MeanInterval
     bridges: MeanInterval
-    violations: tuple[Invasiveness, ...]
+    violations: tuple[RunPair, ...]
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def invasiveness_table(
     return table_of_pairs(found)
 
 
-def table_of_pairs(found: Mapping[str, Sequence[Sequence[Invasiveness]]]) -> InvasivenessTable:
+def table_of_pairs(found: Mapping[str, Sequence[Sequence[RunPair]]]) -> InvasivenessTable:
     """The table of pairs that were written already.
 
     Args:
@@ -197,10 +197,10 @@ def table_of_pairs(found: Mapping[str, Sequence[Sequence[Invasiveness]]]) -> Inv
     return InvasivenessTable(rows, prompts, len(pairs) // prompts, outcomes)
 
 
-def _row(name: str, found: Sequence[Sequence[Invasiveness]]) -> SchemeRow:
+def _row(name: str, found: Sequence[Sequence[RunPair]]) -> SchemeRow:
     def interval(
-        measure: Callable[[Invasiveness], float],
-        kept: Callable[[Invasiveness], bool] = lambda _: True,
+        measure: Callable[[RunPair], float],
+        kept: Callable[[RunPair], bool] = lambda _: True,
     ) -> MeanInterval:
         groups = [[measure(pair) for pair in pairs if kept(pair)] for pairs in found]
         return MeanInterval.of([math.fsum(group) / len(group) for group in groups if group])

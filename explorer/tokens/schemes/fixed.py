@@ -76,6 +76,31 @@ class FixedTokensMachine(SchemeMachine[Spots]):
         start = self._opened({(0, self._begin(0))})
         super().__init__(language, vocabulary, start, "template", budget)
 
+    def fixes(self, state: int, token: int) -> bool:
+        """Whether a token is one of the fixed text."""
+        return state >= 0 and any(
+            self._holes[part] is None and self._ids[part][at : at + 1] == (token,)
+            for part, at in self.known(state)
+        )
+
+    def parts_that_read(self, state: int, token: int) -> frozenset[int]:
+        """The numbers of the parts that a token may belong to.
+
+        Args:
+            state: A state that was met.
+            token: A token id.
+        """
+        known = self.known(state) if state >= 0 else ()
+        return frozenset(part for part, at in known if self._read(part, at, token) is not None)
+
+    def _read(self, part: int, at: int, token: int) -> int | None:
+        """The place in a part after a token of it; ``None`` where the part does not read it."""
+        hole = self._holes[part]
+        if hole is None:
+            return at + 1 if self._ids[part][at : at + 1] == (token,) else None
+        after = hole.step(at, token)
+        return after if after is not None and after >= 0 else None
+
     def _begin(self, part: int) -> int:
         hole = self._holes[part]
         return 0 if hole is None else hole.start
@@ -95,15 +120,8 @@ class FixedTokensMachine(SchemeMachine[Spots]):
         return frozenset(found)
 
     def _after(self, known: Spots, token: int) -> Spots | None:
-        following: set[Spot] = set()
-        for part, at in known:
-            hole = self._holes[part]
-            if hole is not None:
-                after = hole.step(at, token)
-                if after is not None and after >= 0:
-                    following.add((part, after))
-            elif at < len(self._ids[part]) and self._ids[part][at] == token:
-                following.add((part, at + 1))
+        read = {(part, self._read(part, at, token)) for part, at in known}
+        following = {(part, after) for part, after in read if after is not None}
         return self._opened(following) if following else None
 
     def _set_tokens(self, known: Spots, words: UInt32) -> None:

@@ -89,6 +89,16 @@ class LookaheadMachine(SchemeMachine[Threads]):
         """How many borders a token may cross; ``None`` for any number."""
         return self._lookahead
 
+    def with_lookahead(self, lookahead: int | None) -> LookaheadMachine:
+        """The machine of another k over the same trees, which do not depend on it.
+
+        Args:
+            lookahead: k, how many borders a token may cross; ``None`` for any number.
+        """
+        made = LookaheadMachine(self._grammar, self.vocabulary, lookahead)
+        made._trees = self._trees
+        return made
+
     def tree(self, place: ScannerPlace) -> SubterminalNode:
         """The subterminal tree of a place of the scanner, made when it is first asked for.
 
@@ -99,6 +109,13 @@ class LookaheadMachine(SchemeMachine[Threads]):
             if place not in self._trees:
                 self._trees[place] = subterminal_tree(self._grammar, self.vocabulary, place)
             return self._trees[place]
+
+    def crossed(self, state: int, token: int) -> int:
+        """How many borders of terminals a token crosses, in the way with the fewest."""
+        data = None if state < 0 else self.vocabulary.tokens[token]
+        if not data:
+            return 0
+        return min(_parts(self._grammar, self.known(state), data).values(), default=1) - 1
 
     def _after(self, known: Threads, token: int) -> Threads | None:
         data = self.vocabulary.tokens[token] or b""
@@ -139,6 +156,12 @@ def _read(
     grammar: TerminalGrammar, threads: frozenset[Thread], data: bytes, most: int | None
 ) -> frozenset[Thread]:
     """The threads after a token that has few enough subterminals."""
+    found = _parts(grammar, threads, data)
+    return frozenset(thread for thread, parts in found.items() if most is None or parts <= most)
+
+
+def _parts(grammar: TerminalGrammar, threads: frozenset[Thread], data: bytes) -> dict[Thread, int]:
+    """The threads after some bytes, each with the fewest subterminals that lead to it."""
     now = dict.fromkeys(threads, 0)
     for byte in data:
         then: dict[Thread, int] = {}
@@ -158,7 +181,7 @@ def _read(
                 if after != NO_ARC:
                     _keep(then, (begins, (terminal, after)), parts + 1)
         now = then
-    return frozenset(thread for thread, parts in now.items() if most is None or parts <= most)
+    return now
 
 
 def _keep(threads: dict[Thread, int], thread: Thread, parts: int) -> None:

@@ -26,7 +26,7 @@ from explorer.budget import Budget
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
 from explorer.tokens.kept import Kept
-from explorer.tokens.machine import Refusal
+from explorer.tokens.machine import Refusal, TokenMachine
 from explorer.tokens.report import Report
 from explorer.tokens.states import DEAD, DONE, FREE, checked_state
 from explorer.tokens.words import UInt32, num_words, set_bits, unpack
@@ -79,6 +79,11 @@ class SchemeMachine(ABC, Generic[K]):
     def constraint(self) -> Constraint | None:
         """The language, over characters."""
         return self._language.constraint
+
+    @property
+    def language(self) -> TokenMachine:
+        """The machine of the language alone, which says what is valid."""
+        return self._language
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -181,6 +186,24 @@ class SchemeMachine(ABC, Generic[K]):
             return None
         known, language = self._states[state]
         return None if self._language.step(language, token) is None else self._reason(known, token)
+
+    def crossed(self, state: int, token: int) -> int:
+        """How many borders of terminals a token crosses; 0 where terminals are not known.
+
+        Args:
+            state: A state that was met.
+            token: A token that is allowed there.
+        """
+        return 0
+
+    def fixes(self, state: int, token: int) -> bool:
+        """Whether a token is fixed text, which the model was not asked about.
+
+        Args:
+            state: A state that was met.
+            token: A token that is allowed there.
+        """
+        return False
 
     def __reduce__(self) -> tuple[object, ...]:
         raise ExplorerError(

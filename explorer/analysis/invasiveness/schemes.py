@@ -1,0 +1,199 @@
+"""The ways of constraining that are compared, each a token machine beside the language it is for.
+
+With terminals: tokens that cross at most 0, 1, 2 borders of them. With a template: its fixed text
+tokenized beforehand, the same with its white space left to the model, and *naturalised*, its fixed
+text in the tokens with which the model itself would write it. And always ours, the language token
+by token, which is the lookahead without a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from explorer.analysis.invasiveness.comparing import RunPair, invasiveness
+from explorer.analysis.invasiveness.retokenizing import retokenize
+from explorer.automata.constraint import Constraint, literal
+from explorer.automata.template.source import Template
+from explorer.budget import Budget
+from explorer.decoding.models.model import LanguageModel, Prompt
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.own_first import own_first
+from explorer.errors import ExplorerError
+from explorer.tokens.compile import compile
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.schemes.fixed import FixedTokensMachine
+from explorer.tokens.schemes.lookahead import LookaheadMachine, bridges_of
+from explorer.tokens.schemes.templates import template_machine, template_parts
+from explorer.tokens.schemes.terminals import TerminalGrammar
+from explorer.tokens.states import DONE
+
+LOOKAHEADS: Final = (0, 1, 2)
+"""How many borders of terminals a token may cross, in the schemes beside ours."""
+
+OURS: Final = "ours"
+"""The name of the language itself, token by token."""
+
+TEMPLATES: Final = ("template", "flexible template", "naturalised template")
+"""The names of the schemes for templates."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A way of constraining.
+
+    Args:
+        name: What it is called.
+        machine: It as a token machine.
+        language: The machine that says what is valid for it.
+        grammar: The terminals whose borders are counted, where they are known.
+    """
+
+    name: str
+    machine: TokenMachine
+    language: TokenMachine
+    grammar: TerminalGrammar | None = None
+
+    def compared(
+        self,
+        lm: LanguageModel,
+        prompt: Prompt,
+        *,
+        sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+        seed: int = 0,
+        seeds: int = 1,
+        max_tokens: int = 64,
+    ) -> tuple[RunPair, ...]:
+        """What a model writes by itself and under this scheme, as `invasiveness` has it.
+
+        Args:
+            lm, prompt, sampler, seed, seeds, max_tokens: As `invasiveness` has them.
+        """
+        grammar, known = self.grammar, lm.vocabulary
+        return invasiveness(
+            lm, prompt, self.language, machine=self.machine, sampler=sampler, seed=seed,
+            seeds=seeds, max_tokens=max_tokens,
+            bridges=grammar and (lambda text: bridges_of(grammar, known, text.tokens)),
+        )  # fmt: skip
+
+
+def schemes_of(
+    lm: LanguageModel,
+    prompt: Prompt,
+    constraint: Constraint | TerminalGrammar | TokenMachine | None = None,
+    *,
+    template: Constraint | None = None,
+    lookaheads: Sequence[int] = LOOKAHEADS,
+    budget: Budget | None = None,
+) -> tuple[Scheme, ...]:
+    """The schemes that there are for a constraint.
+
+    Args:
+        lm: The model, for its vocabulary; it chooses the tokens of a naturalised template.
+        prompt: What stands before; a naturalised template depends on it.
+        constraint: A grammar over terminals, or any other constraint; one from `explorer.template`
+            is also taken as ``template``.
+        template: A template to compare with.
+        lookaheads: How many borders a token may cross, where terminals are known.
+        budget: Limits for compiling.
+
+    Returns:
+        The lookaheads, ours, and the templates, as far as there are such.
+
+    Raises:
+        ExplorerError: There is neither a constraint nor a template.
+
+    Example:
+        >>> from explorer import gen, load_model, template
+        >>> made = template("The capital is {x}.", x=gen(choices=["Paris", "Rome"]))
+        >>> [scheme.name for scheme in schemes_of(load_model("tiny"), "France?", made)]
+        ['ours', 'template', 'flexible template', 'naturalised template']
+    """
+    if isinstance(constraint, Constraint) and isinstance(constraint.source, Template):
+        template = template or constraint
+    if constraint is None:
+        constraint = template
+    if constraint is None:
+        raise ExplorerError("No constraint is given.", remedy="Give a constraint or a template.")
+    known = lm.vocabulary
+    grammar = constraint if isinstance(constraint, TerminalGrammar) else None
+    found: list[Scheme] = []
+    if isinstance(constraint, TerminalGrammar):
+        language: TokenMachine = compile(constraint.constraint, known, budget)
+        first = LookaheadMachine(constraint, known, None, budget)
+        for k in lookaheads:
+            found.append(Scheme(f"k = {k}", first.with_lookahead(k), language, grammar))
+    else:
+        language = (
+            compile(constraint, known, budget) if isinstance(constraint, Constraint) else constraint
+        )
+    found.append(Scheme(OURS, language, language, grammar))
+    if template is not None:
+        machines = (
+            template_machine(template, known, budget=budget),
+            template_machine(template, known, flexible=True, budget=budget),
+            naturalised(lm, prompt, template, budget=budget),
+        )
+        for name, made in zip(TEMPLATES, machines, strict=True):
+            found.append(Scheme(name, made, made.language, grammar))
+    return tuple(found)
+
+
+def naturalised(
+    lm: LanguageModel,
+    prompt: Prompt,
+    template: Constraint,
+    *,
+    max_tokens: int = 512,
+    budget: Budget | None = None,
+) -> FixedTokensMachine:
+    """A template whose fixed text is in the tokens with which the model would write it.
+
+    The model fills the template in once, greedily, and may split the fixed text as it likes
+    (Algorithm 3 of the appendix; see `retokenize`), but no token crosses the border of a hole. The
+    ids that it took are then fixed. Where that text was cut off, a fixed text has the ids with
+    which the model would write it right after the prompt.
+
+    Args:
+        lm: The model.
+        prompt: What stands before.
+        template: From `explorer.template`.
+        max_tokens: The most tokens of the text that is written once.
+        budget: Limits for compiling.
+
+    Raises:
+        ConstraintError: It is another kind of constraint.
+
+    Example:
+        >>> from explorer import gen, load_model, template
+        >>> lm = load_model("tiny")
+        >>> made = template(' {{"a": {x}}}', x=gen(regex="[0-9]"))
+        >>> machine = naturalised(lm, "Write JSON:", made)
+        >>> [lm.vocabulary.tokens[i] for i in machine.allowed(machine.start).nonzero()[0]]
+        [b' ']
+    """
+    parts = template_parts(template)
+    free = FixedTokensMachine(
+        [literal(part) if isinstance(part, str) else part for part in parts], lm.vocabulary, budget
+    )
+    ids: list[list[int]] = [[] for _ in parts]
+    state, part = free.start, 0
+    for token in own_first(lm, prompt, free, max_tokens=max_tokens).tokens:
+        may = free.parts_that_read(state, token)
+        after = free.step(state, token)
+        if after is None or after == DONE or not may:
+            break
+        part = min(number for number in may if number >= part)
+        ids[part].append(token)
+        state = after
+    tokens = lm.vocabulary.tokens
+    fixed: list[Sequence[int] | Constraint] = []
+    for part, made in zip(parts, ids, strict=True):
+        if not isinstance(part, str):
+            fixed.append(part)
+        elif b"".join(tokens[token] or b"" for token in made) == part.encode():
+            fixed.append(made)
+        else:
+            fixed.append(retokenize(lm, prompt, part, budget=budget).tokens)
+    return FixedTokensMachine(fixed, lm.vocabulary, budget)

@@ -1,0 +1,139 @@
+"""From a template to the machine of a scheme: its fixed text as ids, its parts as holes.
+
+`explorer.template` is one language over characters: tokens may cross the border of a part. Systems
+that fill in templates see less. They tokenize the fixed text beforehand (`fixed`), or they leave
+the white space in it to the model, a *whitespace-flexible* template: each run of white space in the
+fixed text becomes a hole that the model fills with any white space, or none (Beurer-Kellner et al.
+2024, section 2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from explorer.automata.constraint import Constraint, regex
+from explorer.automata.template.source import Template
+from explorer.budget import Budget
+from explorer.errors import ConstraintError, VocabularyError
+from explorer.tokens.schemes.fixed import FixedTokensMachine
+from explorer.vocabulary import Vocabulary
+
+Tokenize = Callable[[str], Sequence[int]]
+"""From a fixed text to the ids that write it."""
+
+WHITE_SPACE: Final = r"[ \t\n]*"
+"""What stands for each run of white space in a whitespace-flexible template."""
+
+_RUN: Final = re.compile(r"[ \t\n]+")
+
+_ANCHORS: Final = ("\n", ".", "0", "x")
+"""What is put before a text whose tokenizer would put a space there."""
+
+
+def template_parts(template: Constraint, *, flexible: bool = False) -> tuple[str | Constraint, ...]:
+    """The fixed texts and the holes of a template, in turn; no text is empty.
+
+    Args:
+        template: From `explorer.template`.
+        flexible: Whether each run of white space in the fixed text is a hole.
+
+    Raises:
+        ConstraintError: It is another kind of constraint.
+
+    Example:
+        >>> from explorer import gen, template
+        >>> made = template("a: {x} b", x=gen(regex="[0-9]"))
+        >>> [str(part) for part in template_parts(made, flexible=True)]
+        ['a:', "regex('[ \\\\t\\\\n]*')", "regex('[0-9]')", "regex('[ \\\\t\\\\n]*')", 'b']
+    """
+    source = template.source
+    if not isinstance(source, Template):
+        raise ConstraintError(
+            f"{template} is not a template.",
+            remedy='Give explorer.template("Name: {name}", name=explorer.gen(regex="[a-z]+")).',
+        )
+    found: list[str | Constraint] = []
+    for k, fixed in enumerate(source.fixed):
+        texts = _RUN.split(fixed) if flexible else [fixed]
+        for number, text in enumerate(texts):
+            if number:
+                found.append(regex(WHITE_SPACE))
+            if text:
+                found.append(text)
+        if k < len(source.parts):
+            found.append(Constraint(source.parts[k]))
+    return tuple(found)
+
+
+def template_machine(
+    template: Constraint,
+    vocabulary: Vocabulary,
+    *,
+    flexible: bool = False,
+    tokenize: Tokenize | None = None,
+    budget: Budget | None = None,
+) -> FixedTokensMachine:
+    """A template as systems decode it that tokenize its fixed text beforehand.
+
+    Args:
+        template: From `explorer.template`.
+        vocabulary: The tokens.
+        flexible: Whether the white space in the fixed text is left to the model.
+        tokenize: How the fixed text is tokenized; default the vocabulary's tokenizer.
+        budget: Limits for compiling.
+
+    Raises:
+        ConstraintError: It is another kind of constraint.
+        VocabularyError: There is no tokenizer, or it does not write a fixed text exactly.
+
+    Example:
+        >>> from explorer import gen, load_model, template
+        >>> lm = load_model("tiny")
+        >>> made = template('{{"a": {x}}}', x=gen(regex="[0-9]"))
+        >>> machine = template_machine(made, lm.vocabulary)
+        >>> [lm.vocabulary.tokens[i] for i in machine.allowed(machine.start).nonzero()[0]]
+        [b'{"']
+    """
+    ids_of = partial(fixed_ids, vocabulary=vocabulary) if tokenize is None else tokenize
+    parts = template_parts(template, flexible=flexible)
+    return FixedTokensMachine(
+        [ids_of(part) if isinstance(part, str) else part for part in parts], vocabulary, budget
+    )
+
+
+def fixed_ids(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
+    """The ids that the tokenizer gives for a text in the middle of another one.
+
+    Args:
+        text: What the ids write, to the byte: a space that the tokenizer puts before every text is
+            left out.
+        vocabulary: The tokens, with their tokenizer.
+
+    Raises:
+        VocabularyError: There is no tokenizer, or it writes something else.
+
+    Example:
+        >>> from explorer import load_model
+        >>> vocabulary = load_model("tiny-sp").vocabulary  # Its tokenizer puts a space before.
+        >>> [vocabulary.tokens[token] for token in fixed_ids('{"a": ', vocabulary)]
+        [b'{"', b'a', b'":', b' ']
+    """
+    for before in ("", *_ANCHORS):
+        ids = vocabulary.encode(before + text)
+        if ids is None:
+            raise VocabularyError(
+                "The vocabulary has no tokenizer to split the template's text with.",
+                remedy="Give tokenize=, a function from a text to its ids.",
+            )
+        pieces = [vocabulary.tokens[token] or b"" for token in ids]
+        for k in range(len(ids) + 1):
+            anchored = b"".join(pieces[:k]).endswith(before.encode())
+            if anchored and b"".join(pieces[k:]) == text.encode():
+                return tuple(ids[k:])
+    raise VocabularyError(
+        f"The tokenizer does not write {text!r} to the byte.",
+        remedy="Give tokenize=, a function from a text to its ids.",
+    )

@@ -1,0 +1,193 @@
+"""Templates as schemes: fixed text as ids, white space left to the model, naturalised text."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import pairwise
+
+import pytest
+
+import explorer
+from explorer import explain, gen, regex, template
+from explorer.analysis.invasiveness import invasiveness, naturalised, schemes_of
+from explorer.errors import ConstraintError, ExplorerError, VocabularyError
+from explorer.tokens.schemes.examples import FLAT_OBJECT, SUMS
+from explorer.tokens.schemes.fixed import FixedTokensMachine
+from explorer.tokens.schemes.lookahead import LookaheadMachine, bridges_of
+from explorer.tokens.schemes.templates import fixed_ids, template_machine, template_parts
+from explorer.vocabulary import Vocabulary
+
+PERSON = template(
+    '{{"name": "{name}", "age": {age}}}',
+    name=gen(regex="[A-Z][a-z]{1,9}"), age=gen(regex="[0-9]{1,2}"),
+)  # fmt: skip
+FLEXIBLE = re.compile(
+    r'\{"name":[ \t\n]*"[A-Z][a-z]{1,9}",[ \t\n]*"age":[ \t\n]*[0-9]{1,2}\}', re.DOTALL
+)
+PLAIN = re.compile(r'\{"name": "[A-Z][a-z]{1,9}", "age": [0-9]{1,2}\}')
+MODELS = {name: explorer.load_model(name) for name in ("tiny", "tiny-sp")}
+
+
+def drawn(machine: FixedTokensMachine, seed: int, longest: int = 400) -> tuple[bytes, list[int]]:
+    """A random text of a machine, and its tokens."""
+    rng, state, ids = random.Random(seed), machine.start, list[int]()
+    while len(ids) < longest:
+        may = machine.allowed(state).nonzero()[0].tolist()
+        ends = [token for token in may if token in machine.vocabulary.eos_ids]
+        token = ends[0] if ends else rng.choice(may)
+        if ends:
+            break
+        after = machine.step(state, token)
+        assert after is not None
+        ids.append(token)
+        state = after
+    tokens = machine.vocabulary.tokens
+    return b"".join(tokens[token] or b"" for token in ids), ids
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("flexible", [False, True], ids=["plain", "flexible"])
+def test_the_texts_are_those_of_the_pattern(model: str, flexible: bool) -> None:
+    """Against `re`: random texts of the machine match, and texts that match are of the language."""
+    vocabulary = MODELS[model].vocabulary
+    machine = template_machine(PERSON, vocabulary, flexible=flexible)
+    pattern = FLEXIBLE if flexible else PLAIN
+    for seed in range(6):
+        data, _ = drawn(machine, seed)
+        assert pattern.fullmatch(data.decode()), data
+    constraint = machine.constraint
+    assert constraint is not None
+    for text in ('{"name": "Ada", "age": 36}', '{"name":"Ada",\n\n"age":\t 3}', '{"name" : "Ada"}'):
+        assert constraint.accepts(text) == bool(pattern.fullmatch(text)), text
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_token_crosses_the_border_of_a_hole(model: str) -> None:
+    vocabulary = MODELS[model].vocabulary
+    machine = template_machine(PERSON, vocabulary)
+    fixed = [part for part in template_parts(PERSON) if isinstance(part, str)]
+    ids_of = {text: fixed_ids(text, vocabulary) for text in fixed}
+    for seed in range(4):
+        _, ids = drawn(machine, seed)
+        state, marked = machine.start, list[int]()
+        for token in ids:
+            if machine.fixes(state, token):
+                marked.append(token)
+            after = machine.step(state, token)
+            assert after is not None
+            state = after
+        assert marked == [token for text in fixed for token in ids_of[text]]
+
+
+def test_the_white_space_is_left_to_the_model_and_nothing_else() -> None:
+    parts = template_parts(template(" a  b\n{x} c", x=gen(regex="[0-9]")), flexible=True)
+    spelled = [part if isinstance(part, str) else str(part) for part in parts]
+    gap = str(regex(r"[ \t\n]*"))
+    assert spelled == [gap, "a", gap, "b", gap, str(regex("[0-9]")), gap, "c"]
+    # Which of its tokens are fixed is said; those of the white space are not.
+    vocabulary = Vocabulary.from_bytes([b"a", b" ", b"  ", b"b", b"a "], eos_ids=[5])
+    made = template("a b{x}", x=gen(regex="b?"))
+    machine = template_machine(
+        made,
+        vocabulary,
+        flexible=True,
+        tokenize=lambda text: [0, 3]["ab".index(text) : "ab".index(text) + 1],
+    )
+    assert machine.fixes(machine.start, 0) and not machine.fixes(machine.start, 4)
+    after = machine.step(machine.start, 0)
+    assert after is not None
+    assert machine.allowed(after).nonzero()[0].tolist() == [1, 2, 3]
+    assert not machine.fixes(after, 1) and machine.fixes(after, 3)
+    assert "comes next" in explain(machine, machine.start, 4).message
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_naturalised_template_has_the_models_own_tokens(model: str) -> None:
+    """Against the definition: at each place of the fixed text the likeliest token that agrees."""
+    lm, prompt = MODELS[model], "Write a JSON record of a person on one line.\n"
+    machine = naturalised(lm, prompt, PERSON)
+    (pair,) = invasiveness(lm, prompt, machine.language, machine=machine, max_tokens=60)
+    state, path = machine.start, list(lm.encode_prompt(prompt))
+    rest = [part for part in template_parts(PERSON) if isinstance(part, str)]
+    left, checked = b"", 0
+    for token in pair.constrained.tokens[:-1]:
+        if machine.fixes(state, token):
+            left = left or rest.pop(0).encode()
+            known = lm.vocabulary.tokens
+            agreeing = [k for k, data in enumerate(known) if data and left.startswith(data)]
+            logits = lm.read(path).logits
+            assert token == max(agreeing, key=lambda k: float(logits[k]))
+            left = left[len(known[token] or b"") :]
+            checked += 1
+        path.append(token)
+        after = machine.step(state, token)
+        assert after is not None
+        state = after
+    assert checked >= 8 and not rest and not left
+
+
+def test_a_template_that_writes_otherwise_is_refused() -> None:
+    vocabulary = Vocabulary.from_bytes([b"a"], eos_ids=[1])
+    with pytest.raises(VocabularyError, match="has no tokenizer"):
+        template_machine(template("a{x}", x=gen(regex="a")), vocabulary)
+    with pytest.raises(ConstraintError, match="is not a template"):
+        template_parts(regex("a"))
+    with pytest.raises(ExplorerError, match="No constraint is given"):
+        schemes_of(MODELS["tiny"], "")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_schemes_of_a_grammar_and_a_template(model: str) -> None:
+    lm, prompt = MODELS[model], "Q: What is 2 + 3?\nA: "
+    made = template("{x}+{y}", x=gen(regex="[1-9]"), y=gen(regex="[1-9]"))
+    schemes = schemes_of(lm, prompt, SUMS, template=made)
+    names = [scheme.name for scheme in schemes]
+    assert names == [
+        "k = 0", "k = 1", "k = 2", "ours", "template", "flexible template", "naturalised template",
+    ]  # fmt: skip
+    by_name = {scheme.name: scheme for scheme in schemes}
+    # Each smaller k allows less, and ours is the grammar's own machine.
+    order = [by_name[name].machine for name in names[:4]]
+    for smaller, larger in pairwise(order):
+        assert not (smaller.allowed(0) & ~larger.allowed(0)).any()
+    assert by_name["ours"].machine.constraint == SUMS.constraint
+    for scheme in schemes:
+        (pair,) = scheme.compared(lm, prompt, max_tokens=12)
+        assert pair.bridges == bridges_of(SUMS, lm.vocabulary, pair.constrained.tokens)
+        if scheme.name == "ours":
+            assert pair.violation is None
+
+
+def test_what_a_token_crosses_is_the_fewest_borders() -> None:
+    """Against the smallest k that allows the token, at every state of random walks."""
+    lm = MODELS["tiny"]
+    whole = LookaheadMachine(FLAT_OBJECT, lm.vocabulary, None)
+    rng, checked = random.Random(4), 0
+    for _ in range(3):
+        state, ids = whole.start, list[int]()
+        while len(ids) < 14:
+            may = [
+                int(t) for t in whole.allowed(state).nonzero()[0] if lm.vocabulary.tokens[int(t)]
+            ]
+            likely = [t for t in may if len(lm.vocabulary.tokens[t] or b"") > 2] or may
+            token = rng.choice(likely)
+            for k in range(5):
+                machine = whole.with_lookahead(k)
+                at = machine.start
+                for one in ids:
+                    at = -9 if at < 0 else _forced(machine, at, one)
+                if at >= 0:
+                    assert bool(machine.allowed(at)[token]) == (whole.crossed(state, token) <= k)
+                    checked += 1
+            after = whole.step(state, token)
+            assert after is not None
+            ids.append(token)
+            state = after
+    assert checked > 40
+
+
+def _forced(machine: LookaheadMachine, state: int, token: int) -> int:
+    """The state after a token; -9 where the scheme does not allow it."""
+    after = machine.step(state, token)
+    return -9 if after is None or after < 0 else after

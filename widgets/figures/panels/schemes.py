@@ -1,0 +1,183 @@
+"""The texts of several schemes under each other, token by token, as data for the page.
+
+Each token has its surprise under the model in bits, which is the logarithm of its *perplexity*
+(1/p), and marks: what was fixed beforehand, what crosses a border of terminals, where the model's
+own choice was masked, and the first token that differs from what the model writes by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from explorer.analysis.invasiveness import RunPair, Scheme
+from explorer.analysis.invasiveness.schemes import OURS
+from explorer.arguments import counted
+from explorer.decoding.speculation.own_first import OwnFirstText
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.schemes.lookahead import bridges_of
+from explorer.tokens.schemes.scheme import SchemeMachine
+from explorer.tokens.schemes.terminals import TerminalGrammar
+from explorer.vocabulary import Vocabulary
+from widgets.figures.drawing.labels import token_text
+
+ALONE = "the model alone"
+"""The name of the row without a constraint."""
+
+Packet = dict[str, object]
+
+
+def scheme_rows(
+    found: Mapping[str, RunPair],
+    vocabulary: Vocabulary,
+    machines: Mapping[str, TokenMachine] | None = None,
+    grammar: TerminalGrammar | None = None,
+) -> list[Packet]:
+    """What the model writes alone, and under each scheme.
+
+    Args:
+        found: A pair of runs for each scheme, all from one prompt.
+        vocabulary: The tokens.
+        machines: The machine of each scheme, for the tokens that it fixes.
+        grammar: Its terminals, for the tokens that cross their borders.
+
+    Returns:
+        A row for the model alone and one for each scheme, as plain values for JSON: ``name``,
+        ``tokens``, ``perplexity``, ``interventions`` (a share of the steps), ``bridges`` (``None``
+        where terminals are not known), ``violation``, and in words ``said``. Of a token ``id``,
+        ``text``, ``bits``, and where they are true ``eos``, ``fixed``, ``parted`` and ``missed``;
+        ``bridge`` is the number of borders that it crosses.
+
+    Example:
+        >>> import explorer
+        >>> from explorer.analysis.invasiveness import schemes_of
+        >>> lm, towns = explorer.load_model("tiny"), explorer.choice([" Paris", " Rome"])
+        >>> (ours,) = schemes_of(lm, "The capital of France is", towns)
+        >>> (pair,) = ours.compared(lm, "The capital of France is")
+        >>> rows = scheme_rows({"ours": pair}, lm.vocabulary)
+        >>> [(row["name"], row["said"]) for row in rows]  # doctest: +NORMALIZE_WHITESPACE
+        [('the model alone', 'the text is valid and then goes on'),
+         ('ours', 'ends where the model alone goes on')]
+    """
+    first = next(iter(found.values()))
+    rows = [_row(ALONE, first.free, vocabulary, grammar, None, None)]
+    rows[0] |= {"perplexity": first.perplexity_free, "said": _outcome(first)}
+    for name, pair in found.items():
+        machine = None if machines is None else machines.get(name)
+        row = _row(name, pair.constrained, vocabulary, grammar, pair.parted, machine)
+        rows.append(
+            row
+            | {
+                "perplexity": pair.perplexity,
+                "interventions": pair.interventions,
+                "violation": pair.violation,
+                "said": _said(pair),
+            }
+        )
+    return rows
+
+
+def schemes_packet(
+    schemes: Sequence[Scheme], found: Mapping[str, RunPair], vocabulary: Vocabulary
+) -> list[Packet]:
+    """`scheme_rows` of some schemes.
+
+    Args:
+        schemes: The schemes.
+        found: A pair of runs for each, by its name.
+        vocabulary: The tokens.
+
+    Returns:
+        The rows; where terminals are known, ours has a ``note``: its k.
+    """
+    machines = {scheme.name: scheme.machine for scheme in schemes}
+    grammar = next((scheme.grammar for scheme in schemes if scheme.grammar is not None), None)
+    rows = scheme_rows(found, vocabulary, machines, grammar)
+    for row in rows:
+        if row["name"] == OURS and grammar is not None:
+            row["note"] = "k = ∞"
+    return rows
+
+
+def borders_crossed(
+    text: OwnFirstText, vocabulary: Vocabulary, grammar: TerminalGrammar
+) -> list[int]:
+    """For each token of a text, whether it crosses a border of terminals: 1 or 0.
+
+    Args:
+        text: The text.
+        vocabulary: The tokens.
+        grammar: The terminals.
+    """
+    counts = [bridges_of(grammar, vocabulary, text.tokens[:k]) for k in range(len(text.tokens) + 1)]
+    return [after - before for before, after in pairwise(counts)]
+
+
+def _row(
+    name: str,
+    text: OwnFirstText,
+    vocabulary: Vocabulary,
+    grammar: TerminalGrammar | None,
+    parted: int | None,
+    machine: TokenMachine | None,
+) -> Packet:
+    crossed = None if grammar is None else borders_crossed(text, vocabulary, grammar)
+    fixed = _fixed(text, machine)
+    tokens: list[Packet] = []
+    for k, token in enumerate(text.tokens):
+        bits = max(0.0, -text.log_probs[k] / math.log(2))
+        box: Packet = {"id": token, "text": token_text(vocabulary, token), "bits": round(bits, 3)}
+        marks = {
+            "eos": token in vocabulary.eos_ids,
+            "fixed": fixed[k],
+            "parted": k == parted,
+            "missed": text.misses[k],
+            "bridge": bool(crossed and crossed[k]),
+        }
+        tokens.append(box | {mark: True for mark, there in marks.items() if there})
+    return {
+        "name": name,
+        "tokens": tokens,
+        "finished": text.finished,
+        "interventions": 0.0,
+        "bridges": None if crossed is None else sum(crossed),
+        "violation": None,
+    }
+
+
+def _fixed(text: OwnFirstText, machine: TokenMachine | None) -> list[bool]:
+    """For each token whether a scheme fixed it beforehand."""
+    if not isinstance(machine, SchemeMachine):
+        return [False] * len(text.tokens)
+    found: list[bool] = []
+    state: int | None = machine.start
+    for token in text.tokens:
+        found.append(state is not None and machine.fixes(state, token))
+        state = None if state is None else machine.step(state, token)
+    return found
+
+
+def _outcome(pair: RunPair) -> str:
+    return {
+        "valid": "the text is valid",
+        "goes on": "the text is valid and then goes on",
+        "cut": "the text is valid as far as it goes",
+        "invalid": f"not valid from token {pair.valid + 1} on",
+    }[pair.outcome]
+
+
+def _said(pair: RunPair) -> str:
+    """How a constrained text stands to the model's own."""
+    k = pair.violation
+    if k is not None:
+        return f"token {k + 1} differs although the model's own is valid: invasive"
+    mine, own = len(pair.constrained.tokens), len(pair.free.tokens)
+    if pair.outcome == "goes on" and pair.constrained.finished and mine == pair.valid + 1:
+        return "ends where the model alone goes on"
+    if pair.parted is not None:
+        return f"differs from token {pair.parted + 1} on, where the model's own is not valid"
+    if mine == own:
+        return "the same as the model alone"
+    more = counted(abs(mine - own), "token")
+    return f"ends {more} earlier" if mine < own else f"goes on for {more} more"

@@ -1,0 +1,300 @@
+"""`Invasiveness`: what each way of constraining makes of one prompt, as rows of tokens.
+
+A row for what the model writes alone and one for each scheme, under each other. A click on a token
+opens its step, with its mask, machines and reasons, in an explorer below the rows, and in every
+other view on the same cursor. The rows are written anew for another prompt, temperature or seed.
+
+Cost: the texts of all schemes are written when the widget is made, some seconds where terminals
+are cut for the first time. A row becomes a line of the explorer when it is first opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+import traitlets
+
+from explorer.analysis.invasiveness import RunPair, Scheme, schemes_of
+from explorer.analysis.invasiveness.schemes import LOOKAHEADS
+from explorer.analysis.session import Session
+from explorer.arguments import whole_number
+from explorer.automata.constraint import Constraint
+from explorer.automata.template.functions import gen, template
+from explorer.budget import Budget
+from explorer.decoding.models.arguments import LAST_SEED, MOST_TOKENS, checked_model
+from explorer.decoding.models.load import load_model
+from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.speculation.own_first import without_filters
+from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.schemes.examples import FLAT_OBJECT
+from explorer.tokens.schemes.terminals import TerminalGrammar
+from widgets.cursor import Cursor, line_of
+from widgets.dialogue import messages as ask
+from widgets.dialogue.handlers import Reply
+from widgets.dialogue.later import Later, Packet, Progress
+from widgets.figures.panels.schemes import schemes_packet
+from widgets.figures.snapshot import Snapshot
+from widgets.lessons.invasive import rows_picture
+from widgets.views import bundle
+from widgets.views.explorer import Explorer
+
+PROMPT: Final = "Write a JSON record of a person on one line.\n"
+"""The prompt of the example that is shown where no constraint is given."""
+
+FIRST_SECONDS: Final = 30.0
+"""The most for compiling all schemes."""
+
+
+def example_template() -> Constraint:
+    """The template of the example: a person with a name and an age."""
+    return template(
+        '{{"name": "{name}", "age": {age}}}',
+        name=gen(regex="[A-Z][a-z]{1,9}"),
+        age=gen(regex="[0-9]{1,2}"),
+    )
+
+
+class Invasiveness(Explorer):
+    """What the model writes alone and under each scheme; a click opens a step in an explorer.
+
+    Args:
+        lm: A language model, or the name of one for `load_model`.
+        constraint: A grammar over terminals (`explorer.tokens.schemes.terminals`), or any other
+            constraint; ``None`` for an example with its own prompt and template.
+        prompt: What stands before.
+        template: A template to compare with; a constraint that is one is compared anyway.
+        lookaheads: How many borders a token may cross, for each such scheme.
+        sampler: How the model chooses, without filters; greedy by default.
+        seed: Of the random numbers, the same for every row.
+        max_tokens: The most tokens of a row.
+        top_k: How many tokens of each distribution are shown in the explorer.
+        size: ``"projector"`` for larger text and marks.
+
+    Raises:
+        ExplorerError: The sampler has a filter, or an argument is something else.
+
+    Example:
+        >>> import explorer
+        >>> towns = explorer.choice([" Paris", " Rome"])
+        >>> shown = Invasiveness("tiny", towns, "The capital of France is")
+        >>> [(row["name"], row["said"]) for row in shown.schemes["rows"]][1]
+        ('ours', 'ends where the model alone goes on')
+        >>> shown.show_step("ours", 1)
+        >>> shown.session.text, shown.position["k"]
+        (' Paris', 1)
+    """
+
+    _esm = bundle.module("invasiveness")
+
+    schemes = traitlets.Dict(cast("dict[str, Any]", {})).tag(sync=True)
+    opened = traitlets.Int(-1).tag(sync=True)
+
+    def __init__(
+        self,
+        lm: LanguageModel | str = "tiny",
+        constraint: Constraint | TerminalGrammar | TokenMachine | None = None,
+        prompt: str | None = None,
+        *,
+        template: Constraint | None = None,
+        lookaheads: Sequence[int] = LOOKAHEADS,
+        sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+        seed: int = 0,
+        max_tokens: int = 48,
+        top_k: int = 10,
+        size: str = "normal",
+    ) -> None:
+        self._lm = load_model(lm) if isinstance(lm, str) else checked_model(lm)
+        if constraint is None and template is None:
+            constraint, template = FLAT_OBJECT, example_template()
+            prompt = PROMPT if prompt is None else prompt
+        self._asked = (constraint, template, tuple(lookaheads))
+        self._max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
+        self._top_k = top_k
+        self._lines: dict[int, Session] = {}
+        self._schemes: tuple[Scheme, ...] = ()
+        self._pairs: dict[str, RunPair] = {}
+        self._place: tuple[str, Sampler, int] = ("", sampler, 0)
+        seed = whole_number("seed", seed, 0, LAST_SEED)
+        put = self._written(prompt or "", without_filters(sampler), seed, Progress())
+        rows = put()
+        super().__init__(cursor=Cursor(self._line(0)), top_k=top_k, size=size)
+        self.schemes = rows
+
+    @property
+    def pairs(self) -> Mapping[str, RunPair]:
+        """The runs that the rows show, by the name of the scheme."""
+        return dict(self._pairs)
+
+    @property
+    def machines(self) -> Mapping[str, TokenMachine]:
+        """The machine of each scheme by its name, such as `Compare` takes them."""
+        return {scheme.name: scheme.machine for scheme in self._schemes}
+
+    def write(
+        self,
+        prompt: str | None = None,
+        *,
+        temperature: float | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """Write all rows anew.
+
+        Args:
+            prompt: What stands before; ``None`` for the one that is shown.
+            temperature: 0 is greedy; ``None`` leaves it.
+            seed: Of the random numbers; ``None`` leaves it.
+
+        Raises:
+            ExplorerError: An argument is something else.
+        """
+        put = self._written(*self._settings(prompt, temperature, seed), Progress())
+        with self.cursor.lock:
+            self._put(put())
+
+    def show_step(self, scheme: str | int, k: int) -> None:
+        """Show a step of a row in the explorer, and wherever its cursor is shown.
+
+        Args:
+            scheme: The name of a row, or its number; 0 is the model alone.
+            k: How many tokens stand before it.
+
+        Raises:
+            ExplorerError: There is no such row or no such position.
+        """
+        names = [row["name"] for row in self.schemes["rows"]]
+        if isinstance(scheme, str) and scheme not in names:
+            raise ExplorerError(
+                f"There is no row {scheme!r}.", remedy=f"Give one of: {', '.join(names)}."
+            )
+        number = names.index(scheme) if isinstance(scheme, str) else scheme
+        self._opened(whole_number("scheme", number, 0, len(names) - 1), k)()
+
+    def snapshot(self) -> Snapshot:
+        """A still of the rows, as SVG and as text."""
+        return rows_picture(self.schemes["rows"])
+
+    # --- the page -------------------------------------------------------------------------------
+
+    def _own_handlers(self) -> Mapping[str, Callable[[Any], Reply]]:
+        return {**super()._own_handlers(), "schemes": self._on_schemes, "open": self._on_open}
+
+    def _on_schemes(self, message: ask.WriteSchemes) -> Later:
+        settings = self._settings(message.prompt, message.temperature, message.seed)
+        progress = Progress()
+
+        def work() -> Callable[[], Packet]:
+            put = self._written(*settings, progress)
+
+            def shown() -> Packet:
+                self._put(put())
+                return {}
+
+            return shown
+
+        return Later(work, progress)
+
+    def _on_open(self, message: ask.OpenStep) -> Later:
+        def work() -> Callable[[], Packet]:
+            put = self._opened(message.row, message.k)
+
+            def shown() -> Packet:
+                put()
+                return {}
+
+            return shown
+
+        return Later(work)
+
+    def _settings(
+        self, prompt: str | None, temperature: float | None, seed: int | None
+    ) -> tuple[str, Sampler, int]:
+        now = self.schemes
+        return (
+            now["prompt"] if prompt is None else prompt,
+            Sampler(now["temperature"] if temperature is None else temperature),
+            whole_number("seed", now["seed"] if seed is None else seed, 0, LAST_SEED),
+        )
+
+    def _written(
+        self, prompt: str, sampler: Sampler, seed: int, progress: Progress
+    ) -> Callable[[], dict[str, Any]]:
+        """Write the rows; the function that is returned puts them in place of the old ones."""
+        constraint, template, lookaheads = self._asked
+        lm, known = self._lm, self._schemes
+        if not known or any(scheme.name.startswith("naturalised") for scheme in known):
+            # The tokens of a naturalised template depend on the prompt; the rest is kept.
+            made = schemes_of(
+                lm, prompt, constraint, template=template, lookaheads=lookaheads,
+                budget=Budget(seconds=FIRST_SECONDS),
+            )  # fmt: skip
+            kept = {scheme.name: scheme for scheme in known}
+            known = tuple(
+                scheme if scheme.name.startswith("naturalised") else kept.get(scheme.name, scheme)
+                for scheme in made
+            )
+        pairs: dict[str, RunPair] = {}
+        for number, scheme in enumerate(known):
+            progress.at(f"{number} of {len(known)} schemes")
+            (pairs[scheme.name],) = scheme.compared(
+                lm, prompt, sampler=sampler, seed=seed, max_tokens=self._max_tokens
+            )
+        packet: dict[str, Any] = {
+            "rows": schemes_packet(known, pairs, lm.vocabulary),
+            "prompt": prompt,
+            "temperature": sampler.temperature,
+            "seed": seed,
+        }
+
+        def put() -> dict[str, Any]:
+            self._schemes, self._pairs, self._lines = known, pairs, {}
+            self._place = (prompt, sampler, seed)
+            return packet
+
+        return put
+
+    def _put(self, packet: dict[str, Any]) -> None:
+        with self.hold_sync():
+            self.opened = -1
+            self.schemes = packet
+        self.cursor.replace(self._line(0))
+
+    def _opened(self, row: int, k: int) -> Callable[[], None]:
+        """Make a row a line; the function that is returned shows it."""
+        line = self._line(row).copy()
+        line.jump(k)
+
+        def put() -> None:
+            with self.cursor.lock, self.hold_sync():
+                self.opened = row
+                self.cursor.replace(line)
+
+        return put
+
+    def _line(self, row: int) -> Session:
+        """The line of a row; it stands at its start."""
+        lines = self._lines
+        if row not in lines:
+            prompt, sampler, seed = self._place
+            if not 0 <= row <= len(self._schemes):
+                raise ExplorerError(f"There is no row {row}.")
+            if row:
+                scheme = self._schemes[row - 1]
+                machine, text = scheme.machine, self._pairs[scheme.name].constrained
+            else:
+                machine, text = None, next(iter(self._pairs.values())).free
+            lines[row] = line_of(
+                self._lm,
+                prompt,
+                machine,
+                text.tokens,
+                sampler=sampler,
+                seed=seed,
+                top_k=self._top_k,
+            )
+        return lines[row]
+
+
+__all__ = ["Invasiveness"]
