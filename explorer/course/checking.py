@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.course.cases import CASES
 from explorer.course.exercise import Exercise
 from explorer.course.foundations import FOUNDATIONS
 from explorer.course.masked import MASKED
@@ -10,7 +11,7 @@ from explorer.course.verdict import Graded
 from explorer.errors import ExplorerError
 
 EXERCISES: dict[str, Exercise] = {
-    exercise.name: exercise for exercise in (*FOUNDATIONS, *MASKED, *PITFALLS)
+    exercise.name: exercise for exercise in (*FOUNDATIONS, *MASKED, *CASES, *PITFALLS)
 }
 """Every exercise of the course, by its name."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable
 
+import jsonschema
 import pytest
 
 from explorer.course.checking import EXERCISES
@@ -103,3 +105,80 @@ def test_masks_and_probabilities(show: Show) -> None:
         max(given, key=given.__getitem__),
         max(names, key=names.__getitem__),
     )
+
+
+def test_why_was_it_masked(show: Show) -> None:
+    shown = show("06_why_was_it_masked")
+    pictures(shown, "tool-1", "case-4", "case-6", "case-7")
+    # 1: nearly all of the masked probability begins with a space; the repaired pattern leaves it.
+    assert "It is a space." in shown.printed("tool-1")
+    assert shown.value("groups[0].mass") > 0.999
+    repaired = f"explorer.Session(tiny, explorer.regex({answer('why-space')!r}), prompt)"
+    assert shown.value(f"{repaired}.position.distribution.z") > 0.99
+    # 2: of the shortest texts that go on from 12, by `re`.
+    assert "It is 3." in shown.printed("tool-2")
+    assert re.fullmatch(r"[0-9]+\.[0-9]{2}", "12" + shown.value("missing"))
+    assert "still needs '.' or 0-9" in shown.printed("tool-2")
+    for text, fits in (("12", True), ("12.50", True), ("12.", False), ("12.5", False)):
+        assert (re.fullmatch(str(answer("why-end")), text) is not None) is fits
+    # 3: the widening is the one that the notebook speaks of.
+    assert "It is 0." in shown.printed("tool-3")
+    assert "[a-zA-Z ü]+" in shown.printed("tool-3")
+    letters = {chr(k) for k in range(0x250)}
+    both = {c for c in letters if re.fullmatch(str(answer("why-umlaut")), c)}
+    assert both - {c for c in letters if re.fullmatch("[a-zA-Z ]+", c)} == {"ü", "ö"}
+    # 4: the marks that are allowed, by `re`, before the repair and after it.
+    assert "It is -." in shown.printed("tool-4")
+    for pattern, marks in (("""[A-Za-z'"-_<> ]+""", "('<(5;]^{"), (answer("why-hyphen"), "-(5;")):
+        fits = [mark for mark in dict.fromkeys(marks) if re.fullmatch(str(pattern), mark)]
+        if pattern == answer("why-hyphen"):
+            assert fits == ["-"]
+        else:
+            assert shown.plain("case-4").splitlines()[1] == f"allowed: {' | '.join(fits)}"
+    # 5: one byte is left, and it is the second of the letter.
+    assert "It is False." in shown.printed("tool-5")
+    assert "tokens allowed now: 1" in shown.printed("case-5")
+    assert b"\xc3" + bytes.fromhex(shown.value("half.explain('a').after and "
+        "tiny.vocabulary.tokens[half.explain('a').after[0]].hex()")) == "é".encode()  # fmt: skip
+    assert answer("why-half") == "é".encode()[1:]
+    # 6: a dead end of the vocabulary; with one token more it is none.
+    assert "It is the vocabulary." in shown.printed("tool-6")
+    more = (
+        f"explorer.Vocabulary.from_bytes([*few.tokens[:6], {str(answer('why-dead-end')).encode()}],"
+        " eos_ids=[7])"
+    )
+    assert shown.value(
+        f"[bool(m.allowed(m.start)[0]) for m in [explorer.compile(machine.constraint, {more})]]"
+    ) == [True]
+    # 7: two bytes fit, and nothing may follow.
+    assert "It is 2." in shown.printed("tool-7")
+    assert shown.value("two.explain('202').expected.hex()") == "" and answer("why-too-long") == (
+        "nothing"
+    )
+    # 8: three loops; the repaired pattern has none and keeps the text.
+    assert "It is 3." in shown.printed("tool-8")
+    text = json.loads(shown.printed("case-8").replace("'", "").replace("\\n", " "))
+    assert set(text) == {"a"}
+    assert re.fullmatch(str(answer("why-white-space")), '{ "a": 7 }')
+    tight = f"explorer.Session(tiny, explorer.regex({str(answer('why-white-space'))!r}), '')"
+    assert shown.value(f"[t.kind for t in {tight}.traps() if t.kind == 'whitespace_loop']") == []
+    # 9: beside the validator; with any order the third text is accepted.
+    schema, texts = shown.value("schema"), shown.value("texts")
+    valid = jsonschema.Draft202012Validator(schema)
+    assert [valid.is_valid(json.loads(text)) for text in texts] == [True, True, True, False]
+    assert [row.split()[-1] for row in shown.plain("case-9").splitlines()[2:]] == [
+        "yes", "yes", "no", "no",
+    ]  # fmt: skip
+    order = f"explorer.json_schema(schema, property_order={answer('why-order')!r})"
+    assert shown.value(f"[{order}.accepts(text) for text in texts]") == [True, True, True, False]
+    # 10: each reason has a field of its own.
+    assert "It is A." in shown.printed("tool-10")
+    found = shown.value(
+        "[[bool(w.sampled_out), bool(w.over_budget), w.stage] for w in answers.values()]"
+    )
+    assert found == [
+        [True, False, "allowed"], [False, True, "allowed"], [False, False, "filtered"],
+        [False, False, "constraint"],
+    ]  # fmt: skip
+    assert answer("why-suspects") == ("sampler", "budget", "filter", "constraint")
+    assert "5 of 4,000 tokens allowed" in widget(shown)
