@@ -7,9 +7,9 @@ Every name is imported on first use: compiling constraints needs neither torch n
 the command line can be interrupted at once.
 
 Read the folders in this order: `vocabulary`, `automata`, `tokens`, `decoding`, `analysis`,
-`sweeps`, `servers`, `course`, `cli`. The files beside this one serve all of them: `errors`,
-`arguments`, `budget`, `alphabet`, `files`, `memo`, `hashing`, `jit`; and two more facades,
-`terminals` and `grammars`.
+`witnesses`, `sweeps`, `servers`, `course`, `cli`. The files beside this one serve all of them:
+`errors`, `arguments`, `budget`, `alphabet`, `files`, `memo`, `hashing`, `jit`; and two more
+facades, `terminals` and `grammars`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from explorer.tokens.states import DONE
     from explorer.tokens.token_dfa import TokenDFA
     from explorer.vocabulary import Vocabulary
+    from explorer.witnesses.witness import witness
 
 __all__ = [
     "DONE",
@@ -78,6 +79,7 @@ __all__ = [
     "select",
     "sweep",
     "template",
+    "witness",
 ]
 
 __version__ = "0.1.0"
@@ -104,6 +106,7 @@ _LATER = {
     "profile": "explorer.automata.schema.functions",
     "regex": "explorer.automata.constraint",
     "template": "explorer.automata.template.functions",
+    "witness": "explorer.witnesses.witness",
 }
 _WITH_TORCH = {
     "ConstraintLogitsProcessor": "explorer.decoding.batches.processor",

@@ -113,6 +113,8 @@ USABLE: dict[str, Callable[[], Any]] = {
     "depth": lambda: 2,
     "stage": ValidUtf8,
     "tokenizer": lambda: tokenizers.Tokenizer(tokenizers.models.BPE()),
+    "prefix": lambda: "f",
+    "engines": lambda: ["llguidance"],
     "start": lambda: 0,
     "end": lambda: 1,
     "log_probs": lambda: torch.zeros(1, 5),

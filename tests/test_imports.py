@@ -49,6 +49,8 @@ NOTEBOOK_LIBRARIES = (
     "jupyterlab",
     "notebook",
 )
+# The other engines, each only in the file that speaks to it and in a process of its own.
+ENGINES = ("outlines_core", "xgrammar", "llguidance")
 ALLOWED_IN: dict[str, frozenset[str]] = {
     "pynini": frozenset({"automata"}),
     "pywrapfst": frozenset({"automata"}),
@@ -59,6 +61,7 @@ ALLOWED_IN: dict[str, frozenset[str]] = {
     "dask": frozenset({"sweeps"}),
     "distributed": frozenset({"sweeps"}),
     "huggingface_hub": frozenset({"vocabulary", "decoding"}),
+    **{name: frozenset({"witnesses"}) for name in ENGINES},
     **{name: frozenset() for name in NOTEBOOK_LIBRARIES},
 }
 # Imported inside functions only, because the engine must start without them.
@@ -212,6 +215,7 @@ HANDED_OVER: dict[str, tuple[str, ...]] = {
         "explorer.decoding.trace.text",
         "explorer.decoding.trace.writing",
     ),
+    "explorer.witnesses.answers": ("explorer.witnesses.table",),
 }
 
 

@@ -68,7 +68,7 @@ def main(name: str, path: Path) -> dict[str, Any]:
 
     tokens = read_tokens(path)
     clock = [time.perf_counter()]
-    importlib.import_module(f"tests.bench.engines.{MODULES[name]}")
+    importlib.import_module(MODULES[name])
     clock.append(time.perf_counter())
     engine = make(name, tokens)
     clock.append(time.perf_counter())

@@ -24,9 +24,9 @@ import xgrammar
 
 import explorer
 from explorer.tokens.lazy import LazyMachine
+from explorer.witnesses.engines.llguidance_ import LLGuidance
+from explorer.witnesses.engines.xgrammar_ import XGrammar
 from tests.bench.engines import Greedy, Tokens
-from tests.bench.engines.llguidance_ import LLGuidance
-from tests.bench.engines.xgrammar_ import XGrammar
 from tests.bench.grammar_cases import Case, cases
 from tests.bench.vocabularies import plain, tekken_131k
 

@@ -1,0 +1,9 @@
+"""Other engines at the same state: their masks beside ours, and every difference explained.
+
+Read in this order: `engines` (how each of the others is spoken to), `messages` (what goes to a
+process and back), `engine_process` (what runs in it), `process` (started, asked, limited, ended),
+`asking` (a constraint as the others read it), `answers` (masks side by side as a value),
+`gbnf_recognizer` and `judging` (who is right about a text), `comparison` (ours and one engine's at
+a state), `rust_classes` and `variants` (a constraint as another engine reads it), `classes` (the
+registry of classes of differences), `witness` (one state), `table` (the value as text).
+"""

@@ -1,0 +1,178 @@
+"""Masks side by side, as values: what each engine says at a state, and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from explorer.automata.constraint import Constraint
+from explorer.automata.machine import Bool, Int32
+from explorer.errors import ExplorerError
+from explorer.vocabulary import Vocabulary
+from explorer.witnesses.messages import Statement
+
+OURS: Final = "explorer"
+"""Our own name beside the other engines."""
+
+
+@dataclass(frozen=True, eq=False)
+class Testimony:
+    """What one engine says at a state.
+
+    Args:
+        engine: Its name.
+        version: Of its distribution; empty where it could not be asked.
+        mask: bool[len(vocabulary)], read-only; ``None`` where the engine did not answer, or did not
+            follow the prefix.
+        followed: How many tokens of the prefix it took.
+        refused: Why it did not answer, in its own words or ours; empty where it did.
+        stage: Where it did not: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``.
+        compile_seconds, mask_seconds: What it took, in its process.
+    """
+
+    engine: str
+    version: str
+    mask: Bool | None
+    followed: int = 0
+    refused: str = ""
+    stage: str = ""
+    compile_seconds: float = 0.0
+    mask_seconds: float = 0.0
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a mask."""
+        return self.mask is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Disagreement:
+    """Tokens for which one engine differs from us for one reason.
+
+    Args:
+        engine: The engine.
+        kind: The name of a class of `explorer.witnesses.classes.CLASSES`, or ``"unexplained"``.
+        allows: Whether the engine allows the tokens and we mask them; else the reverse.
+        tokens: int32[n], the ids, ascending.
+        sentence: The reason.
+        evidence: What shows it, by name.
+        position: How many tokens of the prefix stand before them: less than the whole prefix where
+            an engine already leaves it there.
+    """
+
+    engine: str
+    kind: str
+    allows: bool
+    tokens: Int32
+    sentence: str
+    evidence: Mapping[str, str] = field(default_factory=dict[str, str])
+    position: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evidence", MappingProxyType(dict(self.evidence)))
+        self.tokens.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """A state in our machine and in the other engines; made by `explorer.witness`.
+
+    Args:
+        constraint: The constraint.
+        statement: The same, as the others were asked for it.
+        vocabulary: The tokens.
+        prefix: The ids of the prefix.
+        testimonies: What each says, ours first.
+        disagreements: Every difference from ours, token by token in groups of one reason.
+    """
+
+    constraint: Constraint
+    statement: Statement
+    vocabulary: Vocabulary
+    prefix: tuple[int, ...]
+    testimonies: tuple[Testimony, ...]
+    disagreements: tuple[Disagreement, ...]
+
+    @property
+    def text(self) -> bytes:
+        """The bytes of the prefix."""
+        return b"".join(self.vocabulary.tokens[token] or b"" for token in self.prefix)
+
+    @property
+    def masks(self) -> Mapping[str, Bool]:
+        """bool[len(vocabulary)] by engine, of those that answered; ours is ``"explorer"``."""
+        return {each.engine: each.mask for each in self.testimonies if each.mask is not None}
+
+    def testimony(self, engine: str) -> Testimony:
+        """What one engine says.
+
+        Args:
+            engine: Its name.
+
+        Raises:
+            ExplorerError: It was not asked.
+        """
+        for each in self.testimonies:
+            if each.engine == engine:
+                return each
+        asked = ", ".join(each.engine for each in self.testimonies)
+        raise ExplorerError(f"{engine!r} was not asked.", remedy=f"Name one of {asked}.")
+
+    def disagreement(self, engine: str, token: int) -> Disagreement | None:
+        """Why an engine differs from us on a token; ``None`` where it does not.
+
+        Args:
+            engine: Its name.
+            token: An id.
+        """
+        self.testimony(engine)
+        for each in self.disagreements:
+            if each.engine == engine and token in each.tokens:
+                return each
+        return None
+
+    @property
+    def agree(self) -> bool:
+        """Whether every engine that answered has our mask."""
+        return not self.disagreements
+
+    def to_dict(self) -> dict[str, object]:
+        """The value as plain data; masks as the number of ids that they allow."""
+        return {
+            "kind": self.statement.kind,
+            "constraint": self.statement.text,
+            "prefix": list(self.prefix),
+            "text": self.text.decode(errors="replace"),
+            "engines": [
+                {
+                    "engine": each.engine, "version": each.version, "followed": each.followed,
+                    "allowed": None if each.mask is None else int(np.count_nonzero(each.mask)),
+                    "refused": each.refused, "compile_seconds": each.compile_seconds,
+                    "mask_seconds": each.mask_seconds,
+                }
+                for each in self.testimonies
+            ],
+            "disagreements": [
+                {
+                    "engine": each.engine, "class": each.kind, "allows": each.allows,
+                    "tokens": each.tokens.tolist(), "sentence": each.sentence,
+                    "evidence": dict(each.evidence), "position": each.position,
+                }
+                for each in self.disagreements
+            ],
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        from explorer.witnesses.table import table_of_witness
+
+        return table_of_witness(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Witness({self.statement.kind}, after {len(self.prefix)} tokens, "
+            f"{len(self.testimonies)} engines, {len(self.disagreements)} disagreements)"
+        )

@@ -1,0 +1,115 @@
+"""A constraint in the words that other engines read, and a prefix as token ids.
+
+A pattern, a choice of texts, a JSON Schema and a grammar in GBNF or Lark can be put to the others;
+what is combined by our own operators cannot, and that is an error with a remedy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
+
+from explorer.analysis.verdict.asked import ids_of_text
+from explorer.arguments import plain, whole_number, wrong
+from explorer.automata.constraint import Constraint
+from explorer.automata.grammar.source import GbnfGrammar, LarkGrammar
+from explorer.automata.regex.source import Regex
+from explorer.automata.schema.source import JsonSchema
+from explorer.automata.sources.choice import Choice
+from explorer.automata.tree.nodes import Source
+from explorer.errors import ConstraintError
+from explorer.tokens.machine import TokenMachine
+from explorer.vocabulary import Vocabulary
+from explorer.witnesses.messages import Statement
+
+
+def _schema(source: JsonSchema) -> Statement:
+    options = source.options
+    return Statement(
+        "json_schema", source.schema, options.whitespace, options.property_order == "any"
+    )
+
+
+_STATED: Final[dict[type[Source], Callable[[Any], Statement]]] = {
+    Regex: lambda source: Statement("regex", source.pattern),
+    Choice: lambda source: Statement("regex", "|".join(map(re.escape, source.texts))),
+    JsonSchema: _schema,
+    GbnfGrammar: lambda source: Statement("gbnf", source.grammar),
+    LarkGrammar: lambda source: Statement("lark", source.grammar),
+}
+"""The kinds of sources that other engines read too, and how each is put to them."""
+
+
+def statement_of(constraint: Constraint) -> Statement:
+    """A constraint as the other engines are asked for it.
+
+    Args:
+        constraint: One of a pattern, a choice, a JSON Schema or a grammar.
+
+    Raises:
+        ConstraintError: It is of another kind.
+
+    Example:
+        >>> from explorer import choice
+        >>> statement_of(choice(["a.b", "c"])).text
+        'a\\\\.b|c'
+    """
+    made = _STATED.get(type(constraint.source))
+    if made is None:
+        kind = constraint.source.kind
+        raise ConstraintError(
+            f"Other engines cannot be asked for a constraint of the kind {kind!r}: it is not "
+            "written in a notation that they read.",
+            remedy="Give a regex, a choice, a JSON Schema, or a grammar in GBNF or Lark.",
+            evidence={"kind": kind},
+        )
+    return made(constraint.source)
+
+
+def vocabulary_of(tokenizer: object) -> Vocabulary:
+    """The vocabulary of what a user gives for a tokenizer.
+
+    Args:
+        tokenizer: A Vocabulary, a language model, a path, or a tokenizer object.
+    """
+    if isinstance(tokenizer, Vocabulary):
+        return tokenizer
+    own: object = getattr(tokenizer, "vocabulary", None)
+    if isinstance(own, Vocabulary):
+        return own
+    if isinstance(tokenizer, str) or hasattr(tokenizer, "__fspath__"):
+        return Vocabulary.from_file(cast("str", tokenizer))
+    return Vocabulary.from_tokenizer(tokenizer)
+
+
+def ids_of_prefix(machine: TokenMachine, prefix: object) -> tuple[int, ...]:
+    """The token ids of a prefix.
+
+    Args:
+        machine: Over the vocabulary.
+        prefix: A text, which is written as the tokenizer writes it; or token ids.
+
+    Raises:
+        ExplorerError: It is neither, an id is out of range or writes no text, or no tokens write
+            the text.
+    """
+    if isinstance(prefix, bytes):
+        prefix = prefix.decode()
+    if isinstance(prefix, str):
+        return ids_of_text(machine, plain(prefix))[0] if prefix else ()
+    what = "a text or token ids"
+    if not isinstance(prefix, Iterable):
+        raise wrong("prefix", prefix, what)
+    tokens = machine.vocabulary.tokens
+    found = tuple(
+        whole_number("a token of the prefix", token, 0, len(tokens) - 1)
+        for token in cast("Iterable[object]", prefix)
+    )
+    for token in found:
+        if tokens[token] is None:
+            raise wrong(
+                "a token of the prefix", token, "a token that writes text",
+                remedy="Leave out special tokens, the end of text among them.",
+            )  # fmt: skip
+    return found

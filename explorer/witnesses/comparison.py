@@ -1,0 +1,142 @@
+"""Our mask and one engine's at one state, and what the rules of the classes may ask about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from explorer.analysis.characters.display import split_tail
+from explorer.analysis.explaining.explanation import explain
+from explorer.analysis.explaining.groups import explain_all
+from explorer.analysis.verdict.verdict import STAGES
+from explorer.automata.constraint import Constraint
+from explorer.automata.machine import Bool
+from explorer.errors import ExplorerError
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.words import unpack
+from explorer.vocabulary import Vocabulary
+from explorer.witnesses.judging import Judge
+from explorer.witnesses.messages import Statement
+
+Finish = Callable[[tuple[int, ...]], "tuple[int, ...] | None"]
+"""From a prefix to ids with which the engine ends the text, if it finds some."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Our mask and one engine's, at one state.
+
+    Args:
+        engine: The engine's name, with its version.
+        statement: The constraint as it was asked.
+        constraint: The constraint.
+        machine: Ours.
+        state: Ours, after the prefix.
+        prefix: The ids.
+        theirs: bool[len(vocabulary)], the engine's mask.
+        judge: The independent judge of the constraint.
+        finish: A way to the end by what the engine allows.
+    """
+
+    engine: str
+    statement: Statement
+    constraint: Constraint
+    machine: TokenMachine
+    state: int
+    prefix: tuple[int, ...]
+    theirs: Bool
+    judge: Judge | None
+    finish: Finish
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+        return self.machine.vocabulary
+
+    @cached_property
+    def ours(self) -> Bool:
+        """bool[len(vocabulary)], our mask."""
+        mask = unpack(self.machine.mask(self.state), len(self.vocabulary)).copy()
+        # The engines are told one end of text; the others are not compared.
+        for token in self.vocabulary.eos_ids[1:]:
+            mask[token] = self.theirs[token]
+        return mask
+
+    @cached_property
+    def differing(self) -> Bool:
+        """bool[len(vocabulary)], the ids on which the masks differ."""
+        return self.ours != self.theirs
+
+    @cached_property
+    def text(self) -> bytes:
+        """The bytes of the prefix."""
+        return b"".join(self.vocabulary.tokens[token] or b"" for token in self.prefix)
+
+    @cached_property
+    def stages(self) -> dict[str, Bool]:
+        """By stage of our verdict: bool[len(vocabulary)], the ids that it decides."""
+        found = explain_all(self.machine, self.state, text=self.text)
+        return {stage: found.stage == k for k, stage in enumerate(STAGES)}
+
+    def parting(self, token: int) -> tuple[int, str]:
+        """The place at which the engine that masks a token stops to read it.
+
+        Ours is known; another engine's is taken from its own mask: it reads as far as some token
+        writes that it allows.
+
+        Args:
+            token: An id on which the masks differ.
+
+        Returns:
+            An offset in the token's bytes, and the character that stands there; the character is
+            empty where the text ends or only part of a character is left.
+        """
+        data = self.vocabulary.tokens[token] or b""
+        if self.ours[token]:
+            whole = 0
+            for end in range(1, len(data)):
+                if any(self.theirs[same] for same in self.vocabulary.ids_of(data[:end])):
+                    whole = end
+        else:
+            why = explain(self.machine, self.state, token, text=self.text)
+            whole = len(data) if why.byte_offset is None else why.byte_offset
+        before = self.text + data[:whole]
+        begun = split_tail(before)[1]
+        rest = (begun + data[whole:]).decode(errors="ignore")
+        return whole, rest[:1]
+
+    def partings(self, among: Bool) -> Iterator[tuple[int, int, str]]:
+        """An id, the offset and the character of its `parting`, for each of some ids.
+
+        Args:
+            among: bool[len(vocabulary)].
+        """
+        for token in np.flatnonzero(among & self.differing).tolist():
+            if self.vocabulary.tokens[token] is not None:
+                yield token, *self.parting(token)
+
+    def whole_text(self, token: int) -> bytes | None:
+        """A whole text through a token, by whoever allows it; ``None`` where none is found.
+
+        Args:
+            token: An id on which the masks differ.
+        """
+        data = self.vocabulary.tokens[token]
+        ends = token in self.vocabulary.eos_ids
+        if self.ours[token]:
+            if ends:
+                return self.text
+            try:
+                found = explain(self.machine, self.state, token, text=self.text).completion
+            except ExplorerError:
+                return None
+            return None if found is None else found.text
+        if ends:
+            return self.text
+        way = self.finish((*self.prefix, token))
+        if way is None or data is None:
+            return None
+        return self.text + data + b"".join(self.vocabulary.tokens[each] or b"" for each in way)

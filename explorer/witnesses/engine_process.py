@@ -1,0 +1,186 @@
+"""The process in which one engine runs: it answers questions about masks, and does nothing else.
+
+It is started by a short ``-c`` program, so that no thread and no lock of the parent is copied into
+it. It may take so many bytes of addresses beyond what the engine holds once it is loaded; past that
+allocations fail here, and nowhere else. A watchdog that needs no lock of the interpreter ends it
+where a question takes far longer than it may, also if the parent is gone by then.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import resource
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from explorer.witnesses.engines import NotRead, Tokens, peer
+from explorer.witnesses.messages import (
+    REQUESTS,
+    Answer,
+    Finish,
+    Load,
+    Loaded,
+    Masks,
+    Refused,
+    Reply,
+    Request,
+    Statement,
+    Way,
+    next_message,
+    packed_message,
+)
+
+KEPT: Final = 16
+"""How many constraints an engine keeps compiled."""
+
+GRACE: Final = 5.0
+"""Seconds past a question's at which the process ends itself, if nobody ended it."""
+
+LONGEST_WAY: Final = 40
+"""Tokens to the end of a text that are tried."""
+
+WAYS: Final = 30
+"""Ways that are tried, the first one by preference and the others at random."""
+
+
+class Answering:
+    """An engine and the vocabulary that it holds.
+
+    Args:
+        name: The engine, a key of `explorer.witnesses.engines.ENGINES`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._engine: Any = None
+        self._eos = 0
+        self._compiled: OrderedDict[Statement, Any] = OrderedDict()
+
+    def answer(self, request: Request) -> Reply:
+        """The answer to a message; an error of the engine is an answer too."""
+        stage = "vocabulary"
+        try:
+            if isinstance(request, Load):
+                began = time.perf_counter()
+                self._compiled.clear()
+                self._engine = None
+                self._eos = request.eos
+                self._engine = peer(self.name, Tokens(request.tokens, request.eos))
+                return Loaded(version(self.name), time.perf_counter() - began)
+            stage = "constraint"
+            began = time.perf_counter()
+            compiled = self._known(request.question)
+            ready = time.perf_counter()
+            stage = "mask"
+            if isinstance(request, Finish):
+                return Way(self._finish(compiled, request.tokens, request.prefer))
+            return self._masks(compiled, request, ready - began, ready)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except NotRead as error:
+            return Refused(str(error), stage)
+        except BaseException as error:  # A panic of a Rust library is not an Exception.
+            return Refused(f"{type(error).__name__}: {error}"[:2000], stage)
+
+    def _known(self, question: Statement) -> Any:
+        found = self._compiled.get(question)
+        if found is None:
+            found = self._read(question)
+            self._compiled[question] = found
+            if len(self._compiled) > KEPT:
+                self._compiled.popitem(last=False)
+        self._compiled.move_to_end(question)
+        return found
+
+    def _read(self, question: Statement) -> Any:
+        engine = self._engine
+        if question.kind == "regex":
+            return engine.compile(question.text)
+        if question.kind == "json_schema":
+            return engine.compile_schema(question.text, question.whitespace, question.any_order)
+        return engine.compile_grammar(question.text, question.kind)
+
+    def _masks(self, compiled: Any, request: Masks, compiling: float, ready: float) -> Answer:
+        rows: list[bytes] = []
+        followed = -1
+        for row in self._engine.rows(compiled, request.tokens):
+            followed += 1
+            if not request.last or followed == len(request.tokens):
+                rows.append(np.packbits(row, bitorder="little").tobytes())
+        return Answer(tuple(rows), followed, compiling, time.perf_counter() - ready)
+
+    def _finish(
+        self, compiled: Any, tokens: Sequence[int], prefer: Sequence[int]
+    ) -> tuple[int, ...] | None:
+        random = Random(0)
+        for attempt in range(WAYS):
+            way: list[int] = []
+            while len(way) < LONGEST_WAY:
+                *_, row = self._engine.rows(compiled, (*tokens, *way))
+                if row[self._eos]:
+                    return tuple(way)
+                allowed = [token for token in prefer if row[token]] if attempt < WAYS // 2 else []
+                allowed = allowed or np.flatnonzero(row).tolist()
+                if not allowed:
+                    break
+                way.append(allowed[0] if attempt == 0 else random.choice(allowed))
+        return None
+
+
+def _limit_memory(more: int) -> None:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    limit = pages * os.sysconf("SC_PAGE_SIZE") + more
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def answer_questions(questions: BinaryIO, answers: BinaryIO, name: str, memory: int) -> None:
+    """Answer until the questions end.
+
+    Args:
+        questions, answers: The pipes.
+        name: The engine.
+        memory: Bytes of addresses beyond those of the loaded library.
+    """
+    began = time.perf_counter()
+    said: Reply
+    try:
+        # A vocabulary of three tokens loads the library; the real one comes as a message.
+        peer(name, Tokens((b"a", b"b", None), 2))
+        said = Loaded(version(name), time.perf_counter() - began)
+        _limit_memory(memory)
+    except ImportError as error:
+        said = Refused(f"It is not installed: {error}.", "import")
+    except OSError as error:  # Not Linux: no limit of memory, the others hold.
+        said = Loaded(version(name), time.perf_counter() - began)
+        print(error, file=sys.stderr)
+    except BaseException as error:
+        said = Refused(f"{type(error).__name__}: {error}", "import")
+    answers.write(packed_message(said))
+    answers.flush()
+    answering = Answering(name)
+    while (data := next_message(questions)) is not None:
+        request = REQUESTS.decode(data)
+        seconds = 60.0 if isinstance(request, Load) else request.seconds
+        faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
+        reply = answering.answer(request)
+        faulthandler.cancel_dump_traceback_later()
+        answers.write(packed_message(reply))
+        answers.flush()
+
+
+def serve_pipes() -> None:
+    """Serve on the file descriptors that the command line names."""
+    read, write, name, memory = json.loads(sys.argv[2])
+    with os.fdopen(read, "rb") as questions, os.fdopen(write, "wb") as answers:
+        answer_questions(questions, answers, name, memory)

@@ -1,0 +1,101 @@
+"""llguidance's `LLMatcher`: a lazy matcher that works when masks are asked.
+
+It reads patterns in the syntax of Rust's regex crate, JSON Schemas, Lark, and GBNF by way of its
+own translation to Lark.
+"""
+
+from __future__ import annotations
+
+# The library has no types, or not all of them.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false
+# pyright: reportAttributeAccessIssue=false, reportMissingImports=false
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import llguidance
+import numpy as np
+from llguidance.gbnf_to_lark import gbnf_to_lark
+
+from explorer.witnesses.engines import Greedy, Peer, Row, Tokens
+
+COMPACT = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
+
+
+class Wrapped:
+    """The parts of a tokenizer that llguidance asks for."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.encode = Greedy(tokens)
+        self.eos_token_id = tokens.eos
+        self.bos_token_id = None
+        self.tokens = [
+            f"<[{token}]>".encode() if data is None else data
+            for token, data in enumerate(tokens.tokens)
+        ]
+        self.special_token_ids = [token for token, data in enumerate(tokens.tokens) if data is None]
+
+    def __call__(self, text: str | bytes) -> list[int]:
+        """Token ids of a text."""
+        return self.encode(text)
+
+
+class LLGuidance(Peer):
+    """The engine on one vocabulary."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.size = len(tokens.tokens)
+        self.tokenizer = llguidance.LLTokenizer(
+            llguidance.TokenizerWrapper(Wrapped(tokens)), n_vocab=self.size
+        )
+
+    def compile(self, pattern: str) -> llguidance.LLMatcher:
+        """The matcher of a pattern."""
+        return self._matcher(llguidance.LLMatcher.grammar_from_regex(pattern))
+
+    def compile_schema(self, schema: str, whitespace: str, any_order: bool) -> llguidance.LLMatcher:
+        """The matcher of a schema; members come in its order."""
+        given: Any = json.loads(schema)
+        if whitespace == "compact" and isinstance(given, dict):
+            given = {**given, "x-guidance": COMPACT}
+        return self._matcher(llguidance.LLMatcher.grammar_from_json_schema(json.dumps(given)))
+
+    def compile_grammar(self, grammar: str, syntax: str) -> llguidance.LLMatcher:
+        """The matcher of a grammar."""
+        text = grammar if syntax == "lark" else gbnf_to_lark(grammar)
+        return self._matcher(llguidance.LLMatcher.grammar_from_lark(text))
+
+    def _matcher(self, grammar: str) -> llguidance.LLMatcher:
+        matcher = llguidance.LLMatcher(self.tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return matcher
+
+    def first_mask(self, compiled: llguidance.LLMatcher) -> Callable[[], object]:
+        """A call that computes the mask of the start."""
+        return compiled.compute_bitmask
+
+    def rows(self, compiled: llguidance.LLMatcher, tokens: Sequence[int]) -> Iterator[Row]:
+        """The masks along some tokens."""
+        matcher = compiled.deep_copy()
+        matcher.reset()
+        for token in (*tokens, None):
+            words = np.frombuffer(matcher.compute_bitmask(), np.uint8)
+            yield np.unpackbits(words, bitorder="little")[: self.size].astype(np.bool_)
+            if token is None or matcher.is_stopped() or not matcher.consume_token(token):
+                return
+
+    def accepts(self, compiled: llguidance.LLMatcher, tokens: Sequence[int]) -> bool:
+        """Whether the text may end after exactly these tokens."""
+        matcher = compiled.deep_copy()
+        matcher.reset()
+        return (
+            all(matcher.consume_token(token) for token in tokens)
+            and not matcher.is_error()
+            and matcher.is_accepting()
+        )
+
+
+ENGINE = LLGuidance

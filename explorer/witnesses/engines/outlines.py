@@ -1,0 +1,69 @@
+"""outlines-core's `Index`: a closed form too, one hash map of ids per state, not trimmed.
+
+It reads patterns in the syntax of Rust's regex-automata. A JSON Schema is first written out as a
+pattern; it reads no grammars.
+"""
+
+from __future__ import annotations
+
+# The library has no types, or not all of them.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false
+# pyright: reportAttributeAccessIssue=false, reportMissingImports=false
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from outlines_core import Index, Vocabulary
+from outlines_core.json_schema import build_regex_from_schema
+
+from explorer.witnesses.engines import NotRead, Peer, Row, Tokens
+
+
+class OutlinesCore(Peer):
+    """The engine on one vocabulary."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.size = len(tokens.tokens)
+        self.vocabulary = Vocabulary(tokens.eos, tokens.ids())
+
+    def compile(self, pattern: str) -> Index:
+        """The index of a pattern."""
+        return Index(pattern, self.vocabulary)
+
+    def compile_schema(self, schema: str, whitespace: str, any_order: bool) -> Index:
+        """The index of the pattern that stands for a schema; members come in its order."""
+        space = "" if whitespace == "compact" else None
+        return self.compile(build_regex_from_schema(schema, space))
+
+    def compile_grammar(self, grammar: str, syntax: str) -> Index:
+        """Refuse: there are no grammars here."""
+        raise NotRead("outlines-core reads patterns and JSON Schemas, not grammars.")
+
+    def first_mask(self, compiled: Index) -> Callable[[], object]:
+        """A call that asks for the ids of the start."""
+        return lambda: compiled.get_allowed_tokens(compiled.get_initial_state())
+
+    def rows(self, compiled: Index, tokens: Sequence[int]) -> Iterator[Row]:
+        """The masks along some tokens."""
+        state: int | None = compiled.get_initial_state()
+        for token in (*tokens, None):
+            row = np.zeros(self.size, np.bool_)
+            row[list(compiled.get_allowed_tokens(state) or ())] = True
+            yield row
+            if token is None:
+                return
+            state = compiled.get_next_state(state, token)
+            if state is None:
+                return
+
+    def accepts(self, compiled: Index, tokens: Sequence[int]) -> bool:
+        """Whether the text may end after exactly these tokens."""
+        state: int | None = compiled.get_initial_state()
+        for token in tokens:
+            if state is not None:
+                state = compiled.get_next_state(state, token)
+        return state is not None and compiled.is_final_state(state)
+
+
+ENGINE = OutlinesCore

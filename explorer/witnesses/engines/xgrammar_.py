@@ -1,0 +1,79 @@
+"""xgrammar's `GrammarCompiler`, on one thread, without its cache: a matcher with stored masks.
+
+It reads patterns in a syntax of its own, JSON Schemas, GBNF-like EBNF and Lark.
+"""
+
+from __future__ import annotations
+
+# The library has no types, or not all of them.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false
+# pyright: reportAttributeAccessIssue=false, reportMissingImports=false
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import xgrammar
+
+from explorer.witnesses.engines import Peer, Row, Tokens
+
+
+class XGrammar(Peer):
+    """The engine on one vocabulary."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.size = len(tokens.tokens)
+        self.eos = tokens.eos
+        # No bytes stand for a special token here.
+        info = xgrammar.TokenizerInfo(
+            [data or b"" for data in tokens.tokens],
+            xgrammar.VocabType.RAW,
+            vocab_size=self.size,
+            stop_token_ids=[self.eos],
+        )
+        self.compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+
+    def compile(self, pattern: str) -> xgrammar.CompiledGrammar:
+        """The grammar of a pattern."""
+        return self.compiler.compile_regex(pattern)
+
+    def compile_schema(
+        self, schema: str, whitespace: str, any_order: bool
+    ) -> xgrammar.CompiledGrammar:
+        """The grammar of a schema; members that it does not name are allowed, as it says."""
+        compact = whitespace == "compact"
+        return self.compiler.compile_json_schema(
+            schema, any_whitespace=not compact, separators=(",", ":") if compact else None,
+            strict_mode=False, any_order=any_order,
+        )  # fmt: skip
+
+    def compile_grammar(self, grammar: str, syntax: str) -> xgrammar.CompiledGrammar:
+        """The grammar of a text."""
+        if syntax == "lark":
+            return self.compiler.compile_lark(grammar)
+        return self.compiler.compile_grammar(grammar)
+
+    def first_mask(self, compiled: xgrammar.CompiledGrammar) -> Callable[[], object]:
+        """A call that fills the mask of the start."""
+        bitmask = xgrammar.allocate_token_bitmask(1, self.size)
+        matcher = xgrammar.GrammarMatcher(compiled)
+        return lambda: matcher.fill_next_token_bitmask(bitmask)
+
+    def rows(self, compiled: xgrammar.CompiledGrammar, tokens: Sequence[int]) -> Iterator[Row]:
+        """The masks along some tokens."""
+        bitmask = xgrammar.allocate_token_bitmask(1, self.size)
+        matcher = xgrammar.GrammarMatcher(compiled)
+        for token in (*tokens, None):
+            matcher.fill_next_token_bitmask(bitmask)
+            bits = np.unpackbits(bitmask.numpy().view(np.uint8), bitorder="little")
+            yield bits[: self.size].astype(np.bool_)
+            if token is None or not matcher.accept_token(token):
+                return
+
+    def accepts(self, compiled: xgrammar.CompiledGrammar, tokens: Sequence[int]) -> bool:
+        """Whether the text may end after exactly these tokens."""
+        matcher = xgrammar.GrammarMatcher(compiled)
+        return all(matcher.accept_token(token) for token in [*tokens, self.eos])
+
+
+ENGINE = XGrammar

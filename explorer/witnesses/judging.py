@@ -1,0 +1,118 @@
+"""Independent judges of whole texts: Python's ``re``, ``jsonschema``, Lark's own parser, and a
+recognizer of GBNF that shares no code with the engine.
+
+A judge says whether a text is in a language, and nothing about tokens. So a difference in a mask is
+put to it as a whole text: one that begins with the prefix and the token.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from explorer.witnesses.gbnf_recognizer import GbnfRecognizer
+from explorer.witnesses.messages import Statement
+
+LONGEST: Final = 200
+"""Characters of a text that a judge is given; Python's ``re`` may take exponential time."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A judge.
+
+    Args:
+        name: As a report names it.
+        says: Whether a text is in the language.
+    """
+
+    name: str
+    says: Callable[[str], bool]
+
+    def verdict(self, text: bytes) -> bool | None:
+        """Whether a text is in the language; ``None`` where the judge cannot say.
+
+        Args:
+            text: The bytes of the text.
+        """
+        try:
+            decoded = text.decode()
+        except UnicodeDecodeError:
+            return False
+        if len(decoded) > LONGEST:
+            return None
+        try:
+            return self.says(decoded)
+        except Exception:  # A judge is a library; what it cannot do is not a verdict.
+            return None
+
+
+def _of_regex(statement: Statement) -> Judge:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # `[[` may mean another thing one day.
+        pattern = re.compile(statement.text)
+    return Judge("re.fullmatch", lambda text: pattern.fullmatch(text) is not None)
+
+
+def _of_schema(statement: Statement) -> Judge:
+    from jsonschema import Draft202012Validator
+
+    validator: Any = Draft202012Validator(json.loads(statement.text))
+
+    def says(text: str) -> bool:
+        try:
+            value: object = json.loads(text, parse_constant=_no_constant)
+        except ValueError:
+            return False
+        return bool(validator.is_valid(value))
+
+    return Judge("jsonschema", says)
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _of_lark(statement: Statement) -> Judge:
+    from lark import Lark
+    from lark.exceptions import LarkError
+
+    parser: Any = Lark(statement.text, parser="earley", lexer="basic")
+
+    def says(text: str) -> bool:
+        try:
+            parser.parse(text)
+        except LarkError:
+            return False
+        return True
+
+    return Judge("Lark (Earley, basic lexer)", says)
+
+
+def _of_gbnf(statement: Statement) -> Judge:
+    return Judge("a recognizer of GBNF", GbnfRecognizer(statement.text).accepts)
+
+
+JUDGES: Final[dict[str, Callable[[Statement], Judge]]] = {
+    "regex": _of_regex,
+    "json_schema": _of_schema,
+    "lark": _of_lark,
+    "gbnf": _of_gbnf,
+}
+"""The judge of each kind of constraint."""
+
+
+def judge_of(statement: Statement) -> Judge | None:
+    """The judge of a constraint; ``None`` where it cannot read it or is not installed.
+
+    Args:
+        statement: The constraint.
+    """
+    try:
+        return JUDGES[statement.kind](statement)
+    except Exception:  # Whatever a library raises for a constraint that it does not read.
+        return None

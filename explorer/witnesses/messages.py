@@ -1,0 +1,143 @@
+"""The messages between us and the process of an engine: msgpack of plain data, never code.
+
+A message is its length in four bytes and then its bytes. Each side decodes to the types below and
+takes nothing else, so that neither can make the other run anything.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import BinaryIO, Final
+
+import msgspec
+
+HEADER: Final = struct.Struct("<I")
+
+
+class Load(msgspec.Struct, tag=True, frozen=True):
+    """A vocabulary for the engine; it replaces the one before.
+
+    Args:
+        tokens: Bytes by id, ``None`` where an id is not text.
+        eos: The id that ends a text.
+    """
+
+    tokens: tuple[bytes | None, ...]
+    eos: int
+
+
+class Statement(msgspec.Struct, tag=True, frozen=True):
+    """A constraint, in the words of the person who wrote it.
+
+    Args:
+        kind: ``"regex"``, ``"json_schema"``, ``"gbnf"`` or ``"lark"``.
+        text: The constraint.
+        whitespace: For a schema: how JSON is laid out.
+        any_order: For a schema: whether members come in any order.
+    """
+
+    kind: str
+    text: str
+    whitespace: str = "compact"
+    any_order: bool = False
+
+
+class Masks(msgspec.Struct, tag=True, frozen=True):
+    """The masks before each of some tokens and after the last.
+
+    Args:
+        question: The constraint.
+        tokens: The ids of the prefix.
+        last: Whether only the mask after the last is wanted.
+        seconds: The most that it may take.
+    """
+
+    question: Statement
+    tokens: tuple[int, ...]
+    last: bool
+    seconds: float
+
+
+class Finish(msgspec.Struct, tag=True, frozen=True):
+    """A way to the end of a text, by what the engine itself allows.
+
+    Args:
+        question: The constraint.
+        tokens: The ids of the prefix.
+        prefer: Ids that are tried first, in this order.
+        seconds: The most that it may take.
+    """
+
+    question: Statement
+    tokens: tuple[int, ...]
+    prefer: tuple[int, ...]
+    seconds: float
+
+
+class Loaded(msgspec.Struct, tag=True, frozen=True):
+    """The engine is loaded, or has taken the vocabulary.
+
+    Args:
+        version: The version of its distribution.
+        seconds: What it took, in the process.
+    """
+
+    version: str
+    seconds: float
+
+
+class Answer(msgspec.Struct, tag=True, frozen=True):
+    """Masks.
+
+    Args:
+        rows: Packed bits, little-endian within a byte; fewer than asked where a token was refused.
+        followed: How many of the tokens the engine took.
+        compile_seconds: For reading the constraint; 0 where it was known.
+        mask_seconds: For the masks.
+    """
+
+    rows: tuple[bytes, ...]
+    followed: int
+    compile_seconds: float
+    mask_seconds: float
+
+
+class Way(msgspec.Struct, tag=True, frozen=True):
+    """The ids to the end of a text, the end itself left out; ``None`` where none was found."""
+
+    tokens: tuple[int, ...] | None
+
+
+class Refused(msgspec.Struct, tag=True, frozen=True):
+    """The engine did not answer.
+
+    Args:
+        reason: Its own words.
+        stage: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``.
+    """
+
+    reason: str
+    stage: str
+
+
+Request = Load | Masks | Finish
+Reply = Loaded | Answer | Way | Refused
+
+REQUESTS: Final = msgspec.msgpack.Decoder(Request)
+REPLIES: Final[msgspec.msgpack.Decoder[Reply]] = msgspec.msgpack.Decoder(Reply)
+
+
+def packed_message(message: Request | Reply) -> bytes:
+    """A message with its length before it."""
+    data = msgspec.msgpack.encode(message)
+    return HEADER.pack(len(data)) + data
+
+
+def next_message(stream: BinaryIO) -> bytes | None:
+    """The bytes of the next message; ``None`` at the end of the stream."""
+    header = stream.read(HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    (length,) = HEADER.unpack(header)
+    data = stream.read(length)
+    return data if len(data) == length else None

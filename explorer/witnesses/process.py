@@ -1,0 +1,259 @@
+"""One engine in a process of its own, seen from here: started, asked, limited, ended.
+
+A crash, a hang, an allocation past the limit, a refusal and a library that is not installed are
+answers with a reason, and cost nothing: the next question starts the process anew. The process is
+reused for all states, and it is sent the vocabulary once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from functools import cache
+from typing import IO, Final
+
+from explorer.vocabulary import Vocabulary
+from explorer.witnesses.messages import (
+    HEADER,
+    REPLIES,
+    Answer,
+    Finish,
+    Load,
+    Loaded,
+    Masks,
+    Refused,
+    Reply,
+    Request,
+    Statement,
+    Way,
+    packed_message,
+)
+
+SECONDS: Final = 10.0
+"""The most that an engine may take for a question, reading the constraint included."""
+
+START: Final = 60.0
+"""The most that an engine may take to load its library, or a vocabulary."""
+
+MEMORY: Final = 4_000_000_000
+"""Bytes of addresses that a process may take beyond those of the loaded library."""
+
+_PROGRAM: Final = (
+    "import json, signal, sys, warnings; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "warnings.simplefilter('ignore'); sys.path[:] = json.loads(sys.argv[1]); "
+    "from explorer.witnesses.engine_process import serve_pipes; serve_pipes()"
+)
+
+
+class ProcessEnded(Exception):
+    """The process ended, or was ended, instead of answering."""
+
+
+class EngineProcess:
+    """An engine, one question after the other, from any thread.
+
+    Args:
+        name: The engine, a key of `explorer.witnesses.engines.ENGINES`.
+        seconds: The most for a question.
+        memory: Bytes of addresses beyond those of the loaded library.
+    """
+
+    def __init__(self, name: str, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+        self.name = name
+        self.seconds = seconds
+        self.memory = memory
+        self.version = ""
+        self.start_seconds = 0.0
+        self.load_seconds = 0.0
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: IO[bytes] | None = None
+        self._read = self._write = -1
+        self._held = ""
+        self._missing: Refused | None = None
+        atexit.register(self.close)
+
+    @property
+    def pid(self) -> int | None:
+        """The process id; ``None`` before the first question and after an end."""
+        return None if self._process is None else self._process.pid
+
+    def masks(
+        self,
+        question: Statement,
+        vocabulary: Vocabulary,
+        tokens: tuple[int, ...],
+        *,
+        last: bool = True,
+        seconds: float | None = None,
+    ) -> Answer | Refused:
+        """The mask after some tokens, or all masks along them.
+
+        Args:
+            question: The constraint.
+            vocabulary: The tokens.
+            tokens: The prefix.
+            last: Whether only the last mask is wanted.
+            seconds: The most for this question; default that of the process.
+        """
+        limit = self.seconds if seconds is None else seconds
+        reply = self._ask(vocabulary, Masks(question, tokens, last, limit), limit)
+        return reply if isinstance(reply, Answer | Refused) else _unexpected(reply)
+
+    def finish(
+        self,
+        question: Statement,
+        vocabulary: Vocabulary,
+        tokens: tuple[int, ...],
+        prefer: tuple[int, ...] = (),
+        seconds: float | None = None,
+    ) -> tuple[int, ...] | None:
+        """Ids that end the text after some tokens, if the engine allows some that are found.
+
+        Args:
+            question, vocabulary, tokens, seconds: As in `masks`.
+            prefer: Ids that are tried first.
+        """
+        limit = self.seconds if seconds is None else seconds
+        reply = self._ask(vocabulary, Finish(question, tokens, prefer, limit), limit)
+        return reply.tokens if isinstance(reply, Way) else None
+
+    def close(self) -> None:
+        """End the process; a later question starts another."""
+        with self._lock:
+            self._end()
+        atexit.unregister(self.close)
+
+    # --- one question -------------------------------------------------------------------------
+
+    def _ask(self, vocabulary: Vocabulary, request: Request, seconds: float) -> Reply:
+        with self._lock:
+            if self._missing is not None:
+                return self._missing
+            stage = "import"
+            try:
+                if self._process is None:
+                    self._start()
+                if self._missing is not None:
+                    return self._missing
+                stage = "vocabulary"
+                if self._held != vocabulary.fingerprint:
+                    self._held = ""
+                    load = Load(vocabulary.tokens, min(vocabulary.eos_ids))
+                    ready = self._exchange(load, START)
+                    if not isinstance(ready, Loaded):
+                        return ready
+                    self._held = vocabulary.fingerprint
+                    self.load_seconds = ready.seconds
+                stage = "constraint"
+                return self._exchange(request, seconds)
+            except ProcessEnded as ended:
+                return Refused(f"{ended} {self._end()}".strip(), stage)
+
+    def _start(self) -> None:
+        began = time.perf_counter()
+        questions, self._write = os.pipe()
+        self._read, answers = os.pipe()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - Closed by `_end`.
+        paths = json.dumps([str(place) for place in sys.path])
+        told = json.dumps([questions, answers, self.name, self.memory])
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, paths, told],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                pass_fds=(questions, answers),
+                env={**os.environ, "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"},
+            )
+        except OSError as error:
+            raise ProcessEnded(f"The process could not be started: {error}.") from error
+        finally:
+            os.close(questions)
+            os.close(answers)
+        first = self._receive(START)
+        if isinstance(first, Refused):
+            self._missing = first
+            self._end()
+        elif isinstance(first, Loaded):
+            self.version = first.version
+            self.start_seconds = time.perf_counter() - began
+
+    def _exchange(self, request: Request, seconds: float) -> Reply:
+        data = memoryview(packed_message(request))
+        deadline = time.monotonic() + seconds + START
+        while data:
+            # A process that hangs reads nothing, and a pipe that is full would block.
+            if not select.select([], [self._write], [], max(0.0, deadline - time.monotonic()))[1]:
+                raise ProcessEnded("The process read nothing.")
+            try:
+                sent = os.write(self._write, data[:4096])
+            except OSError as error:
+                raise ProcessEnded(self._how()) from error
+            data = data[sent:]
+        return self._receive(seconds)
+
+    def _receive(self, seconds: float) -> Reply:
+        deadline = time.monotonic() + seconds
+        (length,) = HEADER.unpack(self._exactly(HEADER.size, deadline, seconds))
+        return REPLIES.decode(self._exactly(length, deadline, seconds))
+
+    def _exactly(self, count: int, deadline: float, seconds: float) -> bytes:
+        found = bytearray()
+        while len(found) < count:
+            if not select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise ProcessEnded(f"It took more than {seconds:g} s and was stopped.")
+            part = os.read(self._read, min(count - len(found), 1 << 20))
+            if not part:
+                raise ProcessEnded(self._how())
+            found += part
+        return bytes(found)
+
+    def _how(self) -> str:
+        if self._process is None:
+            return "The process ended."
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return "The process closed its pipe."
+        if code < 0:
+            return f"The process crashed ({signal.Signals(-code).name})."
+        return f"The process ended with status {code}."
+
+    def _end(self) -> str:
+        """End the process, and return the last line that it wrote."""
+        process, self._process, self._held = self._process, None, ""
+        if process is None:
+            return ""
+        process.kill()
+        process.wait()
+        os.close(self._read)
+        os.close(self._write)
+        if self._log is None:
+            return ""
+        with self._log as log:
+            log.seek(0)
+            lines = log.read().decode(errors="replace").split("\n")
+        return next((line[:500] for line in reversed(lines) if line.strip()), "")
+
+
+def _unexpected(reply: Reply) -> Refused:
+    return Refused(f"An answer of another kind: {type(reply).__name__}.", "mask")
+
+
+@cache
+def shared_process(name: str) -> EngineProcess:
+    """The process of an engine that everything here shares.
+
+    Args:
+        name: A key of `explorer.witnesses.engines.ENGINES`.
+    """
+    return EngineProcess(name)

@@ -1,0 +1,338 @@
+"""The same constraint as another engine reads it: what we would allow if we read it that way.
+
+This is how most differences are recognised: the constraint is written anew with one change, such as
+ASCII classes or a schema without one keyword, and compiled by us. Where our mask of that one is the
+engine's, token by token, the change is the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final, cast
+
+import explorer.automata.grammar.functions as grammars
+from explorer.automata.constraint import Constraint, regex
+from explorer.automata.machine import Bool
+from explorer.automata.schema.source import JsonSchema
+from explorer.budget import Budget
+from explorer.errors import ExplorerError
+from explorer.tokens.compile import compile
+from explorer.tokens.words import unpack
+from explorer.vocabulary import Vocabulary
+from explorer.witnesses.comparison import Comparison
+from explorer.witnesses.rust_classes import as_rust_reads, rust_classes
+
+BUDGET: Final = Budget(seconds=2, states=100_000)
+"""Limits for compiling a constraint that is read in another way."""
+
+MOST: Final = 48
+"""How many changes of a schema are tried."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A constraint with one change.
+
+    Args:
+        kind: The class of differences that the change belongs to.
+        sentence: The change, as what the engine does.
+        make: The constraint with it.
+    """
+
+    kind: str
+    sentence: str
+    make: Callable[[], Constraint]
+
+
+@lru_cache(maxsize=256)
+def _machine(constraint: Constraint, vocabulary: Vocabulary) -> Any:
+    return compile(constraint, vocabulary, BUDGET, lazy=True)
+
+
+def mask_after(
+    constraint: Constraint, vocabulary: Vocabulary, prefix: tuple[int, ...]
+) -> Bool | None:
+    """The mask of a constraint after a prefix; ``None`` where it does not allow the prefix.
+
+    Args:
+        constraint: Any.
+        vocabulary: The tokens.
+        prefix: The ids.
+    """
+    try:
+        machine = _machine(constraint, vocabulary)
+        state: int | None = machine.start
+        for token in prefix:
+            state = machine.step(state, token)
+            if state is None:
+                return None
+        return unpack(machine.mask(state), len(vocabulary))
+    except ExplorerError:
+        return None
+
+
+# --- patterns ---------------------------------------------------------------------------------
+
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_KNOWN_ESCAPES: Final = frozenset("dDwWsSbBnrtfva0123456789xuU\\")
+_CAPTURING: Final = re.compile(r"\(\?P<")
+
+
+def _flagged(flags: str, pattern: str) -> Callable[[], Constraint]:
+    return lambda: regex(f"(?{flags}){pattern}")
+
+
+def _unknown_escapes(pattern: str) -> str:
+    return _ESCAPED.sub(
+        lambda found: (
+            found[1] if found[1].isalpha() and found[1] not in _KNOWN_ESCAPES else found[0]
+        ),
+        pattern,
+    )
+
+
+def variants_of_pattern(pattern: str) -> Iterator[Variant]:
+    """The other ways to read a pattern.
+
+    Args:
+        pattern: In the syntax of `re`.
+    """
+    named = "the classes of the pattern hold ASCII characters only, where Python's hold Unicode's"
+    yield Variant("Unicode class", named, _flagged("a", pattern))
+    if (other := rust_classes(pattern)) != pattern:
+        yield Variant(
+            "Unicode class",
+            r"\w and \s are those of Unicode's own properties (as in Rust's regex crate), which "
+            "differ from Python's for some characters", lambda: regex(other),
+        )  # fmt: skip
+    yield Variant("dialect", "a dot also matches a new line", _flagged("s", pattern))
+    yield Variant(
+        "dialect", "a dot also matches a new line, and classes hold ASCII characters only",
+        _flagged("as", pattern),
+    )  # fmt: skip
+    if (plain := _unknown_escapes(pattern)) != pattern:
+        yield Variant(
+            "dialect", "an escape that it does not know means its letter", lambda: regex(plain)
+        )
+    if "[^]" in pattern:
+        closed = pattern.replace("[^]", r"[\s\S]")
+        yield Variant(
+            "dialect", "[^] is a class by itself (as in JavaScript), and the ] after it a letter",
+            lambda: regex(closed),
+        )  # fmt: skip
+    if (nested := as_rust_reads(pattern)) is not None:
+        yield Variant(
+            "dialect",
+            "inside a class, [ begins a nested class and && is an intersection (as in Rust's "
+            "regex crate)", lambda: regex(nested),
+        )  # fmt: skip
+
+
+# --- schemas ----------------------------------------------------------------------------------
+
+_STRUCTURE: Final = frozenset({
+    "type", "properties", "items", "$ref", "$defs", "definitions", "anyOf", "prefixItems",
+    "$schema", "$id", "title", "description", "examples", "default", "$comment",
+})  # fmt: skip
+_NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions"})
+_DATA: Final = frozenset({"enum", "const", "default", "examples", "required"})
+
+Path = tuple[str | int, ...]
+
+
+def subschemas_of(schema: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The objects of a schema that are schemas, with where they stand.
+
+    Args:
+        schema: The schema as Python data.
+        path: Where it stands.
+    """
+    if not isinstance(schema, dict):
+        return
+    found = cast("dict[str, Any]", schema)
+    yield path, found
+    for keyword, value in found.items():
+        if keyword in _DATA:
+            continue
+        if keyword in _NAMED and isinstance(value, dict):
+            for name, each in cast("dict[str, Any]", value).items():
+                yield from subschemas_of(each, (*path, keyword, name))
+        elif isinstance(value, dict):
+            yield from subschemas_of(value, (*path, keyword))
+        elif isinstance(value, list):
+            for k, each in enumerate(cast("list[Any]", value)):
+                yield from subschemas_of(each, (*path, keyword, k))
+
+
+def changed(schema: Any, path: Path, change: Callable[[dict[str, Any]], None]) -> Any:
+    """A copy of a schema with one subschema changed.
+
+    Args:
+        schema: As Python data.
+        path: Where the subschema stands.
+        change: What is done to the copy of it.
+    """
+    copy = json.loads(json.dumps(schema))
+    part = copy
+    for step in path:
+        part = part[step]
+    change(part)
+    return copy
+
+
+def pointer_of(path: Path) -> str:
+    """A place in a schema as a JSON Pointer.
+
+    Args:
+        path: The steps.
+    """
+    return "".join("/" + str(s).replace("~", "~0").replace("/", "~1") for s in path)
+
+
+def variants_of_schema(source: JsonSchema) -> Iterator[Variant]:
+    """The other ways to follow a schema.
+
+    Args:
+        source: The schema and its options.
+    """
+    schema: Any = source.parsed
+    options = source.options
+
+    def made(given: Any, **other: Any) -> Callable[[], Constraint]:
+        chosen = replace(options, strict=False, **other)
+        text = given if isinstance(given, str) else json.dumps(given)
+        return lambda: Constraint(JsonSchema(text, chosen, source.remotes))
+
+    yield Variant(
+        "whitespace rule", "white space may stand between the tokens of JSON",
+        made(source.schema, whitespace="flexible"),
+    )  # fmt: skip
+    if options.whitespace != "compact":
+        yield Variant(
+            "whitespace rule", "no white space stands between the tokens of JSON",
+            made(source.schema, whitespace="compact"),
+        )  # fmt: skip
+    if options.property_order == "schema":
+        yield Variant(
+            "dialect", "members may come in any order", made(source.schema, property_order="any")
+        )
+    yield Variant("dialect", "format is a remark only", made(source.schema, formats=False))
+    places = list(subschemas_of(schema))
+    count = 0
+    dropped_everywhere: dict[str, Any] = {}
+    for path, part in places:
+        for keyword in part:
+            if keyword in _STRUCTURE or count >= MOST:
+                continue
+            count += 1
+
+            def drop(target: dict[str, Any], keyword: str = keyword) -> None:
+                target.pop(keyword, None)
+
+            where = f"{pointer_of(path)}/{keyword}"
+            yield Variant(
+                "unsupported keyword", f"it does as if {where} were not there",
+                made(changed(schema, path, drop)),
+            )  # fmt: skip
+            everywhere = dropped_everywhere.get(keyword, schema)
+            dropped_everywhere[keyword] = changed(everywhere, path, drop)
+    for keyword, without in dropped_everywhere.items():
+        yield Variant(
+            "unsupported keyword", f"it does as if no {keyword} were there", made(without)
+        )
+    if len(dropped_everywhere) > 1:
+        bare = schema
+        for path, part in places:
+            for keyword in part:
+                if keyword not in _STRUCTURE:
+                    bare = changed(bare, path, lambda target, k=keyword: target.pop(k, None))
+        yield Variant(
+            "unsupported keyword",
+            f"it does as if {', '.join(sorted(dropped_everywhere))} were not there", made(bare),
+        )  # fmt: skip
+    closed = schema
+    for path, part in places:
+        if "additionalProperties" not in part and ("properties" in part or "required" in part):
+            closed = changed(closed, path, lambda target: target.update(additionalProperties=False))
+    if closed is not schema:
+        yield Variant("dialect", "members that the schema does not name are excluded", made(closed))
+    yield from _patterns_of_schema(schema, places, made)
+
+
+def _patterns_of_schema(
+    schema: Any, places: list[tuple[Path, dict[str, Any]]], made: Callable[[Any], Any]
+) -> Iterator[Variant]:
+    for path, part in places:
+        pattern = part.get("pattern")
+        if not isinstance(pattern, str):
+            continue
+        where = f"{pointer_of(path)}/pattern"
+        anchored = f"^(?:{pattern})$"
+        if not (pattern.startswith("^") and pattern.endswith("$")):
+            whole = changed(schema, path, lambda target, p=anchored: target.update(pattern=p))
+            yield Variant(
+                "dialect", f"{where} must match the whole string, where JSON Schema looks for it "
+                "anywhere", made(whole),
+            )  # fmt: skip
+
+
+# --- grammars ---------------------------------------------------------------------------------
+
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|/(?:[^/\\\n]|\\.)+/|\.')
+
+
+def variants_of_grammar(text: str, syntax: Any) -> Iterator[Variant]:
+    """The other ways to read a grammar.
+
+    Args:
+        text: The grammar.
+        syntax: ``"gbnf"`` or ``"lark"``.
+    """
+    if syntax == "gbnf":
+        less = _QUOTED.sub(lambda found: r"[^\n]" if found[0] == "." else found[0], text)
+        if less != text:
+            yield Variant(
+                "dialect", "a dot does not match a new line",
+                lambda: grammars.grammar(less, syntax),
+            )  # fmt: skip
+        return
+    for flag, kind, sentence in (
+        ("s", "dialect", "a dot also matches a new line"),
+        ("a", "Unicode class", "classes hold ASCII characters only"),
+        ("rust", "Unicode class", r"\w and \s are those of Unicode's own properties"),
+    ):
+
+        def again(found: re.Match[str], flag: str = flag) -> str:
+            word = found[0]
+            if not word.startswith("/"):
+                return word
+            if flag == "rust":
+                return rust_classes(word)
+            return f"/(?{flag}:{word[1:-1]})/"
+
+        other = _QUOTED.sub(again, text)
+        if other != text:
+            yield Variant(kind, sentence, lambda other=other: grammars.grammar(other, syntax))
+
+
+def variants_of(comparison: Comparison) -> Iterator[Variant]:
+    """The other ways to read the constraint of a comparison.
+
+    Args:
+        comparison: The masks of one state.
+    """
+    statement = comparison.statement
+    source = comparison.constraint.source
+    if isinstance(source, JsonSchema):
+        yield from variants_of_schema(source)
+    elif statement.kind == "regex":
+        yield from variants_of_pattern(statement.text)
+    else:
+        yield from variants_of_grammar(statement.text, statement.kind)
+
+
+__all__ = ["Variant", "changed", "mask_after", "pointer_of", "subschemas_of", "variants_of"]

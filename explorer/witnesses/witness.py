@@ -1,0 +1,259 @@
+"""One state in our machine and in other engines: asked, compared, explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from explorer.arguments import listed, wrong
+from explorer.automata.constraint import Constraint
+from explorer.automata.machine import Bool
+from explorer.budget import Budget
+from explorer.errors import ConstraintError
+from explorer.tokens.compile import compile
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.words import unpack
+from explorer.vocabulary import Vocabulary
+from explorer.witnesses.answers import OURS, Disagreement, Testimony, Witness
+from explorer.witnesses.asking import ids_of_prefix, statement_of, vocabulary_of
+from explorer.witnesses.classes import classified
+from explorer.witnesses.comparison import Comparison
+from explorer.witnesses.engines import ENGINES
+from explorer.witnesses.judging import Judge, judge_of
+from explorer.witnesses.messages import Refused, Statement
+from explorer.witnesses.process import EngineProcess, shared_process
+
+DISTRIBUTION = "constraint-explorer"
+
+
+def witness(
+    constraint: Constraint,
+    tokenizer: object,
+    prefix: str | bytes | Sequence[int] = "",
+    *,
+    engines: Iterable[str] | None = None,
+    seconds: float = 10.0,
+    budget: Budget | None = None,
+) -> Witness:
+    """The same state in other engines: masks side by side, every difference explained.
+
+    Each engine runs in a process of its own, with limits of time and memory; a crash, a hang, a
+    refusal and a library that is not installed are answers with a reason.
+
+    Args:
+        constraint: A regex, a choice, a JSON Schema, or a grammar in GBNF or Lark.
+        tokenizer: A Vocabulary, a model, the path of a tokenizer, or a tokenizer object.
+        prefix: The text so far, written as the tokenizer writes it; or token ids.
+        engines: Some of outlines-core, xgrammar and llguidance; default all of them.
+        seconds: The most that an engine may take.
+        budget: Limits of our own compilation.
+
+    Returns:
+        An immutable value, printed as a table.
+
+    Raises:
+        ConstraintError: The constraint is of a kind that no other engine reads.
+        ExplorerError: An argument is not usable.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"1", b"a"], eos_ids=[2])
+        >>> found = witness(explorer.regex("[0-9]"), vocab, engines=["llguidance"])
+        >>> found.agree
+        True
+    """
+    vocabulary = vocabulary_of(tokenizer)
+    if not isinstance(constraint, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
+        remedy = "Make one with regex(...), json_schema(...) or grammar(...)."
+        raise wrong("constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError)
+    machine = compile(constraint, vocabulary, budget, lazy=True)
+    ids = ids_of_prefix(machine, prefix)
+    positive_seconds(seconds)
+    return witness_of(machine, constraint, ids, checked_engines(engines), seconds)
+
+
+def checked_engines(engines: Iterable[str] | None) -> tuple[str, ...]:
+    """The names of engines, in the order of every table.
+
+    Args:
+        engines: Some; ``None`` for all.
+
+    Raises:
+        ExplorerError: There is no such engine.
+    """
+    if engines is None:
+        return tuple(ENGINES)
+    given = listed("engines", engines, "a list of names of engines")
+    for name in given:
+        if not isinstance(name, str) or name not in ENGINES:
+            raise wrong("engines", name, "an engine", remedy=f"Name some of {', '.join(ENGINES)}.")
+    return tuple(name for name in ENGINES if name in given)
+
+
+def positive_seconds(seconds: object) -> float:
+    """A time limit as it was given.
+
+    Args:
+        seconds: A positive number.
+
+    Raises:
+        ExplorerError: It is something else.
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e6:
+        raise wrong("seconds", seconds, "a positive number")
+    return seconds
+
+
+def witness_of(
+    machine: TokenMachine,
+    constraint: Constraint,
+    prefix: tuple[int, ...],
+    engines: tuple[str, ...],
+    seconds: float,
+) -> Witness:
+    """The witness of a machine that is at hand.
+
+    Args:
+        machine: Ours.
+        constraint: The constraint that it was compiled from.
+        prefix: The ids.
+        engines: The names of those that are asked.
+        seconds: The most that an engine may take.
+    """
+    statement = statement_of(constraint)
+    vocabulary = machine.vocabulary
+    state, followed = _walk(machine, prefix)
+    left = followed < len(prefix)
+    mask = None if left else read_only(unpack(machine.mask(state), len(vocabulary)))
+    testimonies = [Testimony(OURS, _own_version(), mask, followed)]
+    disagreements: list[Disagreement] = []
+    judge = judge_of(statement)
+    for name in engines:
+        process = shared_process(name)
+        said = testimony_of(process, statement, vocabulary, prefix, seconds)
+        testimonies.append(said)
+        if said.refused:
+            continue
+        compare = partial(
+            _compared, process, statement, constraint, machine, judge=judge, seconds=seconds
+        )
+        if said.mask is not None and mask is not None:
+            disagreements += compare(prefix, state, said)
+        elif said.followed != followed:  # One of the two leaves the prefix before the other.
+            earlier = prefix[: min(said.followed, followed)]
+            there = testimony_of(process, statement, vocabulary, earlier, seconds)
+            begun, _ = _walk(machine, earlier)
+            token = prefix[len(earlier)]
+            disagreements += [
+                each for each in compare(earlier, begun, there) if token in each.tokens
+            ]
+    return Witness(
+        constraint, statement, vocabulary, prefix, tuple(testimonies), tuple(disagreements)
+    )
+
+
+def _compared(
+    process: EngineProcess,
+    statement: Statement,
+    constraint: Constraint,
+    machine: TokenMachine,
+    prefix: tuple[int, ...],
+    state: int,
+    said: Testimony,
+    *,
+    judge: Judge | None,
+    seconds: float,
+) -> tuple[Disagreement, ...]:
+    if said.mask is None:
+        return ()
+
+    def finish(tokens: tuple[int, ...]) -> tuple[int, ...] | None:
+        return process.finish(
+            statement, machine.vocabulary, tokens, _plain_ids(machine.vocabulary), seconds
+        )
+
+    name = f"{said.engine} {said.version}"
+    comparison = Comparison(
+        name, statement, constraint, machine, state, prefix, said.mask, judge, finish
+    )
+    return classified(comparison, len(prefix)) if comparison.differing.any() else ()
+
+
+def testimony_of(
+    process: EngineProcess,
+    statement: Statement,
+    vocabulary: Vocabulary,
+    prefix: tuple[int, ...],
+    seconds: float,
+) -> Testimony:
+    """What one engine says after a prefix.
+
+    Args:
+        process: The engine.
+        statement: The constraint.
+        vocabulary: The tokens.
+        prefix: The ids.
+        seconds: The most that it may take.
+    """
+    said = process.masks(statement, vocabulary, prefix, seconds=seconds)
+    if isinstance(said, Refused):
+        return Testimony(process.name, process.version, None, refused=said.reason, stage=said.stage)
+    mask = None
+    if said.rows and said.followed == len(prefix):
+        mask = unpacked_row(said.rows[-1], len(vocabulary))
+    return Testimony(
+        process.name, process.version, mask, said.followed,
+        compile_seconds=said.compile_seconds, mask_seconds=said.mask_seconds,
+    )  # fmt: skip
+
+
+def unpacked_row(row: bytes, size: int) -> Bool:
+    """A mask of a message: bool[size], read-only.
+
+    Args:
+        row: Packed bits.
+        size: The width of the vocabulary.
+    """
+    bits = np.unpackbits(np.frombuffer(row, np.uint8), count=size, bitorder="little")
+    return read_only(bits.view(np.bool_))
+
+
+def read_only(mask: Bool) -> Bool:
+    """The same mask, not to be written.
+
+    Args:
+        mask: bool[n].
+    """
+    mask.setflags(write=False)
+    return mask
+
+
+def _walk(machine: TokenMachine, prefix: tuple[int, ...]) -> tuple[int, int]:
+    state = machine.start
+    for k, token in enumerate(prefix):
+        following = machine.step(state, token)
+        if following is None:
+            return state, k
+        state = following
+    return state, len(prefix)
+
+
+def _plain_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Ids that may end a text soon: closing signs, digits and letters, a byte each."""
+    found: list[int] = []
+    for byte in b'"}])0a1bcx :.,':
+        found += vocabulary.ids_of(bytes([byte]))[:1]
+    return tuple(found)
+
+
+def _own_version() -> str:
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:  # A checkout that is not installed.
+        return ""
+
+
+__all__ = ["checked_engines", "testimony_of", "witness", "witness_of"]

@@ -1,0 +1,1 @@
+"""Other engines at the same state."""
