@@ -6,6 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.complete
 EXTRAS := models,tokenizers,sweeps,lab,bench,dev
+# What only the site needs is installed by the first `make docs`, about 15 MB.
+DOCS   := $(VENV)/.docs-complete
 # Worker processes for the tests; one per core.
 WORKERS ?= auto
 # How often a browser test that failed is run again. On a desk never; continuous integration says so.
@@ -16,7 +18,7 @@ BROWSERS ?= 2
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-browser test-long check format bench bench-ui clean
+.PHONY: help setup lab test test-browser test-long check format bench bench-ui docs clean
 
 help: ## Say what there is.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -66,6 +68,13 @@ bench: $(STAMP) ## Measure beside the peers; rewrites docs/benchmarks and the RE
 
 bench-ui: $(STAMP) ## Measure the explorer in a browser; rewrites docs/benchmarks/ui.*.
 	$(BIN)/python -m tests.browser.bench
+
+$(DOCS): $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c .ci/constraints.txt -e '.[$(EXTRAS),docs]'
+	@touch $@
+
+docs: $(DOCS) ## Build the site in build/site/html, warnings are errors, and check every link in it.
+	$(BIN)/python -m tools.site
 
 clean: ## Remove the environment and every cache.
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build

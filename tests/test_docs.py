@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = {".py", ".md", ".toml", ".txt", ".cfg", ".json", ".ipynb", ".js", ".css", ".yml", ".yaml"}
 BARE = {"Makefile", "run", "LICENSE", ".gitignore"}
-SKIPPED = {".git", ".venv", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis"}
+SKIPPED = {".git", ".venv", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis", "build"}
 
 # Put together here, so that this file does not hold what it looks for.
 FORBIDDEN = {

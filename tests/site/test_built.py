@@ -1,0 +1,114 @@
+"""What is checked on the built site, and how notebooks become pages of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+
+import nbformat
+import pytest
+
+from tools.site.lessons import lesson_page
+from tools.site.links import faults
+from tools.site.pages import ROOT
+from widgets.export.still import BELOW
+
+PAGE = '<html><body><h1 id="top">A</h1>{}</body></html>'
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('<a href="b.html">b</a>', None),
+        ('<a href="b.html#top">b</a>', None),
+        ('<a href="#top">a</a>', None),
+        ('<a href="https://a.example/x">elsewhere</a>', None),
+        ('<img src="p.svg" alt="a picture">', None),
+        ('<a href="c.html">c</a>', "a.html links to c.html, which is not there."),
+        (
+            '<a href="b.html#x">b</a>',
+            "a.html links to b.html#x, but b.html has no place of that name.",
+        ),
+        ('<a href="../b.html">b</a>', "a.html links to ../b.html, which is outside of the site."),
+        ('<a href="/b.html">b</a>', "a.html links to /b.html, which is outside of the site."),
+        ('<img src="q.svg" alt="a picture">', "a.html links to q.svg, which is not there."),
+        ('<img src="p.svg" alt=" ">', "a.html shows p.svg without alternative text."),
+        (
+            '<script src="https://cdn.example/x.js"></script>',
+            "a.html fetches https://cdn.example/x.js from elsewhere.",
+        ),
+        (
+            '<link rel="stylesheet" href="//cdn.example/x.css">',
+            "a.html fetches //cdn.example/x.css from elsewhere.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_page_is_found(body: str, fault: str | None, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(PAGE.format(body))
+    (tmp_path / "b.html").write_text(PAGE.format(""))
+    (tmp_path / "p.svg").write_text("<svg></svg>")
+    assert faults(tmp_path) == ([] if fault is None else [fault])
+
+
+def test_a_style_that_fetches_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.css").write_text("@import url('https://fonts.example/x'); a {b: url(c.svg)}")
+    assert faults(tmp_path) == ["a.css fetches https://fonts.example/x from elsewhere."]
+
+
+SVG = '<svg role="img"><title>Two bars &amp; a line</title></svg>'
+
+
+def shown(*outputs: object) -> tuple[str, dict[str, str]]:
+    cell = nbformat.v4.new_code_cell("1 + 1", id="sum", outputs=list(outputs))
+    text = nbformat.v4.new_markdown_cell("# Sums\n\nlook", id="text")
+    made = nbformat.v4.new_notebook(cells=[text, cell])
+    return lesson_page(made, "01_sums", lambda words: words.replace("look", "see"))
+
+
+def test_a_notebook_becomes_a_page() -> None:
+    bold = {"text/plain": "\x1b[1m2\x1b[0m"}
+    page, pictures = shown(
+        nbformat.v4.new_output("stream", name="stdout", text="a ``` fence\n"),
+        nbformat.v4.new_output("stream", name="stderr", text="progress"),
+        nbformat.v4.new_output("display_data", data={"image/svg+xml": SVG, "text/plain": "bars"}),
+        nbformat.v4.new_output("execute_result", data=bold, execution_count=1),
+    )  # fmt: skip
+    assert page.startswith("# Sums\n\nsee\n\n```python\n1 + 1\n```\n")
+    assert "````text\na ``` fence\n````" in page
+    assert "progress" not in page and "\x1b" not in page
+    assert 'src="01_sums/sum-2.svg" alt="Two bars &amp; a line"' in page
+    assert page.endswith("```text\n2\n```\n")
+    assert pictures == {"01_sums/sum-2.svg": SVG}
+
+
+def test_an_explorer_becomes_its_still() -> None:
+    still = (
+        '<details class="lmx-still"><summary>Without a kernel</summary><img alt="x" '
+        f'style="y" src="data:image/svg+xml,{quote(SVG)}"><pre>words</pre></details>'
+    )
+    page, pictures = shown(
+        nbformat.v4.new_output("display_data", data={"text/plain": BELOW}),
+        nbformat.v4.new_output("display_data", data={"text/html": still, "text/plain": "words"}),
+    )
+    assert BELOW not in page
+    assert pictures == {"01_sums/sum-1.svg": SVG}
+
+
+def test_a_picture_without_words_is_an_error() -> None:
+    with pytest.raises(ValueError, match="has no title"):
+        shown(nbformat.v4.new_output("display_data", data={"image/svg+xml": "<svg></svg>"}))
+
+
+@pytest.mark.long
+def test_the_whole_site_is_built_without_a_fault(tmp_path: Path) -> None:
+    if find_spec("mkdocs") is None:
+        pytest.skip("mkdocs is not installed: make docs")
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.site", "--folder", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert " 0 faults" in done.stdout

@@ -1,0 +1,145 @@
+"""What mkdocs is told: the theme, the reference, and a navigation that is read from the pages.
+
+The site fetches nothing: no fonts, no scripts, no pictures from elsewhere. Every fault that mkdocs
+knows of is a warning, and a warning ends the build. The theme's own plugin for reading from a disk
+is left out, because it fetches a script: from a disk everything works but the search.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from tools.site.pages import COURSE, ROOT
+
+_FIRST: Final = ("index.md", "tour.md")
+_GUIDES: Final = ("questions.md", "architecture.md")
+_LAST: Final = ("glossary.md", "contributing.md", "changelog.md")
+
+
+def navigation(places: Iterable[str]) -> list[dict[str, object] | str]:
+    """The pages in the order in which one reads them; a new page of `docs` finds its place itself.
+
+    Args:
+        places: Every page of the site, from its root.
+    """
+    pages = {place for place in places if place.endswith(".md")}
+    rooms = {
+        "Course": _room(pages, COURSE),
+        "Reference": _room(pages, "reference"),
+        "Benchmarks": _room(pages, "benchmarks"),
+        "Decisions": _room(pages, "decisions"),
+    }
+    apart = {*_FIRST, *_GUIDES, *_LAST, *(page for room in rooms.values() for page in room)}
+    models = _room(pages, "models")
+    others = sorted(pages - apart - set(models) - {"gallery/index.md"})
+    guides = [place for place in _GUIDES if place in pages] + others + models
+    return [
+        {"Start": "index.md"},
+        {"Tour": "tour.md"},
+        {"Course": rooms["Course"]},
+        *(place for place in ("gallery/index.md",) if place in pages),
+        {"Guides": guides},
+        {"Reference": rooms["Reference"]},
+        {"Benchmarks": rooms["Benchmarks"]},
+        {"Decisions": rooms["Decisions"]},
+        *(place for place in _LAST if place in pages),
+    ]
+
+
+def configuration(
+    places: Iterable[str], stage: Path, target: Path, root: Path = ROOT
+) -> dict[str, object]:
+    """The configuration of mkdocs.
+
+    Args:
+        places: Every file of the site, from its root.
+        stage: The folder where those files are.
+        target: The folder for the site.
+        root: The repository, whose sources the reference reads.
+    """
+    places = list(places)
+    return {
+        "site_name": "Constraint explorer",
+        "docs_dir": str(stage),
+        "site_dir": str(target),
+        "strict": True,
+        # Pages open from a disk as from a server: links name files.
+        "use_directory_urls": False,
+        "nav": navigation(places),
+        "validation": dict.fromkeys(
+            ("omitted_files", "absolute_links", "unrecognized_links", "anchors"), "warn"
+        )
+        | {"nav": {"not_found": "warn", "omitted_files": "warn", "absolute_links": "warn"}},
+        "theme": {
+            "name": "material",
+            "font": False,
+            "features": [
+                "navigation.indexes", "navigation.top", "navigation.footer", "content.code.copy",
+                "toc.follow",
+            ],
+            "palette": [
+                {
+                    "media": f"(prefers-color-scheme: {scheme})", "scheme": name,
+                    "primary": "custom", "accent": "custom",
+                    "toggle": {"icon": icon, "name": f"to the {other} theme"},
+                }
+                for scheme, name, icon, other in (
+                    ("light", "default", "material/weather-night", "dark"),
+                    ("dark", "slate", "material/weather-sunny", "light"),
+                )
+            ],
+        },
+        "extra": {"generator": False},
+        "extra_css": ["site.css"],
+        "plugins": {
+            "search": {},
+            "mkdocstrings": {
+                "handlers": {
+                    "python": {
+                        "paths": [str(root)],
+                        "options": {
+                            "docstring_style": "google",
+                            "docstring_options": {"warn_unknown_params": True},
+                            "show_source": False,
+                            "show_root_heading": True,
+                            "show_root_full_path": False,
+                            "heading_level": 2,
+                            "separate_signature": True,
+                            "show_signature_annotations": True,
+                            "show_if_no_docstring": True,
+                            "members_order": "source",
+                            "filters": ["!^_"],
+                            "inherited_members": False,
+                        },
+                    }
+                }
+            },
+        },
+        "markdown_extensions": [
+            "attr_list", "md_in_html", "tables", "sane_lists", "pymdownx.superfences",
+            {"pymdownx.highlight": {"use_pygments": True}},
+            {"toc": {"permalink": "¶", "permalink_title": "a link to this heading"}},
+        ],
+    }  # fmt: skip
+
+
+def write_configuration(made: dict[str, object], path: Path) -> None:
+    """Write the configuration as JSON, which is YAML as well.
+
+    Args:
+        made: The configuration.
+        path: The file.
+    """
+    path.write_text(json.dumps(made, indent=1), encoding="utf-8")
+
+
+def _room(pages: set[str], folder: str) -> list[str]:
+    """The pages of a folder, its own page first."""
+    inside = (page for page in pages if page.startswith(f"{folder}/"))
+    return sorted(inside, key=lambda page: (not page.endswith(("README.md", "index.md")), page))
+
+
+__all__ = ["configuration", "navigation", "write_configuration"]

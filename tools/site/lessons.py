@@ -1,0 +1,159 @@
+"""Notebooks as pages: executed in a real kernel, their text, code and what each cell shows.
+
+A page shows what the notebook shows without a kernel: printed text, pictures as SVG with their
+words as alternative text, and for an explorer its still. An executed notebook is kept beside the
+build under a hash of the notebook and of every source of the package, so that a second build with
+nothing changed executes nothing. An error in a cell ends the build.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+import nbformat
+from jupyter_client.manager import KernelManager
+from nbclient import NotebookClient
+
+from tools.site.pages import ROOT
+from widgets.export.still import BELOW
+
+_FORMAT: Final[Any] = nbformat  # Untyped.
+
+PATIENCE: Final = 600
+"""Seconds that a cell may take, for a busy machine."""
+
+SVG: Final = "image/svg+xml"
+_TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
+_STILL: Final = re.compile(
+    r'class="lmx-still".*?src="data:image/svg\+xml[^",]*,([^"]*)"', re.DOTALL
+)
+_COLOURED: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def sources_hash(root: Path = ROOT) -> str:
+    """A hash of every file that decides what a notebook shows."""
+    found = hashlib.sha256()
+    for package in ("explorer", "widgets"):
+        for path in sorted((root / package).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                found.update(path.relative_to(root).as_posix().encode())
+                found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+@contextmanager
+def running_kernel(folder: Path) -> Generator[KernelManager]:
+    """One kernel for all notebooks, in a folder of its own; ended at the end.
+
+    Args:
+        folder: Where it runs; made if it is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(cwd=str(folder))
+    try:
+        yield manager
+    finally:
+        manager.shutdown_kernel(now=True)
+        manager.cleanup_resources()
+
+
+def with_outputs(path: Path, kept: Path, manager: Callable[[], KernelManager]) -> Any:
+    """A notebook with the outputs of its cells: as kept from an earlier build, or executed now.
+
+    Args:
+        path: The notebook, stored without outputs.
+        kept: The file of the executed notebook.
+        manager: Gives the kernel, which is started only if one is needed.
+
+    Raises:
+        CellExecutionError: A cell failed.
+    """
+    if kept.is_file():
+        return _FORMAT.read(kept, as_version=4)
+    made: Any = _FORMAT.read(path, as_version=4)
+    # The notebook before was another one: none of its variables is left.
+    reset: Any = _FORMAT.v4.new_code_cell("%reset -f", id="reset")
+    made.cells.insert(0, reset)
+    client = NotebookClient(made, km=manager(), timeout=PATIENCE)
+    try:
+        client.execute()
+    finally:
+        if client.kc is not None:
+            client.kc.stop_channels()
+    del made.cells[0]
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(_FORMAT.writes(made), encoding="utf-8")
+    return made
+
+
+def lesson_page(
+    notebook: Any, folder: str, relink: Callable[[str], str]
+) -> tuple[str, dict[str, str]]:
+    """A notebook as Markdown, and the pictures that the page shows.
+
+    Args:
+        notebook: The executed notebook.
+        folder: The folder of the pictures, from the page.
+        relink: Rewrites the links of a cell of text.
+
+    Returns:
+        The page, and the text of each picture by its place from the page.
+    """
+    parts: list[str] = []
+    pictures: dict[str, str] = {}
+    for cell in notebook.cells:
+        source = str(cell.source).strip("\n")
+        if cell.cell_type == "markdown":
+            parts.append(relink(source))
+            continue
+        parts.append(f"```python\n{source}\n```")
+        for number, output in enumerate(cell.outputs):
+            parts.append(_shown(output, f"{folder}/{cell.id}-{number}.svg", pictures))
+    return "\n\n".join(part for part in parts if part) + "\n", pictures
+
+
+def _shown(output: Any, place: str, pictures: dict[str, str]) -> str:
+    """One output of a cell as Markdown; a picture is added to those of the page."""
+    if output.output_type == "stream":
+        # What goes to stderr are bars of progress.
+        return "" if output.name == "stderr" else _printed(str(output.text))
+    picture = _picture(output.data)
+    if picture is None:
+        said = str(output.data.get("text/plain", ""))
+        # The widget's own output names the one below, where its picture is.
+        return "" if said == BELOW else _printed(said)
+    pictures[place] = picture
+    words = _TITLE.search(picture)
+    if words is None:
+        raise ValueError(f"The picture {place} has no title, so it has no alternative text.")
+    said = html.escape(html.unescape(words[1]).strip(), quote=True)
+    # A wide picture may scroll sideways; who reaches it with the keyboard can, too.
+    return (
+        f'<figure class="shown" tabindex="0" markdown="0"><img src="{place}" alt="{said}" '
+        f'loading="lazy"></figure>'
+    )
+
+
+def _picture(data: Any) -> str | None:
+    """The SVG of an output: its own, or that of the still below an explorer."""
+    if SVG in data:
+        return str(data[SVG])
+    still = _STILL.search(str(data.get("text/html", "")))
+    return None if still is None else unquote(html.unescape(still[1]))
+
+
+def _printed(text: str) -> str:
+    text = _COLOURED.sub("", text).rstrip("\n")
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    return f"{fence}text\n{text}\n{fence}" if text else ""
+
+
+__all__ = ["lesson_page", "running_kernel", "sources_hash", "with_outputs"]
