@@ -15,15 +15,16 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 from tokenizers import Tokenizer
 
-from explorer.automata.construction.operations import equivalent, intersection
 from explorer.automata.machine import Dfa
-from explorer.automata.pipeline.normalized import normal_machine
+from explorer.automata.pipeline.normal_forms import Form, concerns, joins, written_in
+from explorer.automata.pipeline.normalizing import EachText, InForm, few_texts
 from explorer.automata.pipeline.relation import (
-    Relation,
+    CUT,
+    Rewriting,
     before_pieces,
     character_map,
     cut_by_class,
@@ -47,17 +48,17 @@ from explorer.vocabulary.without_encoder import without_encoder
 Step = Mapping[str, Any]
 """A step as a ``tokenizer.json`` declares it."""
 
-Made = tuple[Relation | None, CharSet]
-"""The relation of a step, ``None`` where it changes nothing; and the characters after it."""
+Made = tuple[Rewriting | None, CharSet | None]
+"""The relation of a step, ``None`` where it changes nothing; and the characters after it, ``None``
+where they are those of the image."""
 
 _REMEDY: Final = (
     "Restrict the characters of the constraint first, or leave out preprocessed(...) and write the "
     "pattern for what the tokens spell."
 )
 MARK: Final = "\u2581"
-_FORMS: Final = ("NFC", "NFD", "NFKC", "NFKD")
 _BY_CHARACTER: Final = frozenset(
-    {*_FORMS, "Lowercase", "Nmt", "StripAccents", "BertNormalizer", "Precompiled"}
+    {*get_args(Form), "Lowercase", "Nmt", "StripAccents", "BertNormalizer", "Precompiled"}
 )
 _SPLITTERS: Final = frozenset(
     {"Whitespace", "WhitespaceSplit", "BertPreTokenizer", "Punctuation", "Digits",
@@ -241,21 +242,22 @@ def _refused(step: Step, why: str) -> UnsupportedTokenizer:
 
 def _by_character(step: Step, before: TextsBefore) -> Made:
     kind = str(step["type"])
+    normalize = _normalizer_of(json.dumps(step, sort_keys=True))
+    if kind in get_args(Form):
+        form = cast("Form", kind)
+        if not concerns(form, before.alphabet):
+            return None, before.alphabet
+        if joins(form, before.alphabet):
+            return InForm(form), written_in(form, before.alphabet)
     marks = [code for code in _codes(before.alphabet) if combines(chr(code))]
-    if kind in _FORMS and marks:
-        normal = normal_machine(kind, before.alphabet, before.meter)
-        if equivalent(
-            intersection(before.machine, normal, before.meter), before.machine, before.meter
-        ):
-            return None, before.alphabet  # Every text is in this form already.
-    strips = kind == "StripAccents" or (kind == "BertNormalizer" and _strips_accents(step))
-    if marks and kind not in ("Lowercase", "Nmt") and not strips:
+    if marks and kind == "Precompiled":
+        if few_texts(before.machine, before.meter):
+            return EachText(normalize), None
         raise _refused(
             step,
             f"it looks at characters together with the marks after them, such as "
             f"U+{marks[0]:04X}, which this constraint allows",
         )
-    normalize = _normalizer_of(json.dumps(step, sort_keys=True))
     changed: list[tuple[str, str]] = []
     for code in _codes(before.alphabet):
         text = normalize(chr(code))
@@ -271,11 +273,6 @@ def _by_character(step: Step, before: TextsBefore) -> Made:
 
 def _codes(chars: CharSet) -> list[int]:
     return [code for low, high in chars.ranges for code in range(low, high + 1)]
-
-
-def _strips_accents(step: Step) -> bool:
-    stripped = step.get("strip_accents")
-    return bool(step.get("lowercase") if stripped is None else stripped)
 
 
 @lru_cache(maxsize=16)
@@ -412,6 +409,10 @@ def _cut_by_pattern(step: Step, before: TextsBefore) -> Made:
 
 
 def _join(step: Step, before: TextsBefore) -> Made:
+    machine = before.machine
+    cut = (machine.table[:, machine.symbol_class[CUT]] >= 0).any()
+    if not (step["before"] or step["after"] or cut):
+        return None, before.alphabet
     relation = pieces_joined(str(step["before"]), str(step["after"]), before.alphabet)
     return relation, _with(before.alphabet, str(step["before"]) + str(step["after"]))
 

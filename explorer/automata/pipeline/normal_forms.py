@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
 from explorer.automata.pipeline.character_table import table_over_bytes
-from explorer.automata.tree.charset import CharSet
+from explorer.automata.tree.charset import CharSet, char_set
 from explorer.budget import Meter
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
@@ -100,10 +100,74 @@ def concerns(form: Form, alphabet: CharSet) -> bool:
     if not alphabet.ranges or alphabet.ranges[-1][1] < (0x300 if form == "NFC" else 0x80):
         return False
     seconds = {other for found in _compositions().values() for other in found}
-    suspect = ~_stays(form) | (_classes() > 0)
+    suspect = ~characters_of_form(form) | (combining_classes() > 0)
     if form in ("NFC", "NFKC"):
         suspect[[*map(ord, seconds), *_VOWELS, *_TAILS]] = True
     return any(bool(suspect[low : high + 1].any()) for low, high in alphabet.ranges)
+
+
+def joins(form: Form, alphabet: CharSet) -> bool:
+    """Whether some character of an alphabet may change together with the ones before it.
+
+    If none does, a text is brought into the form character by character.
+
+    Args:
+        form: The form.
+        alphabet: The characters.
+
+    Example:
+        >>> from explorer.automata.tree.charset import char_set
+        >>> joins("NFC", char_set([(0x20, 0x2FF)])), joins("NFC", char_set([(0x301, 0x301)]))
+        (False, True)
+    """
+    table = _joining(form)
+    return any(bool(table[low : high + 1].any()) for low, high in alphabet.ranges)
+
+
+def written_in(form: Form, alphabet: CharSet) -> CharSet:
+    """The characters of the normal forms of texts over an alphabet.
+
+    Args:
+        form: The form.
+        alphabet: The characters of the texts.
+
+    Example:
+        >>> from explorer.automata.tree.charset import char_set
+        >>> found = written_in("NFC", char_set([(0x65, 0x65), (0x301, 0x301)]))
+        >>> [chr(low) for low, high in found.ranges]
+        ['e', 'é', '\u0301']
+    """
+    apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
+    present = np.zeros(NUM_CHARACTERS, np.bool_)
+    for low, high in alphabet.ranges:
+        present[low : high + 1] = True
+    replaced = decomposing_characters(apart)
+    for code in replaced[present[replaced]].tolist():
+        present[[ord(char) for char in unicodedata.normalize(apart, chr(code))]] = True
+    present[replaced] = False
+    if form != apart:
+        composed = decomposing_characters("NFD")
+        for code in composed[characters_of_form(form)[composed]].tolist():
+            parts = unicodedata.normalize("NFD", chr(code))
+            present[code] = all(present[ord(char)] for char in parts)
+    edges = np.flatnonzero(np.diff(present, prepend=False, append=False)).tolist()
+    return char_set(zip(edges[::2], (edge - 1 for edge in edges[1::2]), strict=True))
+
+
+@cache
+def _joining(form: Form) -> Bool:
+    """bool[0x110000], the characters whose decomposition begins with a mark or the like."""
+    found = combining_classes() > 0
+    if form in ("NFC", "NFKC"):
+        seconds = {other for pairs in _compositions().values() for other in pairs}
+        found[[*map(ord, seconds), *_VOWELS, *_TAILS]] = True
+    apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
+    first = [
+        ord(unicodedata.normalize(apart, chr(code))[0])
+        for code in decomposing_characters(apart).tolist()
+    ]
+    found[decomposing_characters(apart)] = found[first]
+    return found
 
 
 @cache
@@ -112,7 +176,7 @@ def _machines(form: Form) -> tuple[Dfa, ...]:
 
 
 @cache
-def _classes() -> NDArray[np.uint8]:
+def combining_classes() -> NDArray[np.uint8]:
     """uint8[0x110000], the combining class of each character."""
     found = np.zeros(NUM_CHARACTERS, np.uint8)
     for codes in _CONCERNED:
@@ -121,8 +185,12 @@ def _classes() -> NDArray[np.uint8]:
 
 
 @cache
-def _stays(form: Form) -> Bool:
-    """bool[0x110000], whether a character by itself is in a form."""
+def characters_of_form(form: Form) -> Bool:
+    """bool[0x110000], whether a character by itself is in a form.
+
+    Args:
+        form: The form.
+    """
     found = np.ones(NUM_CHARACTERS, np.bool_)
     for codes in _CONCERNED:
         for code in codes:
@@ -133,10 +201,20 @@ def _stays(form: Form) -> Bool:
 
 
 @cache
+def decomposing_characters(form: Literal["NFD", "NFKD"]) -> Int32:
+    """int32[n], the characters that are replaced by their decomposition, ascending.
+
+    Args:
+        form: Whether look-alikes are decomposed, too (``NFKD``).
+    """
+    return np.flatnonzero(~characters_of_form(form)).astype(np.int32)
+
+
+@cache
 def _compositions() -> Mapping[str, Mapping[str, str]]:
     """The pairs of characters that NFC joins, by the first of them, but for Hangul."""
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    stays = _stays("NFC")
+    stays = characters_of_form("NFC")
     for code in (code for codes in _CONCERNED for code in codes):
         parts = unicodedata.decomposition(chr(code)).split()
         if len(parts) == 2 and parts[0][0] != "<" and stays[code]:
@@ -146,7 +224,7 @@ def _compositions() -> Mapping[str, Mapping[str, str]]:
 
 def _order(form: Form) -> Dfa:
     """Characters that stay, marks in the order of their classes."""
-    classes, stays = _classes(), _stays(form)
+    classes, stays = combining_classes(), characters_of_form(form)
     orders = sorted(set(classes[stays].tolist()))
     column = np.zeros(256, np.int32)
     column[orders] = np.arange(len(orders))
@@ -177,7 +255,7 @@ class _Race:
 
     def __init__(self) -> None:
         self.pairs = _compositions()
-        classes = _classes()
+        classes = combining_classes()
         seconds = {other for found in self.pairs.values() for other in found}
         composing = sorted({int(classes[ord(c)]) for c in seconds} - {0})
         blocked = np.searchsorted(composing, np.arange(256), side="right")
@@ -243,10 +321,10 @@ class _Race:
 def _race(form: Form) -> Dfa:
     """Characters and marks that are not joined to others."""
     race = _Race()
-    stays = _stays(form)
+    stays = characters_of_form(form)
     numbers: dict[_Place, int] = {_INERT: 0}
     concerned = sorted({*race.pairs, *(c for found in race.pairs.values() for c in found.values())})
-    bases = [c for c in concerned if stays[ord(c)] and not _classes()[ord(c)]]
+    bases = [c for c in concerned if stays[ord(c)] and not combining_classes()[ord(c)]]
     first: dict[str, int] = {}
     for base in bases:
         place = race.first(base)

@@ -5,8 +5,9 @@ away. The tokens then spell the rewritten text. A person writes a pattern for th
 composes it with the tokenizer's own normalizer and pre-tokenizer, read from its declaration
 (`explorer.automata.pipeline.declared`), each step as a transducer.
 
-What is not finite-state, or not followed, is refused by name: NFC of combining marks that the
-constraint allows in any order, a splitter's pattern before a step that works piece by piece.
+What is not finite-state, or not followed, is refused by name: NFC where it would have to bring
+arbitrarily many combining marks into order, a splitter's pattern before a step that works piece by
+piece.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from explorer.automata.construction.operations import empty_dfa
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.pipeline.characters import alphabet_of
 from explorer.automata.pipeline.declared import MARK, Step, TextsBefore, parts_of_step, relation_of
-from explorer.automata.pipeline.relation import STANDS_FOR_MARK, Relation, drawn
+from explorer.automata.pipeline.relation import STANDS_FOR_MARK, Relation, Rewriting, drawn
 from explorer.automata.pipeline.stage import DrawnTransducer, TextStage, register_stage
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import char_set
@@ -64,9 +65,9 @@ class Preprocessed(TextStage):
         """
         return self._steps(machine, meter)[1]
 
-    def _steps(self, machine: Dfa, meter: Meter) -> tuple[list[tuple[Dfa, Relation]], Dfa]:
+    def _steps(self, machine: Dfa, meter: Meter) -> tuple[list[tuple[Dfa, Rewriting]], Dfa]:
         """The relations, each with the language before it; and the language after all of them."""
-        relations: list[tuple[Dfa, Relation]] = []
+        relations: list[tuple[Dfa, Rewriting]] = []
         if machine.start == NO_ARC:
             return relations, empty_dfa(NUM_BYTES)
         alphabet = alphabet_of(machine)
@@ -75,10 +76,11 @@ class Preprocessed(TextStage):
         ]
         for number, step in enumerate(steps):
             before = TextsBefore(machine, alphabet, tuple(steps[number + 1 :]), meter)
-            relation, alphabet = relation_of(step, before)
+            relation, after = relation_of(step, before)
             if relation is not None:
                 relations.append((machine, relation))
                 machine = relation.image(machine, meter)
+            alphabet = alphabet_of(machine) if after is None else after
         return relations, machine
 
     def original(self, part: Node, text: str) -> str:
@@ -120,8 +122,9 @@ class Preprocessed(TextStage):
         for number, step in enumerate(steps):
             if step["type"] not in ("spaces", "added"):
                 before = TextsBefore(machine, alphabet, tuple(steps[number + 1 :]), meter)
-                relation, alphabet = relation_of(step, before)
-                relations += [] if relation is None else [relation]
+                relation, after = relation_of(step, before)
+                alphabet = alphabet if after is None else after
+                relations += [relation] if isinstance(relation, Relation) else []
         return drawn(relations, meter)
 
     @property

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -36,6 +36,18 @@ STANDS_FOR_MARK: Final = "_"
 """Stands for the mark of SentencePiece where a transducer is drawn: one byte for one character."""
 
 STAGE: Final = "Composing with the tokenizer's preprocessing"
+
+
+class Rewriting(Protocol):
+    """A relation between texts, as the stage of preprocessing asks it."""
+
+    def image(self, machine: Dfa, meter: Meter) -> Dfa:
+        """The texts that the words of a machine become."""
+        ...
+
+    def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
+        """The words of a machine that become words of another one; at least two if there are."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
