@@ -32,7 +32,7 @@ from explorer.decoding.stepping.healing import without_healing
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError
-from explorer.tokens.machine import table_of
+from explorer.tokens.machine import TokenMachine, table_of
 from widgets.cursor import whole_trace
 from widgets.figures.drawing.frame import Layout
 from widgets.figures.drawing.layout import lay_out_figures
@@ -305,7 +305,7 @@ class PageData:
                     {
                         "name": name,
                         "current": number == current,
-                        "tokens": self._tokens(own),
+                        "tokens": self._tokens(own, session.machine),
                     }
                 )
         strip["forks"] = rows
@@ -326,12 +326,12 @@ class PageData:
             self._prompt = (key, strip_packet(empty, self.vocabulary))
         return {
             **self._prompt[1],
-            "tokens": self._tokens(trace),
+            "tokens": self._tokens(trace, self.machine),
             "rejected": rejected_token(trace, self.machine),
             "finished": trace.finished,
         }
 
-    def _tokens(self, trace: Trace) -> list[Packet]:
+    def _tokens(self, trace: Trace, machine: TokenMachine) -> list[Packet]:
         """The output tokens of the strip. The box of a step is made once and reused."""
         found: list[Packet] = []
         for k, step in enumerate(trace.steps):
@@ -340,7 +340,7 @@ class PageData:
                 if len(self._boxes) >= MOST_BOXES:
                     self._boxes.clear()
                 # The step is kept with it, so that its id stays its own.
-                known = self._boxes[id(step)] = (step, strip_token(trace, k))
+                known = self._boxes[id(step)] = (step, strip_token(trace, k, machine))
             found.append(known[1])
         return found
 

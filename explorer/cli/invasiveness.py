@@ -3,14 +3,14 @@
 For each prompt the model writes by itself and under the constraint, with the same random numbers;
 the command says where the two part and whether the constraint changed a token that was valid
 (Definition 2.1 of Beurer-Kellner et al. 2024; see `explorer.analysis.invasiveness`). With a grammar
-over terminals also the schemes that let a token cross only some borders of terminals.
+over terminals also the schemes that let a token cross only some borders of terminals, and with a
+template those that tokenize its fixed text beforehand; both can be given.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from explorer.arguments import file_path
@@ -22,12 +22,7 @@ from explorer.files import read_text
 
 if TYPE_CHECKING:
     from explorer.analysis.invasiveness import RunPair
-    from explorer.decoding.speculation.own_first import OwnFirstText
     from explorer.tokens.schemes.terminals import TerminalGrammar
-    from explorer.vocabulary import Vocabulary
-
-LOOKAHEADS = (0, 1)
-"""The schemes beside our own, where terminals are known: how many borders a token may cross."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -55,7 +50,7 @@ def add_parser(commands: Commands) -> None:
         "--terminals",
         metavar="FILE",
         help='a grammar over terminals, {"terminals": {NAME: REGEX}, "rules": {NAME: [[...]]}}; '
-        "its first rule is what a text is, and k = 0 and 1 are compared too",
+        "its first rule is what a text is, and k = 0, 1 and 2 are compared too",
     )
     command.add_argument(
         "--prompt", action="append", metavar="TEXT", help="what the texts go on from; repeatable"
@@ -89,76 +84,69 @@ def run(arguments: argparse.Namespace) -> int:
         ExplorerError: There is no constraint, or something is not usable.
     """
     try:
-        from explorer.analysis.invasiveness import invasiveness
+        from explorer.analysis.invasiveness import Scheme, schemes_of
+        from explorer.analysis.invasiveness.schemes import OURS
         from explorer.analysis.invasiveness.summary import table_of_pairs
         from explorer.budget import Budget
         from explorer.decoding.models.load import load_model
         from explorer.decoding.sampling.sampler import Sampler
-        from explorer.tokens.compile import compile
-        from explorer.tokens.schemes.lookahead import LookaheadMachine
     except ImportError as error:
         raise ExplorerError(
             f"A language model needs torch and transformers, and importing failed: {error}.",
             remedy="Install the extra `models` of this package.",
         ) from error
     constraint, terminals = constraint_of(arguments), _terminals(arguments.terminals)
-    if (constraint is None) == (terminals is None):
-        said = "No constraint is given." if constraint is None else "Two constraints are given."
-        raise ConstraintError(said, remedy="Give one: --regex, for example, or --terminals FILE.")
+    template = constraint if arguments.template is not None else None
+    if constraint is None and terminals is None:
+        raise ConstraintError(
+            "No constraint is given.", remedy="Give one: --regex, for example, or --terminals FILE."
+        )
+    if constraint is not None and terminals is not None and template is None:
+        raise ConstraintError(
+            "Two constraints are given.", remedy="Beside --terminals only --template can be given."
+        )
     lm = load_model(arguments.model)
-    budget = Budget(seconds=arguments.seconds)
-    language = constraint if terminals is None else terminals.constraint
-    machine = compile(language, lm.vocabulary, budget) if language is not None else None
-    if machine is None:
-        raise ConstraintError("No constraint is given.", remedy="Give --regex, for example.")
-    schemes: dict[str, Any] = {"ours": None}
-    bridges = None
-    if terminals is not None:
-        for k in LOOKAHEADS:
-            schemes[f"k = {k}"] = LookaheadMachine(terminals, lm.vocabulary, k, budget)
-        bridges = partial(_bridges, terminals, lm.vocabulary)
     prompts: list[str] = arguments.prompt or [""]
-    found: dict[str, list[tuple[RunPair, ...]]] = {
-        name: [
-            invasiveness(
+    found: dict[str, list[tuple[RunPair, ...]]] = {}
+    made: tuple[Scheme, ...] = ()
+    for text in prompts:
+        prompt = [{"role": "user", "content": text}] if arguments.chat else text
+        if not made or template is not None:  # A naturalised template depends on the prompt.
+            made = schemes_of(
                 lm,
-                [{"role": "user", "content": prompt}] if arguments.chat else prompt,
-                machine,
-                machine=scheme,
+                prompt,
+                terminals or constraint,
+                template=template,
+                budget=Budget(seconds=arguments.seconds),
+            )
+        for scheme in made:
+            pairs = scheme.compared(
+                lm,
+                prompt,
                 sampler=Sampler(arguments.temperature),
                 seeds=arguments.seeds,
                 max_tokens=arguments.max_tokens,
-                bridges=bridges,
             )
-            for prompt in prompts
-        ]
-        for name, scheme in schemes.items()
-    }
+            found.setdefault(scheme.name, []).append(pairs)
     if arguments.json:
         print_json({name: _told(prompts, pairs) for name, pairs in found.items()})
     else:
         for number, prompt in enumerate(prompts):
             print(repr(prompt))
-            for name, pairs in found.items():
+            for place, (name, pairs) in enumerate(found.items()):
                 for pair in pairs[number]:
-                    _print_pair(pair, name if len(found) > 1 else "")
+                    _print_pair(pair, name if len(found) > 1 else "", first=place == 0)
             print()
         print(table_of_pairs(found))
-    broken = any(pair.violation is not None for pairs in found["ours"] for pair in pairs)
+    broken = any(pair.violation is not None for pairs in found[OURS] for pair in pairs)
     return int(broken)
 
 
-def _bridges(grammar: TerminalGrammar, vocabulary: Vocabulary, text: OwnFirstText) -> int:
-    from explorer.tokens.schemes.lookahead import bridges_of
-
-    return bridges_of(grammar, vocabulary, text.tokens)
-
-
-def _print_pair(pair: RunPair, name: str) -> None:
+def _print_pair(pair: RunPair, name: str, *, first: bool) -> None:
     lines = str(pair).splitlines()
-    if name and name != "ours":
+    if not first:
         lines = lines[1:]  # The model's own text is the same for every scheme.
-    print("\n".join(f"  {name:<6} {line}".rstrip() if name else f"  {line}" for line in lines))
+    print("\n".join(f"  {name:<20} {line}".rstrip() if name else f"  {line}" for line in lines))
 
 
 def _told(prompts: list[str], found: list[tuple[RunPair, ...]]) -> list[dict[str, object]]:

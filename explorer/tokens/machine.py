@@ -134,11 +134,13 @@ class Refusal:
         pieces: The bytes of the tokens that would be written in place of it; empty where no
             continuation of the text gets through the filter.
         reason: The reason as a clause; empty for a filter whose pieces say it.
+        short: The reason in two or three words; empty where the text has another spelling.
     """
 
     filter: str
     pieces: tuple[bytes, ...]
     reason: str = ""
+    short: str = ""
 
 
 @runtime_checkable

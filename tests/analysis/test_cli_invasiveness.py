@@ -11,6 +11,7 @@ import pytest
 import explorer
 from explorer import cli
 from explorer.analysis.invasiveness import invasiveness
+from explorer.analysis.invasiveness.schemes import TEMPLATES
 from explorer.tokens.schemes.lookahead import LookaheadMachine
 from explorer.tokens.schemes.terminals import TerminalGrammar
 
@@ -40,7 +41,7 @@ def test_schemes_are_compared(terminals: str, capsys: pytest.CaptureFixture[str]
     words = ["invasiveness", "--terminals", terminals, "--chat", "--prompt", SUM]
     assert cli.main([*words, "--max-tokens", "20", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert list(told) == ["ours", "k = 0", "k = 1"]
+    assert list(told) == ["k = 0", "k = 1", "k = 2", "ours"]
     lm = explorer.load_model("tiny")
     rules = {name: tuple(map(tuple, ways)) for name, ways in GRAMMAR["rules"].items()}
     grammar = TerminalGrammar(GRAMMAR["terminals"], rules)
@@ -56,7 +57,7 @@ def test_schemes_are_compared(terminals: str, capsys: pytest.CaptureFixture[str]
     said = capsys.readouterr().out
     assert "which is valid" in said and "1 prompt × 1" in said
     assert said.count("free") == 1  # The model's own text is the same for every scheme.
-    assert [line.split()[0] for line in said.splitlines()[-3:]] == ["ours", "k", "k"]
+    assert [line.split()[0] for line in said.splitlines()[-3:]] == ["k", "k", "ours"]
 
 
 def test_a_pattern_and_several_prompts(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +73,7 @@ def test_a_violation_is_the_exit_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Seen with a method that is invasive: the language's machine refuses what is valid."""
-    from explorer.analysis import invasiveness as module
+    from explorer.analysis.invasiveness import schemes as module
 
     def invasive(lm: Any, prompt: Any, constraint: Any, **more: Any) -> Any:
         more["machine"] = explorer.compile(explorer.choice([" Rome"]), lm.vocabulary)
@@ -108,3 +109,18 @@ def test_one_constraint_is_given(capsys: pytest.CaptureFixture[str], terminals: 
     assert "No constraint is given" in capsys.readouterr().err
     assert cli.main(["invasiveness", "--regex", "a", "--terminals", terminals]) == 2
     assert "Two constraints are given" in capsys.readouterr().err
+
+
+def test_templates_are_compared(terminals: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Alone, and beside a grammar over terminals; the schemes are those of the engine."""
+    form = ["--template", '{{"a": {x}, "b": {y}, "sum": {z}}}']
+    form += [word for name in "xyz" for word in ("--part", f'{name}=gen(regex="[0-9]+")')]
+    words = ["invasiveness", *form, "--chat", "--prompt", SUM, "--max-tokens", "20"]
+    assert cli.main([*words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["ours", *TEMPLATES]
+    assert {rows[0]["constrained"] for rows in told.values()} >= {told["ours"][0]["free"]}
+    assert told["flexible template"][0]["violation"] is not None  # The model's own `": "` is lost.
+    assert cli.main([*words, "--terminals", terminals]) == 0
+    said = capsys.readouterr().out
+    assert [name for name in ("k = 0", *TEMPLATES) if name not in said] == []

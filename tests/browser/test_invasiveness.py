@@ -6,8 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from explorer.decoding.models.load import load_model
-from tests.browser.acting import quiet, rest
+from tests.browser.acting import END, press, quiet, rest
 from tests.browser.conftest import PATIENCE, Lab, Notebook
+from tests.browser.test_contrast import CONTRAST
+from tests.browser.test_screenshots import theme
 from widgets.views.invasiveness import Invasiveness
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ SHOWN = """from widgets import Explorer, Invasiveness
 from explorer import Sampler
 shown = Invasiveness(max_tokens=12, lookaheads=(0, 1))
 shown"""
+COMPARED = 'both = shown.compare("k = 1", "template")\nboth'
 
 
 def boxes(rows: Locator) -> list[list[dict[str, Any]]]:
@@ -33,7 +36,7 @@ def boxes(rows: Locator) -> list[list[dict[str, Any]]]:
 
 def test_rows_open_steps(notebook: Notebook, lab: Lab) -> None:
     page = notebook.page
-    notebook.open(lab.code("invasive.ipynb", SHOWN))
+    notebook.open(lab.code("invasive.ipynb", SHOWN, COMPARED))
     assert notebook.run_all()
     root = page.locator(".lmx-invasive")
     rows = root.locator(".lmx-schemes")
@@ -86,6 +89,38 @@ def test_rows_open_steps(notebook: Notebook, lab: Lab) -> None:
     root.locator(".where", has_text=re.compile("^position 3\\b")).wait_for()
     rest(inner, 3)
     assert rows.locator(".lmx-box[aria-current]").get_attribute("data-row") == "1"
+
+    # Text stands out, light and dark: what is the strip's own, dimmed ahead of the place, is left.
+    for name in ("JupyterLab Dark", "JupyterLab Light"):
+        theme(notebook, name)
+        seen = rows.evaluate(
+            f"(el) => {{ const own = {CONTRAST}; return own(['.lmx-scheme']); }}",
+        )
+        mine = [one for one in seen if one["parts"]]
+        assert mine and [one for one in mine if one["ratio"] < 4.5] == []
+
+    # Beside each other: the strips carry the same marks, and a side takes another scheme.
+    both = page.locator(".lmx-compare")
+    press(both, END)
+    both.locator(".where", has_text="finished").wait_for()
+    marked = {
+        side: [
+            sign for sign in both.locator(f'[data-side="{side}"] .lmx-strip sup').all_inner_texts()
+        ]
+        for side in ("left", "right")
+    }
+    by_name = {row["name"]: row["tokens"] for row in expected}
+    assert marked["left"].count("‿") == sum("bridge" in token for token in by_name["k = 1"])
+    assert marked["right"].count("▣") == sum("fixed" in token for token in by_name["template"])
+    assert "Δ" in marked["left"] and "Δ" in marked["right"]
+    both.get_by_label("scheme on the right").select_option("ours")
+    both.locator('[data-side="right"] .lmx-strip .lmx-tok[data-token]').first.wait_for()
+    page.wait_for_function(
+        "() => !document.querySelector('[data-side=right] .lmx-strip').textContent.includes('▣')"
+    )
+    shown_right = both.locator('[data-side="right"] .lmx-strip .lmx-tok[data-k]').all()
+    ours = [token["id"] for token in by_name["ours"]][: len(shown_right)]
+    assert [int(one.get_attribute("data-token") or -1) for one in shown_right] == ours
 
     # Another prompt: the rows are written anew.
     root.get_by_label("prompt", exact=True).first.fill("Q: What is 2 + 3?\\nA: ")

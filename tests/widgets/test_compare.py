@@ -13,11 +13,13 @@ from explorer.automata.constraint import regex
 from explorer.decoding.models.load import load_model
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
+from explorer.tokens.schemes.lookahead import LookaheadMachine
 from tests.widgets.page import Page
 from widgets import Explorer
 from widgets.cursor import Cursor
 from widgets.toy import EOS, ToyModel
 from widgets.views.compare import Compare
+from widgets.views.invasiveness import Invasiveness
 from widgets.views.parts import Mask
 
 F, OO, FOO, FOR, FOOD = range(5)
@@ -179,3 +181,44 @@ def test_what_is_not_a_session_or_a_model_is_refused() -> None:
         for value in odd:
             with pytest.raises(ExplorerError):
                 make(value)
+
+
+# --- schemes ----------------------------------------------------------------------------------
+
+
+def test_schemes_are_compared_with_their_marks() -> None:
+    """The strip marks what crosses a border and what a template fixed; a side takes another one."""
+    made = Invasiveness("tiny", max_tokens=10, lookaheads=(0, 1))
+    both = made.compare("k = 1", "template")
+    page = Page(both)
+    assert page.ask("run", tokens=10)["ok"]
+    rows = {row["name"]: row for row in made.schemes["rows"]}
+    marks = ("bridge", "fixed")
+
+    def agree() -> None:
+        for side in SIDES:
+            row = rows[getattr(both, f"{side}_scheme")]
+            strip = getattr(both, f"{side}_line")["strip"]["tokens"]
+            assert [token["id"] for token in strip] == [token["id"] for token in row["tokens"]]
+            machine = both.left.session.machine if side == "left" else both.right.session.machine
+            for mark in marks if isinstance(machine, LookaheadMachine) else ("fixed",):
+                assert [mark in token for token in strip] == [
+                    mark in token for token in row["tokens"]
+                ]
+
+    agree()
+    assert any("fixed" in token for token in both.right_line["strip"]["tokens"])
+    assert any("bridge" in token for token in both.left_line["strip"]["tokens"])
+    assert page.ask("scheme", side="right", scheme="ours")["ok"]
+    assert (both.left_scheme, both.right_scheme) == ("k = 1", "ours")
+    agree()
+    assert not page.ask("scheme", side="left", scheme="k = 9")["ok"]
+    assert not page.ask("scheme", scheme="ours")["ok"]
+    with pytest.raises(ExplorerError, match="scheme is 'nope'"):
+        Compare(None, "nope", schemes={"one": regex("(foo)+d")})
+    shown = Explorer(made.session.lm, made.machines["k = 0"], made.schemes["prompt"])
+    masked = [bar for bar in shown.position["top"] if not bar["allowed"]]
+    assert any(bar["reason"] == "crosses 1 border" for bar in masked)
+    made.close()
+    both.close()
+    shown.close()

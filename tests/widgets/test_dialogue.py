@@ -113,6 +113,7 @@ MOVES: dict[str, dict[str, object]] = {
 }  # fmt: skip
 OF_NO_PLACE = {
     "reset", "edit", "sampler", "switch_stage", "add_stage", "choose_model", "schemes", "open",
+    "scheme",
 }  # fmt: skip
 """They mean the same wherever the cursor stands."""
 
@@ -198,7 +199,7 @@ FIELDS: dict[str, dict[str, object]] = {
     "rows": {"first": 0, "end": 1}, "edit": {"kind": "regex", "text": "food"}, "play": {"on": True},
     "stage_machine": {"stage": 0}, "switch_stage": {"stage": 0, "on": False},
     "add_stage": {"stage": "utf8"}, "choose_model": {"model": "tiny-sp"},
-    "open": {"row": 0, "k": 0},
+    "open": {"row": 0, "k": 0}, "scheme": {"scheme": "ours"},
 }  # fmt: skip
 
 
@@ -206,7 +207,7 @@ def test_what_is_flagged_as_later_is_worked_out_on_a_thread_and_nothing_else(pag
     place = page.made.shown
     assert page.ask("add_stage", stage="utf8")["ok"]  # One to switch and to draw.
     for name, entry in TABLE.items():
-        if name in ("line", "export", "stop", "schemes", "open"):  # The widget's own.
+        if name in ("line", "export", "stop", "schemes", "open", "scheme"):  # The widget's own.
             continue
         answer = entry.handler(place, read_message(entry.message, FIELDS.get(name, {})))
         assert isinstance(answer, Later) is entry.later, name

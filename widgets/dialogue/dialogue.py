@@ -274,6 +274,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     ),
     "add_stage": Entry(ask.AddStage, handlers.on_add_stage, moves=True, quiet=True, later=True),
     "schemes": Entry(ask.WriteSchemes, handlers.of_the_widget, moves=True, later=True),
+    "scheme": Entry(ask.ChooseScheme, handlers.of_the_widget, moves=True, later=True),
     "open": Entry(ask.OpenStep, handlers.of_the_widget, moves=True, later=True),
     "cancel": Entry(ask.Cancel, handlers.on_cancel),
     "ready": Entry(ask.Ready, handlers.on_ready, quiet=True),

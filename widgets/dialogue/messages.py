@@ -280,6 +280,16 @@ class WriteSchemes(PageMessage, frozen=True, kw_only=True):
     seed: int | None = None
 
 
+class ChooseScheme(PageMessage, frozen=True, kw_only=True):
+    """Constrain one side of a comparison in another way.
+
+    Args:
+        scheme: The name of one of those that the comparison was given.
+    """
+
+    scheme: str
+
+
 class OpenStep(PageMessage, frozen=True, kw_only=True):
     """Show a step of a scheme's text.
 

@@ -111,13 +111,19 @@ export function renderCompare({ model, el }) {
       } }, label);
       return button;
     };
-    columns[i].append(h("header", {}, h("h4", {}, side.name), (side.chip = h("span.chip")), h("div.sp"),
+    // The ways of constraining that the comparison was given, if it was.
+    const names = model.get("schemes") || [];
+    side.scheme = h("select", { "aria-label": `scheme on the ${side.name}`, hidden: !names.length, onchange: () => ui.ask("scheme", { scheme: side.scheme.value }, { doing: "another scheme" }) },
+      h("option", { value: "", disabled: true }, "scheme"), names.map((name) => h("option", { value: name }, name)));
+    columns[i].append(h("header", {}, h("h4", {}, side.name), side.scheme, (side.chip = h("span.chip")), h("div.sp"),
       opens(editor, "edit", "another constraint on this side", renderEditor), opens(machines, "machines", "the machines of this side", renderMachines)),
     side.said, ...parts);
     [renderStrip, renderDistribution, renderMask].forEach((render, j) => undo.push(render({ model: side.model, el: parts[j + 1], ui })));
     undo.push(renderStack({ model: side.model, el: parts[5], ui }));
     const update = () => {
       const e = side.model.get("editor") || {};
+      side.scheme.value = side.model.get("scheme") || "";
+      side.scheme.disabled = ui.gone;
       put(side.said, e.pattern ? underlinedPattern(e.pattern, (ui.position && ui.position.spans) || []) : h("span.dim", {}, "no constraint"));
       put(side.chip, [e.pattern ? e.report : "", samplerWords(side.model.get("sampler") || {})].filter(Boolean).join(" · "));
     };

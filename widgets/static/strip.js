@@ -20,6 +20,8 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     again: MEANINGS.again,
     accepted: MEANINGS.accepted,
     rejected: MEANINGS.rejected,
+    bridge: MEANINGS.bridge,
+    fixed: MEANINGS.fixed,
   };
   const marks = (token) => {
     const out = [];
@@ -29,6 +31,8 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     if (token.again) out.push("again");
     if (token.accepted) out.push("accepted");
     if (token.rejected !== undefined) out.push("rejected");
+    if (token.bridge) out.push("bridge");
+    if (token.fixed) out.push("fixed");
     return out;
   };
   const depth = (x) => (x === null || x === undefined ? 0 : x < 0.7 ? 1 : x < 3 ? 2 : x < 7 ? 3 : 4);

@@ -1,4 +1,4 @@
-"""`Compare`: two constraints, or two samplers, or both, side by side on one prompt.
+"""`Compare`: two constraints, two samplers, or two schemes, side by side on one prompt.
 
 The two lines share their steps: both are at the same position, except that a line which has ended
 stays at its end. Both draw with the same random number at the same position, so what differs
@@ -26,6 +26,7 @@ from widgets.cursor import Cursor
 from widgets.dialogue import messages as ask
 from widgets.dialogue.dialogue import Dialogue
 from widgets.dialogue.handlers import MOST_AT_ONCE, Reply
+from widgets.dialogue.later import Later, Packet
 from widgets.editing import COMPILE
 from widgets.shown_place import ShownPlace
 from widgets.toy import ToyModel
@@ -45,14 +46,20 @@ class Compare(anywidget.AnyWidget):
 
     Args:
         lm: A language model, or the name of one for `load_model`; ``None`` for the toy preset.
-        left: What the text on the left must be; ``None`` for anything.
-        right: What the text on the right must be; ``None`` for anything.
+        left: What the text on the left must be, or the name of a scheme; ``None`` for anything.
+        right: The same on the right.
         prompt: A text that both go on with.
         left_sampler: How a token is chosen on the left; default greedy.
         right_sampler: How a token is chosen on the right; default greedy.
         seed: Of the random numbers of both.
         top_k: How many tokens of each distribution are shown.
         size: ``"projector"`` for larger text and marks.
+        schemes: Ways of constraining by name, such as `Invasiveness.machines`; each side has a list
+            to choose from. In the strip, tokens that cross a border of terminals and fixed text
+            are marked.
+
+    Raises:
+        ExplorerError: There is no scheme of a name, or an argument is something else.
 
     Example:
         >>> from explorer.automata.constraint import regex
@@ -69,6 +76,9 @@ class Compare(anywidget.AnyWidget):
     _css = bundle.style()
 
     about = traitlets.Unicode("").tag(sync=True)
+    schemes = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    left_scheme = traitlets.Unicode("").tag(sync=True)
+    right_scheme = traitlets.Unicode("").tag(sync=True)
     vocabulary = _packet()
     size = traitlets.Enum(SIZES, "normal").tag(sync=True)
     left_place = traitlets.Unicode("").tag(sync=True)
@@ -89,8 +99,8 @@ class Compare(anywidget.AnyWidget):
     def __init__(
         self,
         lm: LanguageModel | str | None = None,
-        left: Constraint | TokenMachine | None = None,
-        right: Constraint | TokenMachine | None = None,
+        left: Constraint | TokenMachine | str | None = None,
+        right: Constraint | TokenMachine | str | None = None,
         prompt: str = "",
         *,
         left_sampler: Sampler = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
@@ -98,11 +108,14 @@ class Compare(anywidget.AnyWidget):
         seed: int = 0,
         top_k: int = 10,
         size: str = "normal",
+        schemes: Mapping[str, Constraint | TokenMachine | None] | None = None,
     ) -> None:
         warm()
         model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
+        self._schemes, self._top_k = dict(schemes or {}), top_k
 
-        def place(rule: Constraint | TokenMachine | None, sampler: Sampler) -> ShownPlace:
+        def place(rule: Constraint | TokenMachine | str | None, sampler: Sampler) -> ShownPlace:
+            rule = self._scheme_of(rule) if isinstance(rule, str) else rule
             session = Session(
                 model, rule, prompt, sampler=sampler, seed=seed, top_k=top_k, budget=COMPILE
             )
@@ -115,10 +128,15 @@ class Compare(anywidget.AnyWidget):
         self._line_changes = {side: LineChanges() for side in self._sides}
         own = {
             "take": self._take, "step": self._step, "jump": self._jump, "run": self._run,
-            "play": self._play, "line": self._whole_line,
+            "play": self._play, "line": self._whole_line, "scheme": self._on_scheme,
         }  # fmt: skip
         self._dialogue = Dialogue(self._say, self._sides, self._inside, own)
-        super().__init__(size=checked_size(size))
+        named = {
+            f"{side}_scheme": rule
+            for side, rule in (("left", left), ("right", right))
+            if isinstance(rule, str)
+        }
+        super().__init__(size=checked_size(size), schemes=list(self._schemes), **named)
         self.on_msg(self._hear)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
         self._stops = tuple(
             place.follow(partial(self._show, side)) for side, place in self._sides.items()
@@ -175,6 +193,18 @@ class Compare(anywidget.AnyWidget):
                 other.step(token)
             self._go(to)
 
+    def choose_scheme(self, side: str, scheme: str) -> None:
+        """Constrain one side in another way; it is written anew up to the present position.
+
+        Args:
+            side: ``"left"`` or ``"right"``.
+            scheme: The name of one of the schemes.
+
+        Raises:
+            ExplorerError: There is no such side or scheme.
+        """
+        self._chosen(side, scheme)()
+
     def jump(self, k: int) -> None:
         """Go to a position; a line that ended before it stays at its end.
 
@@ -184,6 +214,31 @@ class Compare(anywidget.AnyWidget):
         k = whole_number("k", k)
         with self.left.lock, self.right.lock:
             self._go(k)
+
+    def _scheme_of(self, name: str) -> Constraint | TokenMachine | None:
+        if name not in self._schemes:
+            known = ", ".join(map(repr, self._schemes)) or "schemes={name: machine}"
+            raise wrong("scheme", name, known)
+        return self._schemes[name]
+
+    def _chosen(self, side: str, scheme: str) -> Callable[[], None]:
+        """Make the line of a scheme; the function that is returned puts it on a side."""
+        cursor = self._sides[self._side(side)].cursor
+        with cursor.lock:
+            old = cursor.session
+        line = Session(
+            old.lm or ToyModel(), self._scheme_of(scheme), old.prompt or "", sampler=old.sampler,
+            seed=old.seed, top_k=self._top_k, budget=COMPILE,
+        )  # fmt: skip
+
+        def put() -> None:
+            with self.left.lock, self.right.lock, self.hold_sync():
+                k = self.index
+                self.set_trait(f"{side}_scheme", scheme)
+                cursor.replace(line)
+                self._go(k)
+
+        return put
 
     def _side(self, side: str) -> str:
         """The name of a side.
@@ -254,6 +309,18 @@ class Compare(anywidget.AnyWidget):
     def _whole_line(self, message: ask.WholeLine) -> Reply:
         side = self._side(message.side)
         return {"line": self._line_changes[side].whole(getattr(self, f"{side}_line"))}
+
+    def _on_scheme(self, message: ask.ChooseScheme) -> Later:
+        def work() -> Callable[[], Packet]:
+            put = self._chosen(message.side, message.scheme)
+
+            def shown() -> Packet:
+                put()
+                return {}
+
+            return shown
+
+        return Later(work)
 
     def _hear(self, _: object, content: object, __: object) -> None:
         self._dialogue.hear(content)

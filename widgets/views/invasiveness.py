@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import traitlets
 
 from explorer.analysis.invasiveness import RunPair, Scheme, schemes_of
-from explorer.analysis.invasiveness.schemes import LOOKAHEADS
+from explorer.analysis.invasiveness.schemes import LOOKAHEADS, OURS
 from explorer.analysis.session import Session
 from explorer.arguments import whole_number
 from explorer.automata.constraint import Constraint
@@ -39,6 +39,7 @@ from widgets.figures.panels.schemes import schemes_packet
 from widgets.figures.snapshot import Snapshot
 from widgets.lessons.invasive import rows_picture
 from widgets.views import bundle
+from widgets.views.compare import Compare
 from widgets.views.explorer import Explorer
 
 PROMPT: Final = "Write a JSON record of a person on one line.\n"
@@ -171,6 +172,22 @@ class Invasiveness(Explorer):
             )
         number = names.index(scheme) if isinstance(scheme, str) else scheme
         self._opened(whole_number("scheme", number, 0, len(names) - 1), k)()
+
+    def compare(self, left: str = "k = 0", right: str = OURS) -> Compare:
+        """Two of the schemes side by side, on the same prompt with the same sampler and seed.
+
+        Args:
+            left: The name of a scheme.
+            right: The name of another one.
+
+        Raises:
+            ExplorerError: There is no scheme of that name.
+        """
+        prompt, sampler, seed = self._place
+        return Compare(
+            self._lm, left, right, prompt, left_sampler=sampler, right_sampler=sampler, seed=seed,
+            top_k=self._top_k, schemes=self.machines,
+        )  # fmt: skip
 
     def snapshot(self) -> Snapshot:
         """A still of the rows, as SVG and as text."""

@@ -108,9 +108,10 @@ class InvasivenessTable:
 
     def __str__(self) -> str:
         told = ", ".join(f"{name} {count}" for name, count in sorted(self.outcomes.items()))
+        wide = max(16, *(len(row.name) + 2 for row in self.rows))
         lines = [
             f"{counted(self.prompts, 'prompt')} × {self.seeds}; by itself the model writes: {told}",
-            f"{'scheme':<16}{'agreement':>16}{'interventions':>17}{'nats a token':>16}"
+            f"{'scheme':<{wide}}{'agreement':>16}{'interventions':>17}{'nats a token':>16}"
             f"{'bits a byte':>16}{'bridges':>16}",
         ]
         for row in self.rows:
@@ -118,7 +119,9 @@ class InvasivenessTable:
                 (row.agreement, 16), (row.interventions, 17), (row.log_perplexity, 16),
                 (row.bits_per_byte, 16), (row.bridges, 16),
             )  # fmt: skip
-            lines.append(f"{row.name:<16}" + "".join(f"{cell!s:>{width}}" for cell, width in cells))
+            lines.append(
+                f"{row.name:<{wide}}" + "".join(f"{cell!s:>{width}}" for cell, width in cells)
+            )
         return "\n".join(lines)
 
 

@@ -3,7 +3,10 @@
 At many places of a structured text the next token is nearly always the same: after ``{"`` the
 first name, after a name ``":``. So it is counted which token came at which place of the machine;
 after a few texts the likeliest ones are proposed, several at a time, and checked in one forward
-pass of the model (Beurer-Kellner, Fischer, Vechev 2024, section 3.6). The texts are those without.
+pass of the model (Beurer-Kellner, Fischer, Vechev 2024, section 3.6). The texts are those without,
+up to rounding: in float32 a pass over several tokens moves a logit by about 1e-5, so a random
+number on the border of two tokens may draw the other one, at 1 of some 10,000 draws. A model that
+is loaded with ``dtype=torch.float64`` has no such borders (`tests/decoding/test_rounding.py`).
 
 A *place* is the state of the scanner and that of the parser: the state of the machine over bytes
 where that is finite; of a machine with a stack its state and the rule that it returns to, because

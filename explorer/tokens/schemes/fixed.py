@@ -139,11 +139,12 @@ class FixedTokensMachine(SchemeMachine[Spots]):
             if self._holes[part] is None and at < len(self._ids[part])
         )
         pieces = tuple(self.vocabulary.tokens[one] or b"" for one in fixed)
-        said = "it crosses the border of a hole"
+        said, short = "it crosses the border of a hole", "crosses a hole's border"
         if pieces:
             shown = " or ".join(repr(piece.decode(errors="backslashreplace")) for piece in pieces)
             said = f"the template's text was tokenized beforehand, and {shown} comes next"
-        return Refusal("template", pieces, said)
+            short = "the text is fixed"
+        return Refusal("template", pieces, said, short)
 
     def __repr__(self) -> str:
         holes = sum(hole is not None for hole in self._holes)

@@ -145,6 +145,7 @@ class LookaheadMachine(SchemeMachine[Threads]):
             "lookahead",
             tuple(piece for _, _, piece in best),
             f"it crosses {borders} of terminals ({shown}), and k is {self._lookahead}",
+            f"crosses {borders}",
         )
 
     def __repr__(self) -> str:

@@ -62,7 +62,8 @@ def in_short(verdict: Verdict) -> str | None:
         case "dead_end":
             return "cannot finish"
         case "filtered":
-            return "another spelling"
+            refusal = verdict.refusal
+            return (refusal.short if refusal is not None else "") or "another spelling"
         case "constraint":
             return _constraint(verdict)
 

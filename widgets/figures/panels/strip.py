@@ -14,6 +14,7 @@ from explorer.automata.textbook.detokenizing import readable
 from explorer.decoding.trace.records import Step
 from explorer.decoding.trace.trace import Trace
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.schemes.scheme import SchemeMachine
 from explorer.vocabulary import Vocabulary
 from widgets.figures.drawing.labels import token_text
 from widgets.figures.panels.distribution import reason_at, table_text
@@ -29,13 +30,15 @@ def surprisal(step: Step) -> float | None:
     return max(0.0, -step.log_prob_model / math.log(2))
 
 
-def strip_token(trace: Trace, k: int) -> dict[str, object]:
+def strip_token(trace: Trace, k: int, machine: TokenMachine | None = None) -> dict[str, object]:
     """One output token as the strip shows it; see `strip_packet`.
 
     A line has hundreds of them and stays in the notebook, so what is usual is left out: ``forced``,
     ``intervention`` and ``eos`` are there where they are true, ``by`` where it is not the sampler.
     Where a draft proposed a token, ``accepted`` is true or ``rejected`` is the text of it.
-    ``again`` is true where it begins within the end of the prompt that healing opened.
+    ``again`` is true where it begins within the end of the prompt that healing opened. With the
+    machine of a scheme, ``bridge`` is true where it crosses a border of terminals, and ``fixed``
+    where it is text that a template tokenized beforehand.
 
     Example:
         >>> from explorer.analysis.session import Session
@@ -65,6 +68,10 @@ def strip_token(trace: Trace, k: int) -> dict[str, object]:
         "intervention": step.intervention,
         "eos": step.token in trace.tokens.eos_ids,
     }
+    if isinstance(machine, SchemeMachine):
+        state = step.before.state
+        marks["bridge"] = machine.crossed(state, step.token) > 0
+        marks["fixed"] = machine.fixes(state, step.token)
     return found | {name: True for name, there in marks.items() if there}
 
 
