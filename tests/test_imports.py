@@ -55,7 +55,7 @@ ALLOWED_IN: dict[str, frozenset[str]] = {
     "pynini": frozenset({"automata"}),
     "pywrapfst": frozenset({"automata"}),
     "interegular": frozenset({"automata"}),
-    "torch": frozenset({"tokens", "decoding", "analysis", "sweeps", *LAYERS[-1]}),
+    "torch": frozenset({"tokens", "decoding", "analysis", "sweeps", "servers", *LAYERS[-1]}),
     "transformers": frozenset({"vocabulary", "decoding"}),
     "pyarrow": frozenset({"sweeps"}),
     "dask": frozenset({"sweeps"}),

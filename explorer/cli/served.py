@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from explorer.automata.constraint import Constraint
@@ -18,6 +19,7 @@ from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from explorer.decoding.models.model import LanguageModel
     from explorer.servers import ServerRun
 
 WHOLE = 0
@@ -38,6 +40,11 @@ def add_served(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--index", type=int, metavar="N", help="which run of the log, from 0; default all"
+    )
+    command.add_argument(
+        "--beside",
+        action="store_true",
+        help="with --run and --model: the model's log-probabilities beside the server's",
     )
 
 
@@ -60,21 +67,42 @@ def why_served(
         ExplorerError: The log is not usable, or no tokenizer is given.
     """
     try:
-        from explorer.servers import read_runs, verdict_of
+        from explorer.servers import read_runs, run_beside, verdict_of
     except ImportError as error:
         raise ExplorerError(
             f"Runs of servers come with the models, and importing failed: {error}.",
             remedy="Install the extra `models` of this package.",
         ) from error
     runs = _chosen(read_runs(arguments.run_file), arguments.index)
-    vocabulary = vocabulary_of(arguments) or _embedded(runs)
+    model = _model(arguments)
+    vocabulary = model.vocabulary if model else vocabulary_of(arguments) or _embedded(runs)
     verdicts = [verdict_of(run, vocabulary, constraint) for run in runs]
+    tables = [run_beside(run, model, constraint) for run in runs] if model else []
     if arguments.json:
         answers = [verdict.to_dict() for verdict in verdicts]
+        for answer, table in zip(answers, tables, strict=False):
+            answer["beside"] = [asdict(row) for row in table.rows]
+            answer["agrees"] = table.agrees
         print_json({"runs": answers})
     else:
-        print("\n\n".join(str(verdict) for verdict in verdicts))
+        shown = [str(verdict) for verdict in verdicts]
+        for k, table in enumerate(tables):
+            shown[k] += f"\n\n{table}"
+        print("\n\n".join(shown))
     return WHOLE if all(verdict.allowed for verdict in verdicts) else FAULTY
+
+
+def _model(arguments: argparse.Namespace) -> LanguageModel | None:
+    """The model to read the runs with, where that is asked for."""
+    if not arguments.beside:
+        return None
+    if arguments.model is None:
+        raise ExplorerError(
+            "--beside shows a model's numbers, and no model is given.", remedy="Give --model NAME."
+        )
+    from explorer.decoding.models.load import load_model
+
+    return load_model(arguments.model)
 
 
 def _chosen(runs: tuple[ServerRun, ...], index: int | None) -> tuple[ServerRun, ...]:

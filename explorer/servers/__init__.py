@@ -12,13 +12,16 @@ token ids or texts, log-probabilities, and the constraint. `read_runs` reads suc
 
 Read in this order: `place` (a value of a log and where it stands), `requested` (the constraint of a
 request), `run` (a run as a value), `log` (a request and its response), `formats` (the protocol of a
-format, and the registry), `openai`, `sglang` and `tgi` (the formats), `reading` (from a file to
-runs), `identifying` (which ids a run has), `verdict` (what the constraint says of a run).
-`docs/servers.md` says what each format holds.
+format, and the registry), `openai`, `sglang`, `tgi` and
+`recorded` (the formats), `reading` (from a file to runs), `identifying` (which ids a run has),
+`verdict` (what the constraint says of a run), `beside` (its numbers beside a model's).
+`vllm_recorder` is a script that stands alone, for a server of yours. `docs/servers.md` says what
+each format holds.
 """
 
 from __future__ import annotations
 
+from explorer.servers.beside import NumbersBeside, RunBeside, run_beside
 from explorer.servers.formats import LogFormat, format_names, register_format
 from explorer.servers.reading import read_runs, runs_of
 from explorer.servers.requested import RequestedConstraint
@@ -27,13 +30,16 @@ from explorer.servers.verdict import RunVerdict, session_of, verdict_of
 
 __all__ = [
     "LogFormat",
+    "NumbersBeside",
     "RequestedConstraint",
+    "RunBeside",
     "RunVerdict",
     "ServedToken",
     "ServerRun",
     "format_names",
     "read_runs",
     "register_format",
+    "run_beside",
     "runs_of",
     "session_of",
     "verdict_of",

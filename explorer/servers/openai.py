@@ -20,6 +20,9 @@ from explorer.servers.place import LogPlace
 from explorer.servers.requested import requested_of
 from explorer.servers.run import ServedToken, ServerRun
 
+_UNLIKELY: Final = -9999.0
+"""What OpenAI and vLLM write for a log-probability that they do not give."""
+
 _ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
 
 
@@ -131,7 +134,7 @@ def _chat_token(entry: LogPlace) -> ServedToken:
         text=None if token is not None else text,
         # vLLM writes the bytes of the placeholder itself for a token that it did not decode.
         data=None if token is not None else entry.at("bytes").data(),
-        log_prob=entry.at("logprob").log_prob(),
+        log_prob=_log_prob(entry.at("logprob")),
         top=tuple(_likely(other) for other in (top.entries() if top else ())),
     )
 
@@ -139,7 +142,13 @@ def _chat_token(entry: LogPlace) -> ServedToken:
 def _likely(entry: LogPlace) -> tuple[int | str, float | None]:
     text = entry.at("token").text()
     token = named_id(text)
-    return text if token is None else token, entry.at("logprob").log_prob()
+    return text if token is None else token, _log_prob(entry.at("logprob"))
+
+
+def _log_prob(place: LogPlace) -> float | None:
+    """A log-probability; ``None`` for the number that stands for one that is not known."""
+    found = place.log_prob()
+    return None if found is not None and found <= _UNLIKELY else found
 
 
 def _completion_tokens(choice: LogPlace, begin: int) -> tuple[ServedToken, ...]:
@@ -155,7 +164,7 @@ def _completion_tokens(choice: LogPlace, begin: int) -> tuple[ServedToken, ...]:
         return tuple(ServedToken(token) for token in ids or ())
     texts = [entry.text() for entry in listed.at("tokens").entries()]
     numbers = listed.at("token_logprobs")
-    log_probs = [entry.log_prob() for entry in numbers.entries()] if numbers else []
+    log_probs = [_log_prob(entry) for entry in numbers.entries()] if numbers else []
     if numbers and len(log_probs) != len(texts):
         raise numbers.wrong(f"a list of {len(texts)} log-probabilities, one for each token")
     top = listed.at("top_logprobs")
@@ -188,7 +197,7 @@ def _likely_of(place: LogPlace) -> tuple[tuple[int | str, float | None], ...]:
         token = named_id(text)
         # The key is a token's text, dots and brackets included: it is not part of a path.
         number = LogPlace(place.file, f"{place.path}[{text!r}]", place.mapping()[text])
-        found.append((text if token is None else token, number.log_prob()))
+        found.append((text if token is None else token, _log_prob(number)))
     return tuple(found)
 
 

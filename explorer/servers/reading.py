@@ -19,11 +19,12 @@ from explorer.servers.formats import LogFormat, format_of
 from explorer.servers.log import ServerLog
 from explorer.servers.openai import CHAT, COMPLETIONS
 from explorer.servers.place import LogPlace
+from explorer.servers.recorded import RECORDED
 from explorer.servers.run import ServerRun
 from explorer.servers.sglang import SGLANG
 from explorer.servers.tgi import TGI
 
-SHIPPED_FORMATS: Final[tuple[LogFormat, ...]] = (CHAT, COMPLETIONS, SGLANG, TGI)
+SHIPPED_FORMATS: Final[tuple[LogFormat, ...]] = (RECORDED, CHAT, COMPLETIONS, SGLANG, TGI)
 """The formats that are known without anybody registering one."""
 
 MOST_BYTES: Final = 2**28

@@ -101,7 +101,25 @@ def session_of(
         ExplorerError: The run is of another tokenizer, or has no ids and cannot be split; or the
             constraint is not usable.
     """
-    return _session(run, identify(run, vocabulary), vocabulary, constraint, budget)
+    found, wanted = identified_run(run, vocabulary, constraint)
+    return _session(run, found, vocabulary, wanted, budget)
+
+
+def identified_run(
+    run: ServerRun, vocabulary: Vocabulary, constraint: Constraint | TokenMachine | None = None
+) -> tuple[IdentifiedRun, Constraint | TokenMachine | None]:
+    """The ids of a run, and the constraint that it is held against.
+
+    Args:
+        run, vocabulary, constraint: As in `session_of`.
+
+    Raises:
+        ExplorerError: As `session_of` has it.
+    """
+    found = identify(run, vocabulary)
+    if constraint is None and run.requested is not None:
+        constraint = run.requested.constraint(_depth(found, vocabulary))
+    return found, constraint
 
 
 def verdict_of(
@@ -126,8 +144,8 @@ def verdict_of(
             "beside the response.",
             evidence={"run": run.place},
         )
-    found = identify(run, vocabulary)
-    session = _session(run, found, vocabulary, constraint, budget)
+    found, wanted = identified_run(run, vocabulary, constraint)
+    session = _session(run, found, vocabulary, wanted, budget)
     notes = [*run.notes, *found.notes]
     if constraint is None and run.requested is not None:
         notes += run.requested.notes
@@ -143,24 +161,14 @@ def _session(
     constraint: Constraint | TokenMachine | None,
     budget: Budget | None,
 ) -> Session:
-    if constraint is None and run.requested is not None:
-        constraint = _usable(run, found, vocabulary)
     log_probs = [token.log_prob for token in found.tokens]
     return Session.from_ids(vocabulary, constraint, found.ids, log_probs, run.prompt, budget=budget)
 
 
-def _usable(run: ServerRun, found: IdentifiedRun, vocabulary: Vocabulary) -> Constraint | None:
-    """The request's constraint, deep enough for what the run wrote."""
-    if run.requested is None:
-        return None
+def _depth(found: IdentifiedRun, vocabulary: Vocabulary) -> int:
+    """How deep free values must nest for what the run wrote: its brackets, those in strings too."""
     ids = [token for token in found.ids if token < len(vocabulary)]
     data = b"".join(vocabulary.tokens[token] or b"" for token in ids)
-    depth = max(_LEAST_DEPTH, min(_nesting(data), MOST_FREE_DEPTH))
-    return run.requested.constraint(depth)
-
-
-def _nesting(data: bytes) -> int:
-    """How deep brackets nest in a text, those in strings included."""
     depth = most = 0
     for byte in data:
         if byte in b"[{":
@@ -168,7 +176,7 @@ def _nesting(data: bytes) -> int:
             most = max(most, depth)
         elif byte in b"]}":
             depth = max(depth - 1, 0)
-    return most
+    return max(_LEAST_DEPTH, min(most, MOST_FREE_DEPTH))
 
 
 def _outcome(

@@ -8,6 +8,7 @@ whose sources were read for it. Run ``python -m tests.servers.fixtures`` to writ
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Final
 import torch
 
 import explorer
-from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.models.model import LanguageModel, Prompt
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "data" / "servers"
 
@@ -27,6 +28,7 @@ PERSON: Final[dict[str, Any]] = {
     "additionalProperties": False,
 }
 PROMPT: Final = "A person as JSON: "
+MESSAGES: Final = ({"role": "user", "content": PROMPT},)
 PATTERN: Final = "[A-Z][a-z]{2,8} [A-Z][a-z]{2,8}"
 
 
@@ -35,7 +37,7 @@ class Written:
     """What the model wrote: each token with its log-probability and the likeliest three."""
 
     lm: LanguageModel
-    prompt: str
+    prompt: Prompt
     ids: tuple[int, ...]
     rows: tuple[torch.Tensor, ...]
 
@@ -55,8 +57,10 @@ class Written:
         """Whether the model ended its text."""
         return bool(self.ids) and self.ids[-1] in self.lm.vocabulary.eos_ids
 
-    def log_prob(self, index: int, token: int) -> float:
-        return round(float(self.rows[index][token]), 6)
+    def log_prob(self, index: int, token: int, least: float | None = None) -> float | None:
+        """The number that a server writes; ``least`` for a token that the mask removed."""
+        value = round(float(self.rows[index][token]), 6)
+        return value if value > -math.inf else least
 
     def top(self, index: int, count: int = 3) -> list[int]:
         return [int(token) for token in self.rows[index].topk(count).indices]
@@ -67,7 +71,7 @@ class Written:
 
 
 def written(
-    prompt: str, constraint: explorer.Constraint | None, ids: Sequence[int] = (), limit: int = 40
+    prompt: Prompt, constraint: explorer.Constraint | None, ids: Sequence[int] = (), limit: int = 40
 ) -> Written:
     """What the model writes under a constraint; or given ids, with the model's numbers."""
     lm = explorer.load_model("tiny")
@@ -76,7 +80,14 @@ def written(
         session.step(token=token)
     if not ids:
         session.run(max_tokens=limit)
-    rows = [session.logits(k).float().log_softmax(-1) for k in range(session.length)]
+    rows = list[torch.Tensor]()
+    for k in range(session.length):
+        logits = session.logits(k).float().clone()
+        # Servers take the logarithm after the mask.
+        allowed = session.machine.allowed(session.trace.positions[k].state)
+        logits[: len(allowed)][~torch.from_numpy(allowed.copy())] = -torch.inf
+        logits[len(allowed) :] = -torch.inf
+        rows.append(logits.log_softmax(-1))
     return Written(lm, prompt, session.ids, tuple(rows))
 
 
@@ -84,7 +95,7 @@ def chat_content(run: Written, count: int, *, named: bool = False) -> list[dict[
     def one(index: int, token: int) -> dict[str, Any]:
         text = f"token_id:{token}" if named else run.shown(token)
         data = run.lm.vocabulary.tokens[token] or text.encode()
-        return {"token": text, "logprob": run.log_prob(index, token), "bytes": list(data)}
+        return {"token": text, "logprob": run.log_prob(index, token, -9999.0), "bytes": list(data)}
 
     return [
         {**one(k, token), "top_logprobs": [one(k, other) for other in run.top(k)]}
@@ -96,11 +107,11 @@ def openai_chat() -> dict[str, Any]:
     """OpenAI: no ids, no end of text; what was written breaks the schema at the age."""
     lm = explorer.load_model("tiny")
     text = '{"name": "Ada", "age": "36"}'
-    run = written(PROMPT, None, lm.vocabulary.encode(text) or ())
+    run = written(MESSAGES, None, lm.vocabulary.encode(text) or ())
     return {
         "request": {
             "model": "tiny",
-            "messages": [{"role": "user", "content": PROMPT}],
+            "messages": list(MESSAGES),
             "temperature": 0,
             "logprobs": True,
             "top_logprobs": 3,
@@ -145,11 +156,11 @@ def usage(run: Written) -> dict[str, int]:
 
 def vllm_chat() -> dict[str, Any]:
     """vLLM: structured_outputs, ids in ``token_ids`` and as ``token_id:N``, EOS among them."""
-    run = written(PROMPT, explorer.json_schema(PERSON))
+    run = written(MESSAGES, explorer.json_schema(PERSON, whitespace="flexible"))
     return {
         "request": {
             "model": "tiny",
-            "messages": [{"role": "user", "content": PROMPT}],
+            "messages": list(MESSAGES),
             "temperature": 0.0,
             "logprobs": True,
             "top_logprobs": 3,

@@ -2,8 +2,10 @@
 
 Keyed by the ids that were read, because logits depend on nothing else: a fork, another constraint
 or another sampler finds them again. The key is a digest of 128 bits, because the ids themselves, of
-5,000 positions one after the other, take 100 MB. Beyond the budget the least recently used are
-dropped; whoever asks for them again reads them from the model again.
+5,000 positions one after the other, take 100 MB. Who goes on token by token makes each key from the
+one before (`following_key`), so that a step of a long run costs no more than one of a short. Beyond
+the budget the least recently used are dropped; whoever asks for them again reads them from the
+model again.
 
 Cost: half a megabyte for each position at 131,072 float32 logits, on the model's device.
 """
@@ -14,6 +16,7 @@ import hashlib
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import cast
 
 from torch import Tensor
@@ -49,9 +52,20 @@ class LogitsStore:
 
     def __contains__(self, tokens: object) -> bool:
         """Whether the logits after some ids are kept."""
-        return isinstance(tokens, tuple) and _key(cast("tuple[int, ...]", tokens)) in self._kept
+        return isinstance(tokens, tuple) and self.holds(path_key(cast("tuple[int, ...]", tokens)))
 
-    def read_ahead(self, tokens: Sequence[int], run: Sequence[int], kind: str = "forced") -> None:
+    def holds(self, key: bytes) -> bool:
+        """Whether the logits of a key are kept."""
+        return key in self._kept
+
+    def read_ahead(
+        self,
+        tokens: Sequence[int],
+        run: Sequence[int],
+        kind: str = "forced",
+        *,
+        key: bytes | None = None,
+    ) -> None:
         """Read the logits after some ids, and after each of a run of further ids, in one pass.
 
         Does nothing where the run is empty or the model reads no runs; `read` then reads one by
@@ -61,6 +75,7 @@ class LogitsStore:
             tokens: The prompt's ids and all since.
             run: The ids that come next, or may.
             kind: What they are, for the note: ``"forced"`` or ``"proposed"``.
+            key: Of the ids, for a caller that makes keys with `following_key`.
 
         Raises:
             ExplorerError: The model gives something that is not a row of logits for each.
@@ -76,12 +91,15 @@ class LogitsStore:
                 f"The model {model.name!r} gives {len(readings)} readings for {count} prefixes.",
                 remedy="Return one Reading for each from `read_run`.",
             )
-        for k, reading in enumerate(readings):
-            end = len(path) - len(run) + k
-            note = f"Read in one pass with a run of {len(run)} {kind} tokens."
+        if key is None:
+            keys = [path_key(path[:end]) for end in range(len(tokens), len(path) + 1)]
+        else:
+            keys = list(accumulate(run, following_key, initial=key))
+        note = f"Read in one pass with a run of {len(run)} {kind} tokens."
+        for own, reading in zip(keys, readings, strict=True):
             checked = checked_reading(model, reading)
-            self._keep(_key(path[:end]), checked.logits)
-            self._notes[_key(path[:end])] = Reading(checked.logits, checked.computed, note)
+            self._keep(own, checked.logits)
+            self._notes[own] = Reading(checked.logits, checked.computed, note)
 
     def _keep(self, key: bytes, logits: Tensor) -> None:
         self._bytes += _size(logits) - (_size(self._kept[key]) if key in self._kept else 0)
@@ -91,17 +109,18 @@ class LogitsStore:
             self._notes.pop(dropped, None)
             self._bytes -= _size(old)
 
-    def read(self, tokens: Sequence[int]) -> Reading:
+    def read(self, tokens: Sequence[int], key: bytes | None = None) -> Reading:
         """The logits after some ids, from memory or from the model.
 
         Args:
             tokens: The prompt's ids and all since.
+            key: Of the ids, for a caller that makes keys with `following_key`.
 
         Raises:
             ExplorerError: The model gives something that is not a row of logits.
         """
         path = tuple(tokens)
-        key = _key(path)
+        key = path_key(path) if key is None else key
         kept = self._kept.get(key)
         if kept is not None:
             self._kept.move_to_end(key)
@@ -111,8 +130,30 @@ class LogitsStore:
         return reading
 
 
-def _key(path: tuple[int, ...]) -> bytes:
+def path_key(path: tuple[int, ...]) -> bytes:
+    """The key of some ids.
+
+    Args:
+        path: The ids.
+    """
     return hashlib.blake2b(array("q", path).tobytes(), digest_size=16).digest()
+
+
+def following_key(key: bytes, token: int) -> bytes:
+    """The key of a path that is one token longer.
+
+    A store is asked either with keys made in this way or with ids alone: one path has another key
+    in each way.
+
+    Args:
+        key: The key of the path.
+        token: The id after it.
+
+    Example:
+        >>> following_key(path_key((1, 2)), 3) == following_key(path_key((1, 2)), 3)
+        True
+    """
+    return hashlib.blake2b(key + token.to_bytes(8, "little"), digest_size=16).digest()
 
 
 def _size(logits: Tensor) -> int:

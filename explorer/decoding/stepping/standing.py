@@ -181,7 +181,7 @@ class Standing:
                     "This run has no model, so it has no logits.",
                     remedy="Make a Session with a model.",
                 )
-            return self._tree.logits.read(self._tree.ids(node)).logits
+            return self._tree.logits.read(self._tree.ids(node), node.key).logits
 
     @property
     def trace(self) -> Trace:

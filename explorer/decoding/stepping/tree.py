@@ -29,7 +29,7 @@ from explorer.decoding.speculation.taking import drawn_token
 from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.stepping.forced import Forced, forced_run
 from explorer.decoding.stepping.healing import Heal
-from explorer.decoding.stepping.logits_store import LogitsStore
+from explorer.decoding.stepping.logits_store import LogitsStore, following_key, path_key
 from explorer.decoding.stepping.rule import Rule, StateMask
 from explorer.decoding.trace.masks import MaskRows
 from explorer.decoding.trace.records import (
@@ -122,6 +122,7 @@ class StepNode:
         log_prob_model, log_prob_constrained: Sums over the steps.
         position: What is recorded of it; ``None`` until it is asked for.
         row, kept_row: The mask as `StateMask` packs it, together with the position.
+        key: Stands for the path where logits are kept (`following_key`).
     """
 
     parent: StepNode | None
@@ -134,6 +135,7 @@ class StepNode:
     position: Position | None = None
     row: bytes = b""
     kept_row: bytes = b""
+    key: bytes = b""
     children: dict[tuple[int, ChosenBy, float | None], StepNode] = field(
         default_factory=lambda: dict[tuple[int, ChosenBy, float | None], StepNode]()
     )
@@ -163,7 +165,9 @@ class StepTree:
     def __init__(self, setting: Setting, logits: LogitsStore | None) -> None:
         self.setting = setting
         self.logits = logits
-        self.root = StepNode(None, None, 0, setting.rule.start)
+        self.root = StepNode(None, None, 0, setting.rule.start, key=path_key(setting.prompt_ids))
+        # The path that was asked for last: the next one is mostly one token longer.
+        self._path: tuple[StepNode, tuple[int, ...]] = (self.root, setting.prompt_ids)
         self._measured: OrderedDict[int, tuple[StepNode, Measured]] = OrderedDict()
         self._rows: dict[bytes, bytes] = {}
         vocabulary = setting.rule.vocabulary
@@ -177,8 +181,14 @@ class StepTree:
 
     def ids(self, node: StepNode) -> tuple[int, ...]:
         """The prompt's ids and those of the path."""
-        own = [step.token for step in (entry.step for entry in node.line()) if step is not None]
-        return (*self.setting.prompt_ids, *own)
+        last, path = self._path
+        if node.step is not None and node.parent is last:
+            path = (*path, node.step.token)
+        elif node is not last:
+            own = [step.token for step in (entry.step for entry in node.line()) if step is not None]
+            path = (*self.setting.prompt_ids, *own)
+        self._path = node, path
+        return path
 
     def mask(self, node: StepNode) -> StateMask:
         """The mask: what may come next."""
@@ -337,6 +347,7 @@ class StepTree:
             written=node.written.plus(data),
             log_prob_model=added(node.log_prob_model, model),
             log_prob_constrained=added(node.log_prob_constrained, constrained),
+            key=following_key(node.key, token),
         )
         node.children[token, chosen_by, number] = child
         return child
@@ -372,13 +383,13 @@ class StepTree:
             raise ExplorerError("This run has no model.", remedy="Make a Session with a model.")
         began = time.perf_counter()
         ids = self.ids(node)
-        if self.setting.forced == "run" and ids not in self.logits:
-            self.logits.read_ahead(ids, self.forced_run(node))
-        if self._drafts is not None and ids not in self.logits:
+        if self.setting.forced == "run" and not self.logits.holds(node.key):
+            self.logits.read_ahead(ids, self.forced_run(node), key=node.key)
+        if self._drafts is not None and not self.logits.holds(node.key):
             run = self._drafts.run(self._place(node, *self._numbers))
             with suppress(ContextFull):  # Near the end of the context tokens are read one by one.
-                self.logits.read_ahead(ids, run, "proposed")
-        reading = self.logits.read(ids)
+                self.logits.read_ahead(ids, run, "proposed", key=node.key)
+        reading = self.logits.read(ids, node.key)
         read = _milliseconds(began)
         began = time.perf_counter()
         measured = measure(reading.logits, mask.allowed, self.setting.sampler, self.setting.top_k)

@@ -263,7 +263,7 @@ class Walk(Standing):
             tree, node = self._tree, self._node
             run = tree.forced_run(node)
             if tree.logits is not None:
-                tree.logits.read_ahead(tree.ids(node), run)
+                tree.logits.read_ahead(tree.ids(node), run, key=node.key)
             return tuple(self._advance(tree.choose(self._node, token, "sampler")) for token in run)
 
     def back(self, n: int = 1) -> None:
@@ -450,7 +450,11 @@ class Walk(Standing):
         self._generation += 1
         ahead = self._line[self._at + 1 : self._at + 2]
         if ahead != [child]:
-            self._line = [*self._line[: self._at + 1], child]
+            # A line of 100,000 tokens is not copied for each more; what was seen of it stays.
+            if self._at + 1 == len(self._line):
+                self._line.append(child)
+            else:
+                self._line = [*self._line[: self._at + 1], child]
             self._unread = Unread()
         self._at += 1
         if child.step is None:

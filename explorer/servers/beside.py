@@ -1,0 +1,183 @@
+"""A server's log-probabilities beside those of the model, token by token.
+
+The model reads the run's prompt and its tokens, in a session under the same constraint. A server's
+numbers are of one of two kinds: before the mask (``model``) or under it (``constrained``); both are
+given, and which of them the server's agree with. vLLM, SGLang and TGI mask before they take the
+logarithm, so their numbers are those under the mask.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from explorer.analysis.session import Session
+from explorer.arguments import counted
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.decoding.models.arguments import checked_model
+from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.errors import ExplorerError
+from explorer.servers.run import ServerRun
+from explorer.servers.verdict import identified_run
+from explorer.tokens.machine import TokenMachine
+
+AGREEING: Final = 0.02
+"""How far two log-probabilities may be apart and still agree: servers compute in 16 bits."""
+
+_LEAST_PART: Final = 0.9
+
+Agreement = Literal["model", "constrained", "both", "neither", "unknown"]
+"""Which of the two kinds of numbers a server's agree with."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersBeside:
+    """The log-probabilities of one token.
+
+    Args:
+        token: Its id.
+        text: What it writes.
+        server: The server's number, where the log has one.
+        model: The model's own.
+        constrained: Under the mask, at temperature 1 and without filters.
+    """
+
+    token: int
+    text: str
+    server: float | None
+    model: float
+    constrained: float
+
+
+@dataclass(frozen=True)
+class RunBeside:
+    """A run with the model's numbers. Printed, it is a table.
+
+    Args:
+        run: The run.
+        session: With the model, at the end of what the constraint allows.
+        rows: One for each token that was read.
+        agrees: Which of the model's two numbers the server's agree with.
+        notes: What the reader should know, as sentences.
+    """
+
+    run: ServerRun
+    session: Session
+    rows: tuple[NumbersBeside, ...]
+    agrees: Agreement
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{'token':>8}  {'server':>9}  {'model':>9}  {'masked':>9}  text"]
+        for row in self.rows:
+            server = "" if row.server is None else f"{row.server:.4f}"
+            numbers = f"{row.model:>9.4f}  {row.constrained:>9.4f}"
+            lines.append(f"{row.token:>8}  {server:>9}  {numbers}  {row.text!r}")
+        lines.append(f"The server's log-probabilities {_AGREEING[self.agrees]}.")
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+
+_AGREEING: Final[dict[Agreement, str]] = {
+    "model": "are the model's own, before the mask",
+    "constrained": "are those under the mask",
+    "both": "are the model's own; the mask changes none of them",
+    "neither": "are neither the model's own nor those under the mask: another model, another "
+    "prompt, a temperature, or filters",
+    "unknown": "are not in the log",
+}
+
+
+def run_beside(
+    run: ServerRun,
+    lm: LanguageModel,
+    constraint: Constraint | TokenMachine | None = None,
+    *,
+    budget: Budget | None = None,
+) -> RunBeside:
+    """Read a run with a model.
+
+    Args:
+        run: The run.
+        lm: The model that wrote it, or another with its tokenizer.
+        constraint: What the text should be; default the constraint of the request.
+        budget: Limits for compiling it.
+
+    Raises:
+        ExplorerError: The run is of another tokenizer, or longer than the model reads.
+    """
+    lm = checked_model(lm)
+    found, wanted = identified_run(run, lm.vocabulary, constraint)
+    session, notes = _opened(run, lm, wanted, budget)
+    rows: list[NumbersBeside] = []
+    for token in found.tokens:
+        if session.finished or token.token is None or not _allowed(session, token.token):
+            break
+        step = session.step(token=token.token)
+        rows.append(
+            NumbersBeside(
+                token.token,
+                step.text or session.trace.tokens.show(token.token),
+                token.log_prob,
+                step.log_prob_model or 0.0,
+                step.log_prob_constrained or 0.0,
+            )
+        )
+    if len(rows) < len(found.tokens) and not session.finished:
+        notes = (*notes, f"{counted(len(rows), 'token')} of {len(found.tokens)} are allowed.")
+    return RunBeside(run, session, tuple(rows), _agreement(rows), (*notes, *found.notes))
+
+
+def _allowed(session: Session, token: int) -> bool:
+    allowed = session.allowed()
+    return token < len(allowed) and bool(allowed[token])
+
+
+def _opened(
+    run: ServerRun,
+    lm: LanguageModel,
+    constraint: Constraint | TokenMachine | None,
+    budget: Budget | None,
+) -> tuple[Session, tuple[str, ...]]:
+    """A session after the run's prompt; of the prompt's ids, where the log has them."""
+    sampler = Sampler(temperature=1.0)
+    empty = tuple(lm.encode_prompt(""))
+    ids = run.prompt_ids
+    if ids is not None and ids[: len(empty)] == empty and all(token >= 0 for token in ids):
+        try:
+            session = Session(
+                lm, constraint, "", sampler=sampler, budget=budget,
+                response_prefix=list(ids[len(empty) :]),
+            )  # fmt: skip
+        except ExplorerError:
+            pass  # Ids that the model does not know: the prompt's text is read below.
+        else:
+            return session, ()
+    notes: tuple[str, ...] = ()
+    if run.prompt is None:
+        notes = ("The log has no prompt: the model read none.",)
+    session = Session(lm, constraint, run.prompt or "", sampler=sampler, budget=budget)
+    own = tuple(lm.encode_prompt(run.prompt or ""))
+    if ids is not None and own != ids:
+        notes = (
+            f"The server read a prompt of {counted(len(ids), 'token')}, the model here one of "
+            f"{len(own)}: the numbers are after another prompt.",
+        )
+    return session, notes
+
+
+def _agreement(rows: list[NumbersBeside]) -> Agreement:
+    known = [row for row in rows if row.server is not None]
+    if not known:
+        return "unknown"
+    near = {
+        kind: sum(abs((row.server or 0.0) - getattr(row, kind)) <= AGREEING for row in known)
+        for kind in ("model", "constrained")
+    }
+    of_model, of_mask = (count >= _LEAST_PART * len(known) for count in near.values())
+    if of_model and of_mask:
+        return "both" if near["model"] == near["constrained"] else (
+            "model" if near["model"] > near["constrained"] else "constrained"
+        )  # fmt: skip
+    return "model" if of_model else "constrained" if of_mask else "neither"

@@ -1,0 +1,103 @@
+"""Runs of 100,000 tokens: a step of a long run costs what a step of a short one costs."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+
+import explorer
+from explorer.decoding.models.model import Reading
+from explorer.decoding.stepping.tree import StepNode, StepTree
+
+VOCABULARY = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c"], eos_ids=[4])
+
+
+class Constant:
+    """A model that gives the same logits after any ids, and counts how often it is asked."""
+
+    name = "constant"
+    vocabulary = VOCABULARY
+
+    def __init__(self) -> None:
+        self.asked: Counter[tuple[int, ...]] = Counter()
+
+    def encode_prompt(self, prompt: object) -> tuple[int, ...]:
+        return (3, 3)
+
+    def read(self, tokens: Any) -> Reading:
+        self.asked[tuple(tokens)] += 1
+        return Reading(torch.tensor([0.1, 0.4, 0.2, 0.3, -5.0]))
+
+
+def test_a_step_does_not_walk_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of times that a whole path is walked does not grow with its length."""
+    walked: list[int] = []
+    line = StepNode.line
+    monkeypatch.setattr(StepNode, "line", lambda node: walked.append(node.index) or line(node))
+    session = explorer.Session(Constant(), explorer.regex("[abc]*"))
+    for k in range(200):
+        session.step(token=k % 4)
+    assert len(walked) <= 2
+
+
+def test_the_path_is_that_of_the_node_wherever_one_went_before() -> None:
+    session = explorer.Session(Constant(), explorer.regex("[abc]*"))
+    tree: StepTree = session._tree
+    chosen = random.Random(3)
+    for _ in range(120):
+        if session.length and chosen.random() < 0.3:
+            session.jump(chosen.randrange(session.length + 1))
+        session.step(token=chosen.randrange(4))
+        node = chosen.choice([session._node, session._line[0], session._line[-1]])
+        own = [entry.step.token for entry in node.line() if entry.step is not None]
+        assert tree.ids(node) == (3, 3, *own)
+
+
+def test_logits_are_read_once_however_one_goes() -> None:
+    lm = Constant()
+    session = explorer.Session(lm, explorer.regex("[abc]*"))
+    for k in range(12):
+        session.step(token=k % 4)
+    session.back(5)
+    session.forward(3)
+    fork = session.fork()
+    session.edit(constraint=explorer.regex("[abc]{0,20}"))
+    session.run(max_tokens=8)
+    fork.step(token=0)
+    assert max(lm.asked.values()) == 1
+
+
+def test_a_line_that_was_copied_is_not_changed_by_going_on() -> None:
+    session = explorer.Session.from_ids(VOCABULARY, None, [0, 1, 2])
+    other = session.copy()
+    before = session.trace
+    session.step(token=3)
+    assert (other.ids, before.ids, session.ids) == ((0, 1, 2), (0, 1, 2), (0, 1, 2, 3))
+
+
+def bytes_per_token(count: int) -> float:
+    """The memory of a run from elsewhere with its trace, for each token."""
+    machine = explorer.compile(explorer.regex("[abc]*"), VOCABULARY)
+    tracemalloc.start()
+    try:
+        session = explorer.Session.from_ids(VOCABULARY, machine, [k % 4 for k in range(count)])
+        assert len(session.trace.steps) == count
+        return tracemalloc.get_traced_memory()[0] / count
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_is_linear_in_the_length() -> None:
+    bytes_per_token(100)
+    short, long = bytes_per_token(1_000), bytes_per_token(4_000)
+    assert long < 1.25 * short and long < 2_500
+
+
+@pytest.mark.long
+def test_a_run_of_100_000_tokens() -> None:
+    assert bytes_per_token(100_000) < 2_500
