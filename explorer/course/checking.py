@@ -7,11 +7,12 @@ from explorer.course.exercise import Exercise
 from explorer.course.foundations import FOUNDATIONS
 from explorer.course.masked import MASKED
 from explorer.course.pitfalls import PITFALLS
+from explorer.course.structured import STRUCTURED
 from explorer.course.verdict import Graded
 from explorer.errors import ExplorerError
 
 EXERCISES: dict[str, Exercise] = {
-    exercise.name: exercise for exercise in (*FOUNDATIONS, *MASKED, *CASES, *PITFALLS)
+    exercise.name: exercise for exercise in (*FOUNDATIONS, *MASKED, *CASES, *STRUCTURED, *PITFALLS)
 }
 """Every exercise of the course, by its name."""
 
