@@ -37,4 +37,31 @@ JSON: Final[tuple[Exercise, ...]] = (
     ),
 )
 
-STRUCTURED: Final[tuple[Exercise, ...]] = (*JSON,)
+GRAMMARS: Final[tuple[Exercise, ...]] = (
+    ValueExercise(
+        "grammars-height",
+        1,
+        "Two are pushed by the first token, and one is popped.",
+        "Look for the two arcs in the drawing, and add what they push and pop.",
+        (
+            (lambda answer: answer == 2, "So high it is after the first token."),
+            (lambda answer: answer == 3, "Inside of a token a push and a pop cancel out."),
+        ),
+    ),
+    LanguageExercise(
+        "grammars-regular",
+        "x*yz*",
+        "Both rules call themselves last, so both are loops.",
+        "Each rule is a loop that ends with its other alternative.",
+    ),
+    ValueExercise(
+        "grammars-draft",
+        1.75,
+        "One from the pass, half of the time a second, and a quarter of the time a third.",
+        "Add up how often there is a first token, a second one and a third one.",
+        ((lambda answer: answer == 2, "The second proposal counts only if the first was right."),),
+        within=0.001,
+    ),
+)
+
+STRUCTURED: Final[tuple[Exercise, ...]] = (*JSON, *GRAMMARS)

@@ -86,4 +86,74 @@ def test_json_and_types(show: Show) -> None:
     for text in ('{"b":true}', '{"a":"x","b":false}', '{"a":"x"}', '{"a":"y","b":true}', "{}"):
         fits_pattern = re.fullmatch(str(answer("json-pattern")), text) is not None
         assert fits_pattern == closed.is_valid(json.loads(text)), text
+    assert re.fullmatch(str(answer("json-pattern")), '{"a":"x""b":true}') is None
     assert answer("json-keyword") == "additionalProperties"
+
+
+def test_grammars(show: Show) -> None:
+    shown = show("08_grammars")
+    pictures(
+        shown, "count", "machine", "figure-6", "figure-7", "stack", "regular", "bounded", "draft",
+        "expected",
+    )  # fmt: skip
+    # The states that counting takes, by the sets of what may follow.
+    for n, size in shown.value("sizes").items():
+        if int(n) > 5:
+            continue
+        every = ["a" * k + "b" * k for k in range(1, int(n) + 1)]
+        begins = {text[:k] for text in every for k in range(len(text) + 1)}
+        follows = {frozenset(t[len(p) :] for t in every if t.startswith(p)) for p in begins}
+        assert size == len(follows) == 2 * int(n) + 1
+    assert "It is 11." in shown.printed("count")
+    # Figure 6 from its caption, and the engine's six arcs, two for each of its three.
+    drawn = ["a: pushes 0, leads to state 0", "b: pops 0, leads to state 1"]
+    assert shown.plain("figure-6").splitlines() == [
+        f"state 0, {drawn[0]}", f"state 0, {drawn[1]}", f"state 1, {drawn[1]}",
+    ]  # fmt: skip
+    rows = [re.split(r" {2,}", row) for row in shown.plain("proof-6").splitlines()[2:]]
+    assert [row[0] for row in rows] == [
+        "0, reads a, stack +1, to 0", "0, reads b, stack -1, to 1", "1, reads b, stack -1, to 1",
+    ]  # fmt: skip
+    assert [len(row[1].split(", ")) for row in rows] == [2, 2, 2]
+    assert shown.value("len(ours.arcs)") == 6 and shown.value("len(ours.states)") == 4
+    # Figure 7, and the stack, counted with fingers.
+    assert "It is 2." in shown.printed("figure-7")
+    assert shown.printed("proof-7").strip() == "Figure 7, arc by arc: True"
+    assert shown.value("changes") == {
+        t: t.count("a") - t.count("b") for t in ("a", "b", "bb", "aaab")
+    }
+    assert "It is 3." in shown.printed("stack")
+    assert [int(h) for h in re.findall(r"(\d) on the stack", shown.plain("stack"))] == [1, 3, 2]
+    # The masks, by brute force over the texts of the language.
+    language = {"a" * k + "b" * k for k in range(12)}
+    for text, said in shown.value("masks").items():
+        text = text.replace("(nothing)", "")
+        assert said == [
+            *(t for t in ("a", "b", "bb", "aaab") if any(w.startswith(text + t) for w in language)),
+            *(["end"] if text in language else []),
+        ]
+    opened = [re.split(r" {2,}", row) for row in shown.plain("rules").splitlines()[3:]]
+    assert [row[1].count("term") for row in opened] == [1, 3, 3, 1, 0]
+    assert [row[0].count("(") - row[0].count(")") for row in opened] == [1, 3, 3, 1, 0]
+    # Regular after all.
+    assert "It is 2." in shown.printed("regular")
+    assert "the same as a*b: True" in shown.printed("regular")
+    assert [*shown.value("verdicts").values()] == ["table", "table", "stack", "refused"]
+    assert "A rule that begins with itself" in shown.printed("refused")
+    assert shown.value("[c.dfa.num_states for c in bounded.values()]") == [4, 6, 8, 10, 12]
+    # The draft changes no text, and what it saves is near the sum that is counted by hand.
+    assert "It is False." in shown.printed("draft")
+    assert isinstance(json.loads(shown.value("together.text")), dict)
+    accepted, of, passes = shown.value("[accepted, len(taken), together.passes]")
+    assert 0 < accepted < of and passes < of
+    assert shown.plain("draft").count("the draft was wrong)") == of - accepted
+    p = accepted / of
+    assert abs(shown.value("per_pass") - sum(p**k for k in range(5))) < 0.5
+    assert "3 of 5 tokens allowed" in widget(shown)
+    # The exercises.
+    assert answer("grammars-height") == "aaabb".count("a") - "aaabb".count("b")
+    grammar = """explorer.grammar('root ::= "x" root | "y" tail\\ntail ::= "z" tail | ""')"""
+    pattern = f"explorer.regex({str(answer('grammars-regular'))!r})"
+    for one, other in ((grammar, pattern), (pattern, grammar)):
+        assert shown.value(f"({one} - {other}).is_empty()")
+    assert answer("grammars-draft") == 1 + 0.5 + 0.5**2

@@ -2,7 +2,8 @@
 
 They are written down by hand from what the captions say, so that they are independent of the
 engine; the tests compare each of them with what the engine or pynini builds, state by state and
-arc by arc. Figures 6 and 7 stand in `widgets.figures.machines.pushdown_figure`.
+arc by arc. Figures 6 and 7, which have a stack, stand in
+`widgets.figures.machines.pushdown_figure`, and `widgets.lessons.stacked` compares them.
 """
 
 from __future__ import annotations

@@ -30,9 +30,10 @@ from explorer.automata.grammar.shipped import shipped_text
 from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.machine import NO_ARC
 from explorer.budget import Budget, Meter
-from explorer.errors import BudgetExceeded
+from explorer.errors import BudgetExceeded, ExplorerError
 from explorer.vocabulary import Vocabulary
 from widgets.figures.machines.pushdown_figure import FIGURE_6, FIGURE_7, FIGURE_TOKENS
+from widgets.lessons.stacked import arcs_in_figure, figure_arc, stack_picture
 
 NESTED = 'root ::= "a" root "b" | ""'
 CASES: dict[str, tuple[str, dict[str, list[str]], list[str]]] = {
@@ -126,10 +127,7 @@ def test_tokens_are_accepted_as_algorithm_three_says(name: str) -> None:
 
 def test_figure_6_is_our_automaton() -> None:
     """Ours needs no symbol for the outermost rule; otherwise the arcs are the same."""
-    assert mapped(automaton(NESTED)[1]) == {
-        (arc.source, arc.label, len(arc.pushes) - len(arc.pops), arc.target)
-        for arc in FIGURE_6.arcs
-    }
+    assert set(arcs_in_figure(automaton(NESTED)[1])) == {*map(figure_arc, FIGURE_6.arcs)}
 
 
 def test_figure_7_is_the_composition_of_figure_6_with_its_tokens() -> None:
@@ -148,30 +146,23 @@ def test_figure_7_is_the_composition_of_figure_6_with_its_tokens() -> None:
     )
     assert FIGURE_7.finals == {0, 1}
     ours = composed(automaton(NESTED)[1], FIGURE_TOKENS, Meter())
-    assert mapped(ours) == {
-        (arc.source, arc.label, len(arc.pushes) - len(arc.pops), arc.target)
-        for arc in FIGURE_7.arcs
-    }
+    assert set(arcs_in_figure(ours)) == {*map(figure_arc, FIGURE_7.arcs)}
 
 
-def mapped(ours: Pushdown) -> set[tuple[int, int, int, int]]:
-    """Our arcs with the two states of the paper, and how much higher the stack is after each.
-
-    The paper's stack is one higher than ours while the outermost rule waits for its b.
-    """
-    (after_a,) = {arc.source for arc in ours.arcs if arc.source != ours.start and arc.pushes}
-    outermost = {ours.start} | {*ours.states} - {arc.source for arc in ours.arcs}
-    place = {state: 0 if state in (ours.start, after_a) else 1 for state in ours.states}
-    higher = {state: 0 if state in outermost else 1 for state in ours.states}
-    return {
-        (
-            place[arc.source], arc.label,
-            len(arc.pushes) - sum(s != EMPTY for s in arc.pops)
-            + higher[arc.target] - higher[arc.source],
-            place[arc.target],
-        )
-        for arc in ours.arcs
-    }  # fmt: skip
+def test_the_picture_of_a_stack_says_what_stands_there() -> None:
+    words = [word.decode() for word in FIGURE_TOKENS]
+    shown = stack_picture("Steps", FIGURE_7, words, [0, 3, 1])
+    assert shown.text.splitlines()[1:] == [
+        "at the start: state 0, the stack is empty, the text may end",
+        "after a: state 0, 1 on the stack",
+        "after aaab: state 1, 3 on the stack",
+        "after b: state 1, 2 on the stack",
+    ]
+    # One box for each symbol, and each column says its state.
+    assert shown.svg.count(">0</text>") == 1 + 3 + 2 and shown.svg.count(">state ") == 4
+    for ids in ([1], [0] * 15):
+        with pytest.raises(ExplorerError, match="cannot read these"):
+            stack_picture("Too far", FIGURE_7, words, ids)
 
 
 def test_figure_7_steps_as_the_machine_does() -> None:

@@ -232,7 +232,7 @@ def pushdown_still(
         width += 60
     height = max(layout.height, 30 + 24 * min(len(stack), MOST_BOXES))
     told = _told(whole, config, words)
-    title = "Push-down automaton" + (f", {told.splitlines()[0]}" if config else "")
+    title = f"Push-down automaton: {'. '.join(told.splitlines())}"
     return Snapshot(document(width, height, title, parts), told, title)
 
 
