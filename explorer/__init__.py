@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from explorer.tokens.states import DONE
     from explorer.tokens.token_dfa import TokenDFA
     from explorer.vocabulary import Vocabulary
+    from explorer.witnesses.disagreements import disagreements
     from explorer.witnesses.witness import witness
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "choice",
     "compile",
     "detokenizing_fst",
+    "disagreements",
     "errors",
     "explain",
     "explain_text",
@@ -94,6 +96,7 @@ _LATER = {
     "choice": "explorer.automata.constraint",
     "compile": "explorer.tokens.compile",
     "detokenizing_fst": "explorer.automata.textbook.detokenizing",
+    "disagreements": "explorer.witnesses.disagreements",
     "explain": "explorer.analysis.explaining.explanation",
     "explain_text": "explorer.analysis.explaining.explanation",
     "from_type": "explorer.automata.types.functions",

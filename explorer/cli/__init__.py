@@ -1,4 +1,5 @@
-"""The command line: demo, compile, profile, trace, why, invasiveness, lab and doctor.
+"""The command line: demo, compile, profile, trace, why, invasiveness, witness, lab
+and doctor.
 
 A thin layer over the façade: it parses words, calls the engine and prints what the engine says.
 Results go to standard output, errors to standard error, and the exit status is 0, or 2 for input
@@ -10,7 +11,7 @@ the one that a shell reports for a process ended by that signal.
 In order: this file, which imports nothing that takes time; `commands`, the commands and how one
 ends; `statuses`, `options` and `answers`, which they share; then a file for each command: `demo`,
 `compile`, `profile` (with `schema_options`), `trace`, `why` (with `served`), `invasiveness`,
-`lab`, `doctor`; `machine_lines` is a machine for a terminal.
+`engines` (witness), `lab`, `doctor`; `machine_lines` is a machine for a terminal.
 
 Cost: that of the compile. The first run after an installation also makes the machine code of the
 inner loops, which takes some seconds once. It does not run a language model.
@@ -35,8 +36,8 @@ def main(words: Sequence[str] | None = None) -> int:
         words: The command line without the program's name; default that of the process.
 
     Returns:
-        The exit status: 0, or 2 where the input is not usable; ``why``, ``trace`` and
-        ``invasiveness`` also have 1.
+        The exit status: 0, or 2 where the input is not usable; ``why``, ``trace``,
+        ``invasiveness`` and ``witness`` also have 1.
         `INTERRUPTED` after Ctrl-C, `UNREAD` where nobody reads the output any more.
     """
     with _ended_by_an_interrupt():

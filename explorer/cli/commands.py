@@ -15,6 +15,7 @@ from explorer.cli.answers import UNUSABLE, JsonParser, Parser, as_json, as_optio
 from explorer.cli.compile import add_parser as add_compile
 from explorer.cli.demo import add_parser as add_demo
 from explorer.cli.doctor import add_parser as add_doctor
+from explorer.cli.engines.witness import add_parser as add_witness
 from explorer.cli.invasiveness import add_parser as add_invasiveness
 from explorer.cli.lab import add_parser as add_lab
 from explorer.cli.profile import add_parser as add_profile
@@ -40,8 +41,8 @@ def parser(
     top.add_argument("--version", action="version", version=f"%(prog)s {explorer.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for add in (
-        add_demo, add_compile, add_profile, add_trace, add_why, add_invasiveness, add_lab,
-        add_doctor,
+        add_demo, add_compile, add_profile, add_trace, add_why, add_invasiveness, add_witness,
+        add_lab, add_doctor,
     ):  # fmt: skip
         add(commands)
     return top
@@ -54,8 +55,8 @@ def run(words: Sequence[str] | None = None) -> int:
         words: The command line without the program's name; default that of the process.
 
     Returns:
-        The exit status: 0, or 2 where the input is not usable; ``why``, ``trace`` and
-        ``invasiveness`` also have 1.
+        The exit status: 0, or 2 where the input is not usable; ``why``, ``trace``,
+        ``invasiveness`` and ``witness`` also have 1.
         `INTERRUPTED` after Ctrl-C, `UNREAD` where nobody reads the output any more.
     """
     given = sys.argv[1:] if words is None else words

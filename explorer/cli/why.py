@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         ExplorerError, OSError: The question cannot be asked; the command line makes that status 2.
     """
     if arguments.run_file is not None:
-        return why_served(arguments, constraint_of(arguments), _vocabulary)
+        return why_served(arguments, constraint_of(arguments), named_vocabulary)
     token: int | str | None = arguments.token if arguments.token_id is None else arguments.token_id
     if token is None and not arguments.all:
         raise ExplorerError(
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
             remedy="Name the trace first (explorer why trace.json --step 7 ...), or give --prefix.",
         )
     constraint = constraint_of(arguments)
-    vocabulary = _vocabulary(arguments)
+    vocabulary = named_vocabulary(arguments)
     if constraint is None or vocabulary is None:
         raise ExplorerError(
             "A tokenizer and a constraint are needed to say why.",
@@ -136,7 +136,15 @@ UNWEIGHTED = (
 )
 
 
-def _vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
+def named_vocabulary(arguments: argparse.Namespace) -> Vocabulary | None:
+    """The vocabulary that ``--tokenizer`` or ``--model`` names; ``None`` without either.
+
+    Args:
+        arguments: The parsed options, with ``--eos``.
+
+    Raises:
+        ExplorerError: There is no such tokenizer at hand.
+    """
     eos: Sequence[int] | None = arguments.eos
     name: str | None = arguments.tokenizer or arguments.model
     if name is None:
@@ -176,7 +184,7 @@ def _place(
     """The state that the prefix leads to, its bytes, and the path where its ids were given."""
     ids: Sequence[int]
     if arguments.prefix_ids is not None:
-        ids = _ids(arguments.prefix_ids)
+        ids = ids_of_words(arguments.prefix_ids)
     elif arguments.prefix:
         text: str = arguments.prefix
         if machine.constraint is not None:
@@ -239,7 +247,15 @@ def _check_prefix(constraint: Constraint, prefix: bytes) -> None:
         )
 
 
-def _ids(words: str) -> list[int]:
+def ids_of_words(words: str) -> list[int]:
+    """Token ids as ``--prefix-ids`` has them, such as ``1,2,3``.
+
+    Args:
+        words: The option's value.
+
+    Raises:
+        ExplorerError: It is not a list of ids.
+    """
     try:
         return [int(word) for word in words.replace(",", " ").split()]
     except ValueError as error:
@@ -264,7 +280,7 @@ def _of_trace(arguments: argparse.Namespace, token: int | str | None) -> int:
     trace = Trace.load(arguments.trace)
     if constraint_of(arguments) is not None:
         raise ExplorerError("The trace has its own constraint.", remedy="Leave the other out.")
-    vocabulary = _vocabulary(arguments)
+    vocabulary = named_vocabulary(arguments)
     embedded = EMBEDDED.get(trace.model or "")
     if vocabulary is None and embedded is not None:
         vocabulary = Vocabulary.from_file(embedded)

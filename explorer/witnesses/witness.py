@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -24,7 +23,7 @@ from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.engines import ENGINES
 from explorer.witnesses.judging import Judge, judge_of
 from explorer.witnesses.messages import Refused, Statement
-from explorer.witnesses.process import EngineProcess, shared_process
+from explorer.witnesses.process import SECONDS, EngineProcess, shared_process
 
 DISTRIBUTION = "constraint-explorer"
 
@@ -35,7 +34,7 @@ def witness(
     prefix: str | bytes | Sequence[int] = "",
     *,
     engines: Iterable[str] | None = None,
-    seconds: float = 10.0,
+    seconds: float = SECONDS,
     budget: Budget | None = None,
 ) -> Witness:
     """The same state in other engines: masks side by side, every difference explained.
@@ -137,49 +136,53 @@ def witness_of(
         testimonies.append(said)
         if said.refused:
             continue
-        compare = partial(
-            _compared, process, statement, constraint, machine, judge=judge, seconds=seconds
-        )
         if said.mask is not None and mask is not None:
-            disagreements += compare(prefix, state, said)
+            compared = comparison_of(machine, constraint, prefix, said, judge, seconds)
+            disagreements += classified(compared, len(prefix)) if compared else ()
         elif said.followed != followed:  # One of the two leaves the prefix before the other.
             earlier = prefix[: min(said.followed, followed)]
             there = testimony_of(process, statement, vocabulary, earlier, seconds)
-            begun, _ = _walk(machine, earlier)
-            token = prefix[len(earlier)]
-            disagreements += [
-                each for each in compare(earlier, begun, there) if token in each.tokens
-            ]
+            compared = comparison_of(machine, constraint, earlier, there, judge, seconds)
+            found = classified(compared, len(earlier)) if compared else ()
+            disagreements += [each for each in found if prefix[len(earlier)] in each.tokens]
     return Witness(
         constraint, statement, vocabulary, prefix, tuple(testimonies), tuple(disagreements)
     )
 
 
-def _compared(
-    process: EngineProcess,
-    statement: Statement,
-    constraint: Constraint,
+def comparison_of(
     machine: TokenMachine,
+    constraint: Constraint,
     prefix: tuple[int, ...],
-    state: int,
     said: Testimony,
-    *,
-    judge: Judge | None,
-    seconds: float,
-) -> tuple[Disagreement, ...]:
-    if said.mask is None:
-        return ()
+    judge: Judge | None = None,
+    seconds: float = SECONDS,
+) -> Comparison | None:
+    """Our mask and an engine's at one state; ``None`` where one of the two has none.
+
+    Args:
+        machine: Ours.
+        constraint: The constraint that it was compiled from.
+        prefix: The ids.
+        said: The engine's mask after them.
+        judge: The judge of the constraint; default the one that there is.
+        seconds: The most that the engine may take for a further question.
+    """
+    state, followed = _walk(machine, prefix)
+    if said.mask is None or followed < len(prefix):
+        return None
+    statement = statement_of(constraint)
+    process = shared_process(said.engine)
 
     def finish(tokens: tuple[int, ...]) -> tuple[int, ...] | None:
         return process.finish(
             statement, machine.vocabulary, tokens, _plain_ids(machine.vocabulary), seconds
         )
 
-    name = f"{said.engine} {said.version}"
-    comparison = Comparison(
-        name, statement, constraint, machine, state, prefix, said.mask, judge, finish
-    )
-    return classified(comparison, len(prefix)) if comparison.differing.any() else ()
+    return Comparison(
+        f"{said.engine} {said.version}", statement, constraint, machine, state, prefix, said.mask,
+        judge or judge_of(statement), finish,
+    )  # fmt: skip
 
 
 def testimony_of(

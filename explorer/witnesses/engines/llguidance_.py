@@ -11,7 +11,6 @@ from __future__ import annotations
 # pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -57,10 +56,9 @@ class LLGuidance(Peer):
 
     def compile_schema(self, schema: str, whitespace: str, any_order: bool) -> llguidance.LLMatcher:
         """The matcher of a schema; members come in its order."""
-        given: Any = json.loads(schema)
-        if whitespace == "compact" and isinstance(given, dict):
-            given = {**given, "x-guidance": COMPACT}
-        return self._matcher(llguidance.LLMatcher.grammar_from_json_schema(json.dumps(given)))
+        options: Any = COMPACT if whitespace == "compact" else None
+        read = llguidance.LLMatcher.grammar_from_json_schema
+        return self._matcher(read(schema, overrides=options))
 
     def compile_grammar(self, grammar: str, syntax: str) -> llguidance.LLMatcher:
         """The matcher of a grammar."""

@@ -1,0 +1,310 @@
+"""A walk that looks for states where engines differ, and makes what it finds short.
+
+The walk writes texts that our machine allows, token by token: by the model's probability if one is
+given, else half at random and half by single characters. Each engine is asked once for all masks
+along a text. What differs is classed; each class is reported once for each engine, the likeliest
+first where there is a model, and shrunk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.arguments import whole_number, wrong
+from explorer.automata.constraint import Constraint
+from explorer.errors import ConstraintError
+from explorer.tokens.compile import compile
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.states import DONE
+from explorer.tokens.words import unpack
+from explorer.witnesses.answers import Disagreement, Testimony, Witness
+from explorer.witnesses.asking import statement_of, vocabulary_of
+from explorer.witnesses.messages import Answer
+from explorer.witnesses.process import shared_process
+from explorer.witnesses.report import DisagreementReport, report_of
+from explorer.witnesses.shrinking.shrink import shrink
+from explorer.witnesses.witness import (
+    checked_engines,
+    comparison_of,
+    positive_seconds,
+    unpacked_row,
+    witness_of,
+)
+
+if TYPE_CHECKING:
+    from explorer.decoding.models.model import LanguageModel
+
+LONGEST: Final = 32
+"""Tokens of a text of the walk."""
+
+WALK_SHARE: Final = 0.5
+"""The part of the time that is spent on looking; the rest is for shrinking."""
+
+MOST_REPORTS: Final = 12
+"""How many differences are shrunk and reported."""
+
+SECONDS_A_TEXT: Final = 10.0
+"""The most that an engine may take for the masks along a text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Disagreements:
+    """What a walk found; made by `explorer.disagreements`.
+
+    Args:
+        reports: One for each engine, class and reason, as small as it was made.
+        refusals: The engines that did not answer, and why.
+        texts: How many texts were written.
+        states: How many states were compared with every engine that answers.
+        differing: How many of them differ for some engine.
+        walk_seconds, shrink_seconds: What it took.
+    """
+
+    reports: tuple[DisagreementReport, ...]
+    refusals: tuple[Testimony, ...]
+    texts: int
+    states: int
+    differing: int
+    walk_seconds: float
+    shrink_seconds: float
+
+    @property
+    def states_per_second(self) -> float:
+        """How many states the walk compared in a second."""
+        return self.states / max(self.walk_seconds, 1e-9)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.states:,} states along {self.texts:,} texts in {self.walk_seconds:.1f} s "
+            f"({self.states_per_second:,.0f} a second); engines differ in {self.differing:,}. "
+            f"{len(self.reports)} differences, made short in {self.shrink_seconds:.1f} s."
+        ]
+        lines += [
+            f"{each.engine} did not answer: {' '.join(each.refused.split())[:200]}"
+            for each in self.refusals
+        ]
+        for each in self.reports:
+            lines += ["", str(each)]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    witness: Witness
+    disagreement: Disagreement
+    probability: float
+
+
+class _WalkOfTexts:
+    """The texts of a walk, and what differs along them."""
+
+    def __init__(
+        self,
+        machine: TokenMachine,
+        constraint: Constraint,
+        engines: tuple[str, ...],
+        model: LanguageModel | None,
+        prompt: tuple[int, ...],
+        seed: int,
+    ) -> None:
+        self.machine = machine
+        self.constraint = constraint
+        self.statement = statement_of(constraint)
+        self.engines = engines
+        self.model = model
+        self.prompt = prompt
+        self.random = np.random.default_rng(seed)
+        lengths = [len(data or b"") for data in machine.vocabulary.tokens]
+        self._short = np.array(lengths) == 1
+        self._masks: dict[int, NDArray[np.bool_]] = {}
+        self._classed: set[tuple[str, bytes]] = set()
+        self.seen: dict[tuple[str, str, bool, str], _Seen] = {}
+        self.refusals: dict[str, Testimony] = {}
+        self.texts = self.states = self.differing = 0
+
+    def write(self) -> tuple[list[int], list[int], list[float]]:
+        """A text: its tokens, the states along it, and the probability of each state."""
+        tokens: list[int] = []
+        states = [self.machine.start]
+        probability = [1.0]
+        size = len(self.machine.vocabulary)
+        while len(tokens) < LONGEST:
+            mask = unpack(self.machine.mask(states[-1]), size)
+            weights = self._weights(mask, tokens)
+            token = int(self.random.choice(size, p=weights))
+            following = self.machine.step(states[-1], token)
+            if following is None or following == DONE:
+                break
+            tokens.append(token)
+            states.append(following)
+            probability.append(probability[-1] * float(weights[token]))
+        return tokens, states, probability
+
+    def _weights(self, mask: NDArray[np.bool_], tokens: list[int]) -> NDArray[np.float64]:
+        if self.model is not None:
+            logits = np.asarray(self.model.read((*self.prompt, *tokens)).logits.float(), np.float64)
+            logits = logits[: len(mask)]
+            found = np.full(len(mask), -np.inf)
+            found[: len(logits)] = np.where(mask[: len(logits)], logits, -np.inf)
+            weights = np.exp(found - found.max())
+            return weights / weights.sum()
+        if self.random.random() < 0.5 and (mask & self._short).any():
+            mask = mask & self._short
+        weights = mask.astype(np.float64)
+        return weights / weights.sum()
+
+    def compare(self) -> None:
+        """Write a text, and compare the masks along it."""
+        tokens, states, probability = self.write()
+        self.texts += 1
+        vocabulary = self.machine.vocabulary
+        said: dict[str, Answer] = {}
+        for name in self.engines:
+            if name in self.refusals:
+                continue
+            process = shared_process(name)
+            answer = process.masks(
+                self.statement, vocabulary, tuple(tokens), last=False, seconds=SECONDS_A_TEXT
+            )
+            if isinstance(answer, Answer):
+                said[name] = answer
+            else:
+                self.refusals[name] = Testimony(
+                    name, process.version, None, refused=answer.reason, stage=answer.stage
+                )
+        self.states += len(states)
+        for k, state in enumerate(states):
+            ours = unpack(self.machine.mask(state), len(vocabulary))
+            differs = False
+            for name, answer in said.items():
+                if k >= len(answer.rows):
+                    continue
+                theirs = unpacked_row(answer.rows[k], len(vocabulary))
+                if not np.array_equal(ours, theirs):
+                    differs |= self._note(name, tuple(tokens[:k]), ours, theirs, probability[k])
+            self.differing += differs
+
+    def _note(
+        self,
+        name: str,
+        prefix: tuple[int, ...],
+        ours: NDArray[np.bool_],
+        theirs: NDArray[np.bool_],
+        probability: float,
+    ) -> bool:
+        """Class a difference, if it is not one that was classed before."""
+        key = (name, np.packbits(ours != theirs).tobytes())
+        if key in self._classed:
+            return True
+        self._classed.add(key)
+        said = Testimony(name, shared_process(name).version, theirs, len(prefix))
+        compared = comparison_of(self.machine, self.constraint, prefix, said)
+        if compared is None or not compared.differing.any():
+            return False
+        from explorer.witnesses.classes import classified
+
+        found = classified(compared, len(prefix))
+        witness = Witness(
+            self.constraint, self.statement, self.machine.vocabulary, prefix, (said,), found
+        )
+        for each in found:
+            # A sentence of these classes names the text, so it is another one at every state.
+            own = each.kind in ("bug", "forced tokens", "trim")
+            kind = (name, each.kind, each.allows, "" if own else each.sentence)
+            likelier = kind in self.seen and self.seen[kind].probability >= probability
+            if not likelier:
+                self.seen[kind] = _Seen(witness, each, probability)
+        return True
+
+
+def disagreements(
+    constraint: Constraint,
+    tokenizer: object,
+    seconds: float = 30.0,
+    model: LanguageModel | None = None,
+    seed: int = 0,
+    *,
+    prompt: str = "",
+    engines: Iterable[str] | None = None,
+) -> Disagreements:
+    """Look for states where other engines differ from us, and make what is found short.
+
+    Args:
+        constraint: A regex, a choice, a JSON Schema, or a grammar in GBNF or Lark.
+        tokenizer: A Vocabulary, a model, the path of a tokenizer, or a tokenizer object.
+        seconds: How long to look and to shrink.
+        model: Its probabilities decide which states are visited, and which come first.
+        seed: Of the random choices.
+        prompt: Stands before every text that the model writes.
+        engines: Some of outlines-core, xgrammar and llguidance; default all of them.
+
+    Returns:
+        A value that is printed as reports, each ready for an issue tracker.
+
+    Raises:
+        ConstraintError: The constraint is of a kind that no other engine reads.
+        ExplorerError: An argument is not usable.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+        >>> found = disagreements(explorer.regex("a*d|b"), vocab, 2, engines=["outlines-core"])
+        >>> [(each.kind, each.token) for each in found.reports]
+        [('trim', b'a')]
+    """
+    if not isinstance(constraint, Constraint):  # pyright: ignore[reportUnnecessaryIsInstance]
+        remedy = "Make one with regex(...), json_schema(...) or grammar(...)."
+        raise wrong("constraint", constraint, "a constraint", remedy=remedy, error=ConstraintError)
+    if model is not None and not hasattr(model, "read"):
+        raise wrong("model", model, "a language model", remedy="Give load_model(...), or None.")
+    vocabulary = vocabulary_of(tokenizer)
+    before: tuple[int, ...] = ()
+    if model is not None:
+        from explorer.decoding.models.arguments import prompt_ids
+
+        before = tuple(prompt_ids(model, prompt))
+    limit = positive_seconds(seconds)
+    machine = compile(constraint, vocabulary, lazy=True)
+    walk = _WalkOfTexts(
+        machine, constraint, checked_engines(engines), model, before, whole_number("seed", seed, 0)
+    )
+    # The processes start, and hold the vocabulary, before the clock runs.
+    witness_of(machine, constraint, (), walk.engines, SECONDS_A_TEXT)
+    began = time.monotonic()
+    while time.monotonic() - began < WALK_SHARE * limit and len(walk.refusals) < len(walk.engines):
+        walk.compare()
+    walked = time.monotonic() - began
+    chosen = sorted(walk.seen.values(), key=lambda each: -each.probability)[:MOST_REPORTS]
+    reports: list[DisagreementReport] = []
+    for number, each in enumerate(chosen):
+        left = began + limit - time.monotonic()
+        share = max(0.05, left / (len(chosen) - number))
+        shrunk = shrink(each.witness, each.disagreement, share)
+        reports.append(
+            report_of(shrunk, _found_in(each), each.probability if model is not None else None)
+        )
+    return Disagreements(
+        _without_repeats(reports), tuple(walk.refusals.values()), walk.texts, walk.states,
+        walk.differing, walked, time.monotonic() - began - walked,
+    )  # fmt: skip
+
+
+def _found_in(seen: _Seen) -> str:
+    text = " ".join(seen.witness.statement.text.split())
+    text = text if len(text) <= 200 else f"{text[:199]}…"
+    return f"{text} after {seen.witness.text.decode(errors='replace')!r}"
+
+
+def _without_repeats(reports: list[DisagreementReport]) -> tuple[DisagreementReport, ...]:
+    """The reports but for those that were shrunk to the same case."""
+    found = {
+        (each.engine, each.constraint, each.prefix, each.token, each.allows): each
+        for each in reversed(reports)
+    }
+    return tuple(reversed(found.values()))

@@ -1,0 +1,168 @@
+"""The walk, the shrinking, and the scripts that show a difference without us."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import explorer
+from explorer import Constraint, Vocabulary
+from explorer.witnesses.disagreements import Disagreements
+from explorer.witnesses.gbnf_recognizer import GbnfRecognizer
+from explorer.witnesses.report import DisagreementReport
+from explorer.witnesses.shrinking.smaller import size_of, smaller
+from tests.automata.grammar.earley import Earley, as_gbnf
+
+for library in ("outlines_core", "xgrammar", "llguidance"):
+    pytest.importorskip(library)
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    longer = ["ab", "aa", "12", '{"', '":', "é", "\n\n", "abc", "[[", ", "]
+    return Vocabulary.from_bytes(
+        [bytes([b]) for b in range(256)] + [text.encode() for text in longer],
+        eos_ids=[256 + len(longer)],
+    )
+
+
+SCHEMA = explorer.json_schema(
+    {
+        "type": "object",
+        "properties": {"a": {"type": "integer", "minimum": 30}, "b": {"type": "boolean"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+)
+WALKS: list[tuple[str, Constraint, str, str, str]] = [
+    ("a regex", explorer.regex(r"(?:id: )?[a-c]{2,3}x.y?"), "xgrammar", "dialect", "."),
+    ("a schema", SCHEMA, "outlines-core", "unsupported keyword",
+     '{"type": "integer", "minimum": 30}'),
+    ("a grammar", explorer.grammar('root ::= "x" item | item\nitem ::= "[" . "]" | "(" item ")"'),
+     "llguidance", "dialect", "root ::= item\nitem ::=  ."),
+]  # fmt: skip
+
+
+@cache
+def walked(number: int) -> Disagreements:
+    _, constraint, engine, _, _ = WALKS[number]
+    return explorer.disagreements(constraint, vocabulary(), 4, engines=[engine])
+
+
+def report(number: int) -> DisagreementReport:
+    _, _, engine, kind, _ = WALKS[number]
+    return next(
+        each for each in walked(number).reports if (each.engine, each.kind) == (engine, kind)
+    )
+
+
+@pytest.mark.parametrize("number", range(len(WALKS)), ids=[name for name, *_ in WALKS])
+def test_a_walk_finds_a_difference_and_shrinks_it(number: int) -> None:
+    _, constraint, _, _, short = WALKS[number]
+    found, each = walked(number), report(number)
+    assert found.states > found.texts > 0 and found.differing > 0
+    assert each.constraint == short
+    assert len(each.constraint) < size_of(constraint)
+    assert len(each.prefix) <= 1
+
+
+@pytest.mark.parametrize("number", range(len(WALKS)), ids=[name for name, *_ in WALKS])
+def test_the_script_shows_it_without_us(number: int, tmp_path: Path) -> None:
+    each = report(number)
+    assert "explorer" not in each.script.split('"""')[0]
+    path = tmp_path / "script.py"
+    path.write_text(each.script, encoding="utf-8")
+    # An empty folder, and no way to import this package.
+    ran = subprocess.run(
+        [sys.executable, "-I", "-W", "ignore", str(path)],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout.strip()) == (0, "allowed" if each.allows else "masked"), ran
+
+
+def test_a_report_is_ready_to_paste() -> None:
+    text = str(report(0))
+    for part in ("## xgrammar 0.", "regular expression", "prefix:", "token: '\\n'", "re.fullmatch",
+                 "```python", "found in: (?:id: )?[a-c]{2,3}x.y?"):  # fmt: skip
+        assert part in text
+    assert report(0).contradicted == "engine"
+    assert str(report(0)) in str(walked(0))
+
+
+def test_a_model_leads_the_walk() -> None:
+    lm = explorer.load_model("tiny")
+    found = explorer.disagreements(
+        explorer.regex("[a-z]+.x"), lm, 3, model=lm, engines=["xgrammar"]
+    )
+    assert found.reports and all(0 < (each.probability or 0) <= 1 for each in found.reports)
+    chances = [each.probability or 0 for each in found.reports]
+    assert chances == sorted(chances, reverse=True)
+
+
+def test_an_engine_that_refuses_ends_the_walk() -> None:
+    found = explorer.disagreements(
+        explorer.grammar('root ::= "a"'), vocabulary(), 60, engines=["outlines-core"]
+    )
+    assert (found.reports, found.texts) == ((), 1)
+    assert "outlines-core did not answer" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "one"),
+    [
+        (explorer.regex("a(b|cd)+[e-g]{2}"), "a(b|cd)[e-g]{2}"),
+        (explorer.regex("x|yy|z"), "x|yy"),
+        (explorer.grammar('root ::= x "b" | "c"\nx ::= "a"+'), 'root ::= x "b"\nx ::= "a"+'),
+        (explorer.grammar('start: A "b" | C\nA: /a+/\nC: "c"', "lark"), 'start: A "b"\nA: /a+/'),
+        (explorer.choice(["ab", "c"]), "ab"),
+        (explorer.json_schema({"enum": [1, 2]}), '{"enum": [1]}'),
+    ],
+    ids=["group", "branch", "gbnf", "lark", "choice", "enum"],
+)
+def test_a_smaller_constraint_is_one_reduction_away(constraint: Constraint, one: str) -> None:
+    found: list[Constraint] = smaller(constraint)
+    for _ in range(2):
+        if one in [each.source.text for each in found]:
+            return
+        found = [more for each in found for more in smaller(each)]
+    pytest.fail(f"{one} is not among {[each.source.text for each in found][:20]}")
+
+
+def test_every_smaller_one_is_smaller() -> None:
+    for _, constraint, *_ in WALKS:
+        assert all(size_of(each) < size_of(constraint) for each in smaller(constraint))
+
+
+RULES = {
+    "root": (("s", "x"), ("s",)),
+    "s": (("a", "s", "b"), (), ("c",)),
+}
+
+
+def test_the_recognizer_of_gbnf_is_the_tests_earley_parser() -> None:
+    """Against the Earley recognizer of the tests, on every text of up to five letters."""
+    earley, ours = Earley(RULES), GbnfRecognizer(as_gbnf(RULES))
+    texts = [""]
+    for _ in range(5):
+        texts += [text + letter for text in texts for letter in "abcx"]
+    assert {t for t in texts if earley.accepts(t)} == {t for t in texts if ours.accepts(t)}
+
+
+@pytest.mark.parametrize(
+    ("grammar", "words", "others"),
+    [
+        ('root ::= [^a\\]-]{2,3} # c\n', ["bc", "\n\n\n"], ["b", "]b", "-b", "bbbb"]),
+        ('root ::= e\ne ::= e "+" e | "1"', ["1", "1+1+1"], ["1+", "+1"]),
+        ('root ::= ("a" |\n  "b")+ .?', ["ab", "a\n"], ["", "\n"]),
+        (r'root ::= "\x41\u00e9\n"*', ["", "Aé\nAé\n"], ["A"]),
+    ],
+)  # fmt: skip
+def test_the_recognizer_reads_the_notation(
+    grammar: str, words: list[str], others: list[str]
+) -> None:
+    recognizer = GbnfRecognizer(grammar)
+    assert all(map(recognizer.accepts, words)) and not any(map(recognizer.accepts, others))
