@@ -58,7 +58,8 @@ def test_the_judge_is_against_the_engine(known: Known) -> None:
         assert not place(known)[0].ids_of(b"d") and b"d" in known.whole.encode()
     else:
         assert known.accepts is not known.allows
-    begin = known.prefix.encode() + place(known)[0].tokens[place(known)[1]] if known.token else b""
+    made, token = place(known)
+    begin = known.prefix.encode() + (made.tokens[token] or b"")
     assert known.whole.encode().startswith(begin)
 
 
