@@ -12,11 +12,13 @@ together: the first token of a way for one of them is a witness for all whose la
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from explorer.budget import Meter
+from explorer.errors import BudgetExceeded
 from explorer.tokens.filtered.token_filter import (
     NO_TOKEN,
     Group,
@@ -26,7 +28,7 @@ from explorer.tokens.filtered.token_filter import (
     WrittenSoFar,
 )
 from explorer.tokens.kept import Kept
-from explorer.tokens.machine import TokenMachine, table_of
+from explorer.tokens.machine import PlansAhead, TokenMachine, table_of
 from explorer.vocabulary.canonical.marked import Int32
 from explorer.vocabulary.canonical.merges import Bool
 
@@ -39,6 +41,9 @@ _END: Final = -1
 _UNKNOWN: Final = -2
 _FIRST_CHUNK: Final = 16
 _MOST_USUAL: Final = 3
+_FAR: Final = 1 << 30
+_DEEPEST: Final = 200
+"""So many tokens more than four times the way without the filter, and a grammar is given up."""
 
 
 class FilteredEnds:
@@ -212,6 +217,9 @@ class FilteredEnds:
             self._ways[start] = known
             return
         met = {start}
+        deepest = 0
+        if self._is_of_grammar:
+            deepest = _DEEPEST + 4 * (self._machine.distance_to_end(start[0]) or 0)
         # Each place with the token that led to it and those that may follow.
         path = [(start, NO_TOKEN, self._following(start))]
         while path:
@@ -224,6 +232,13 @@ class FilteredEnds:
                 if place not in met and known == _UNKNOWN:
                     met.add(place)
                     meter.check(STAGE, states=len(self._ways) + len(met))
+                    if deepest and len(path) >= deepest:
+                        raise BudgetExceeded(
+                            "states", limit=deepest, reached=len(path) + 1, stage=STAGE
+                        ).advising(
+                            "Give the grammar a depth before the filter: "
+                            "c.bounded(depth=20).canonical(tokenizer)."
+                        )
                     path.append((place, token, self._following(place)))
                     break
             else:
@@ -267,10 +282,29 @@ class FilteredEnds:
         order = self._orders.get(state)
         if order is None:
             tokens = self.candidates(state)
-            if self._table is not None:
-                far = self._table.distance[self.targets(state, tokens)]
-            else:
-                far = self._filter.lengths[tokens]
+            far = self._far(state, tokens)
             order = tokens[np.argsort(far, kind="stable")]
             self._orders.put(state, order, order.nbytes)
         return order
+
+    def _far(self, state: int, tokens: Int32) -> Int64:
+        """How far from the end some tokens lead, as far as that is known: int64[n]."""
+        if self._table is not None:
+            return self._table.distance[self.targets(state, tokens)].astype(np.int64)
+        lengths = self._filter.lengths[tokens]
+        machine = self._machine
+        if not self._is_of_grammar:
+            return lengths
+        # A grammar that recurses leads away from the end for ever; what leads there is tried first.
+        distances = [
+            machine.distance_to_end(target) if target >= 0 else None
+            for target in self.targets(state, tokens).tolist()
+        ]
+        far = np.array([_FAR if one is None else one for one in distances], np.int64)
+        return far * (int(lengths.max(initial=0)) + 1) + lengths
+
+    @cached_property
+    def _is_of_grammar(self) -> bool:
+        """Whether the machine is that of a grammar that recurses; it knows how far its end is."""
+        machine = self._machine
+        return self._table is None and isinstance(machine, PlansAhead) and machine.knows_distances
