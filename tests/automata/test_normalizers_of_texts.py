@@ -17,6 +17,7 @@ from explorer.automata.pipeline.recomposed import in_normal_form
 from explorer.automata.tree.charset import char_set
 from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer
+from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
 from tests.automata.test_preprocessing import TOKENIZERS
 from tests.tokens.canonical_oracle import accepts
 
@@ -156,3 +157,35 @@ def test_few_texts_with_marks_pass_a_map_of_pieces() -> None:
             assert literal(text).preprocessed(vocabulary).examples(2) == [spelled]
     with pytest.raises(UnsupportedTokenizer, match=r"Precompiled.*U\+0301"):
         regex("e\u0301*").preprocessed(vocabulary).examples(1)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["[A-Za-zÀ-ÿ\x00-\x20\u200b京中日\u4e00-\u5000]*",
+     pytest.param("(?s:.*)", marks=pytest.mark.long)],
+    ids=["some", "all"],
+)  # fmt: skip
+def test_many_characters_are_replaced_each_by_itself(pattern: str) -> None:
+    """BERT's normalizer: what it drops, puts spaces around and lowers."""
+    tokenizer = TOKENIZERS["bert"]().encoder
+    assert isinstance(tokenizer, TokenizersEncoder)
+    normalize = tokenizer.tokenizer.normalizer.normalize_str  # pyright: ignore[reportOptionalMemberAccess]
+    step = {
+        "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+        "lowercase": True,
+    }  # fmt: skip
+    stage = Preprocessed((json.dumps(step),))
+    language = regex(pattern)
+    image = language.through(stage).dfa
+    random, wide, seen = Random(pattern), "aAÉß\x00\u200b中日 \t\u0301ﬁİ\U0001f600", 0
+    for _ in range(300):
+        text = "".join(random.choices(wide, k=random.randint(0, 4)))
+        if language.accepts(text):
+            seen += 1
+            assert image.accepts(normalize(text).encode()), ascii(text)
+    assert seen > 100
+    assert not image.accepts(b"A") and not image.accepts("中".encode())
+    cities = explorer.choice({"m": "München", "k": "京都", "b": "\x00B"}).through(stage)
+    assert [cities.parse(text) for text in ("munchen", " 京  都 ", "b")] == ["m", "k", "b"]
+    letters = regex("[\u4e00-\u5000]é").through(stage)
+    assert letters.parse(" 中 e") == "中é"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, cast, get_args
@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 
 from explorer.automata.machine import Dfa
 from explorer.automata.pipeline.normal_forms import Form, concerns, joins, written_in
-from explorer.automata.pipeline.normalizing import EachText, InForm, few_texts
+from explorer.automata.pipeline.normalizing import EachCharacter, EachText, InForm, few_texts
 from explorer.automata.pipeline.relation import (
     CUT,
     Rewriting,
@@ -57,6 +57,10 @@ _REMEDY: Final = (
     "pattern for what the tokens spell."
 )
 MARK: Final = "\u2581"
+_MANY: Final = 256
+"""More characters than these are not replaced by a transducer with arcs for each."""
+_MOST_ASKED: Final = 20_000
+"""Of more characters than these a normalizer is asked once for all constraints."""
 _BY_CHARACTER: Final = frozenset(
     {*get_args(Form), "Lowercase", "Nmt", "StripAccents", "BertNormalizer", "Precompiled"}
 )
@@ -242,37 +246,53 @@ def _refused(step: Step, why: str) -> UnsupportedTokenizer:
 
 def _by_character(step: Step, before: TextsBefore) -> Made:
     kind = str(step["type"])
-    normalize = _normalizer_of(json.dumps(step, sort_keys=True))
+    text = json.dumps(step, sort_keys=True)
     if kind in get_args(Form):
         form = cast("Form", kind)
         if not concerns(form, before.alphabet):
             return None, before.alphabet
         if joins(form, before.alphabet):
             return InForm(form), written_in(form, before.alphabet)
-    marks = [code for code in _codes(before.alphabet) if combines(chr(code))]
-    if marks and kind == "Precompiled":
-        if few_texts(before.machine, before.meter):
-            return EachText(normalize), None
-        raise _refused(
-            step,
-            f"it looks at characters together with the marks after them, such as "
-            f"U+{marks[0]:04X}, which this constraint allows",
-        )
-    changed: list[tuple[str, str]] = []
-    for code in _codes(before.alphabet):
-        text = normalize(chr(code))
-        if text != chr(code):
-            changed.append((chr(code), text))
+    if kind == "Precompiled":
+        marks = [code for code in _codes(before.alphabet) if combines(chr(code))]
+        if marks and few_texts(before.machine, before.meter):
+            return EachText(_normalizer_of(text)), None
+        if marks:
+            raise _refused(
+                step,
+                f"it looks at characters together with the marks after them, such as "
+                f"U+{marks[0]:04X}, which this constraint allows",
+            )
+    if sum(high - low + 1 for low, high in before.alphabet.ranges) > _MOST_ASKED:
+        changes = _changes_of(text)
+    else:
+        changes = _changed(text, _codes(before.alphabet))
+    changed = [(chr(code), after) for code, after in changes.items() if code in before.alphabet]
     before.meter.check("Reading a normalizer")
     if not changed:
         return None, before.alphabet
     others = without_characters(before.alphabet, [char for char, _ in changed])
     written = [(ord(c), ord(c)) for _, text in changed for c in text]
-    return character_map(changed, others), char_set([*others.ranges, *written])
+    after = char_set([*others.ranges, *written])
+    if len(changed) > _MANY:
+        return EachCharacter({ord(char): text for char, text in changed}, others), after
+    return character_map(changed, others), after
 
 
 def _codes(chars: CharSet) -> list[int]:
     return [code for low, high in chars.ranges for code in range(low, high + 1)]
+
+
+def _changed(step: str, codes: Iterable[int]) -> dict[int, str]:
+    """The characters that a normalizer replaces, of some, and what each becomes."""
+    normalize = _normalizer_of(step)
+    return {code: text for code in codes if (text := normalize(chr(code))) != chr(code)}
+
+
+@lru_cache(maxsize=4)
+def _changes_of(step: str) -> Mapping[int, str]:
+    """The characters that a normalizer replaces, of all, and what each becomes."""
+    return _changed(step, (code for code in range(0x110000) if not 0xD800 <= code < 0xE000))
 
 
 @lru_cache(maxsize=16)

@@ -143,7 +143,7 @@ def written_in(form: Form, alphabet: CharSet) -> CharSet:
         present[low : high + 1] = True
     replaced = decomposing_characters(apart)
     for code in replaced[present[replaced]].tolist():
-        present[[ord(char) for char in unicodedata.normalize(apart, chr(code))]] = True
+        present[[ord(char) for char in decompositions(apart)[code]]] = True
     present[replaced] = False
     if form != apart:
         composed = decomposing_characters("NFD")
@@ -162,10 +162,7 @@ def _joining(form: Form) -> Bool:
         seconds = {other for pairs in _compositions().values() for other in pairs}
         found[[*map(ord, seconds), *_VOWELS, *_TAILS]] = True
     apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
-    first = [
-        ord(unicodedata.normalize(apart, chr(code))[0])
-        for code in decomposing_characters(apart).tolist()
-    ]
+    first = [ord(text[0]) for text in decompositions(apart).values()]
     found[decomposing_characters(apart)] = found[first]
     return found
 
@@ -208,6 +205,19 @@ def decomposing_characters(form: Literal["NFD", "NFKD"]) -> Int32:
         form: Whether look-alikes are decomposed, too (``NFKD``).
     """
     return np.flatnonzero(~characters_of_form(form)).astype(np.int32)
+
+
+@cache
+def decompositions(form: Literal["NFD", "NFKD"]) -> Mapping[int, str]:
+    """What each character of `decomposing_characters` becomes.
+
+    Args:
+        form: As there.
+    """
+    return {
+        code: unicodedata.normalize(form, chr(code))
+        for code in decomposing_characters(form).tolist()
+    }
 
 
 @cache

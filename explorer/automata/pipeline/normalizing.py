@@ -16,9 +16,13 @@ from itertools import islice
 from typing import Final, Literal
 
 from explorer.automata.machine import NO_ARC, Dfa
-from explorer.automata.pipeline.normal_forms import Form, decomposing_characters
+from explorer.automata.pipeline.characters import alphabet_of
+from explorer.automata.pipeline.normal_forms import Form, decompositions
 from explorer.automata.pipeline.recomposed import in_normal_form
+from explorer.automata.pipeline.relation import character_map
+from explorer.automata.pipeline.replaced import characters_replaced
 from explorer.automata.tree.build import build
+from explorer.automata.tree.charset import CharSet
 from explorer.automata.tree.nodes import Texts
 from explorer.automata.words import is_finite, words
 from explorer.budget import Meter
@@ -85,6 +89,50 @@ class InForm:
 
 
 @dataclass(frozen=True)
+class EachCharacter:
+    """The relation of many characters that are replaced, each by itself.
+
+    Args:
+        changes: The characters, and what each becomes.
+        others: The characters that stay.
+    """
+
+    changes: Mapping[int, str]
+    others: CharSet
+
+    def image(self, machine: Dfa, meter: Meter) -> Dfa:
+        """The texts that the words of a machine become.
+
+        Args:
+            machine: The language before; minimal, over valid UTF-8.
+            meter: Watches every limit.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        return characters_replaced(self.changes, machine, meter).over_bytes(meter)
+
+    def origins(self, machine: Dfa, image: Dfa, meter: Meter) -> Dfa:
+        """The words of a machine that become words of another one.
+
+        Args:
+            machine: The language before.
+            image: What is wanted after.
+            meter: Watches every limit.
+
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        wanted = alphabet_of(image)
+        changed = [
+            (chr(code), text)
+            for code, text in self.changes.items()
+            if all(ord(char) in wanted for char in text)
+        ]
+        return character_map(changed, self.others).origins(machine, image, meter)
+
+
+@dataclass(frozen=True)
 class EachText:
     """The relation of a function of texts, for languages of few texts.
 
@@ -133,8 +181,7 @@ def few_texts(machine: Dfa, meter: Meter) -> bool:
 def _by_first(form: Literal["NFD", "NFKD"]) -> Mapping[str, list[tuple[str, str]]]:
     """The characters that are decomposed, by the first one that they become, with all of those."""
     found: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for code in decomposing_characters(form).tolist():
-        parts = unicodedata.normalize(form, chr(code))
+    for code, parts in decompositions(form).items():
         found[parts[0]].append((chr(code), parts))
     return found
 

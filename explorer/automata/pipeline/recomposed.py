@@ -1,7 +1,7 @@
 """The normal forms of the texts of a language: what a tokenizer's NFC makes of a constraint.
 
 Normal forms are not finite-state: of ``([acute][dot below])*`` all dots would have to come before
-all accents. But they nearly are. Decomposing is (`explorer.automata.pipeline.decomposed`), and so
+all accents. But they nearly are. Decomposing is (`explorer.automata.pipeline.replaced`), and so
 is composing, since a composed character has few marks inside it that later ones can stand before.
 Only marks in an order of their own stand in the way, and of a constraint they seldom do: its marks
 are in order, or it allows them in every order, or few of them in a row. Each is found out from the
@@ -23,9 +23,7 @@ import numpy as np
 
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.construction.operations import equivalent, intersection
-from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
-from explorer.automata.pipeline.character_table import table_over_bytes
-from explorer.automata.pipeline.decomposed import CharacterMachine, decomposed
+from explorer.automata.machine import NO_ARC, Dfa, Int32
 from explorer.automata.pipeline.in_order import in_order
 from explorer.automata.pipeline.normal_forms import (
     NUM_CHARACTERS,
@@ -33,8 +31,10 @@ from explorer.automata.pipeline.normal_forms import (
     characters_of_form,
     combining_classes,
     decomposing_characters,
+    decompositions,
     normal_form_machines,
 )
+from explorer.automata.pipeline.replaced import CharacterMachine, characters_replaced
 from explorer.budget import Meter
 
 STAGE: Final = "Writing a constraint in a normal form"
@@ -61,14 +61,14 @@ def in_normal_form(form: Form, language: Dfa, meter: Meter) -> Dfa | None:
         True
     """
     apart: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
-    found = in_order(decomposed(apart, language, meter), meter)
+    found = in_order(characters_replaced(decompositions(apart), language, meter), meter)
     if found is None:
         machine = language
         for condition in normal_form_machines(form):
             machine = intersection(machine, condition, meter)
         return language if equivalent(machine, language, meter) else None
     if form == apart:
-        return _over_bytes(found, meter)
+        return found.over_bytes(meter)
     machine = _composed(form, found, meter)
     for condition in normal_form_machines(form):
         machine = intersection(machine, condition, meter)
@@ -76,23 +76,6 @@ def in_normal_form(form: Form, language: Dfa, meter: Meter) -> Dfa | None:
 
 
 # --- composing ------------------------------------------------------------------------------------
-
-
-def _over_bytes(texts: CharacterMachine, meter: Meter) -> Dfa:
-    table, machine = texts.table, texts.machine
-    lost = table.shape[1]
-    table = np.column_stack([table, np.full(len(table), NO_ARC, np.int32)])
-    class_of = np.where(texts.class_of >= 0, texts.class_of, lost)
-    table, ends = _from_start(table, machine.accepting, machine.start)
-    return table_over_bytes(table, class_of, ends, meter)
-
-
-def _from_start(table: Int32, ends: Bool, start: int) -> tuple[Int32, Bool]:
-    """A table whose start is the state 0."""
-    order = np.array([start, *(k for k in range(len(table)) if k != start)])
-    place = np.full(len(table) + 1, NO_ARC, np.int32)
-    place[order] = np.arange(len(table))
-    return place[table][order], ends[order]
 
 
 class _Composing:
@@ -185,4 +168,4 @@ def _composed(form: Form, texts: CharacterMachine, meter: Meter) -> Dfa:
     symbols = np.arange(len(made.column), dtype=np.int32)
     machine = minimize(Dfa(symbols, np.stack(rows), np.array(ends, np.bool_), 0), meter)
     found = CharacterMachine(made.class_of, made.order.astype(np.uint8), machine)
-    return _over_bytes(found, meter)
+    return found.over_bytes(meter)

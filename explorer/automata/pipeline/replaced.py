@@ -1,10 +1,11 @@
-"""A language with every character decomposed, as a machine over classes of characters.
+"""A language with characters replaced by texts, as a machine over classes of characters.
 
-The first half of bringing texts into a normal form of Unicode: ``é`` becomes ``e`` and an acute.
-A character becomes a text of its own wherever it stands, so the image of a regular language is
-regular; it is a subset construction over characters, in which "an acute, and then this state" is an
-element like a state is. An element that a state beside it reads anyway is left out: where a
-constraint allows all marks, as ``(?s:.*)`` does, nothing is left to construct.
+Most normalizers are that, and it is the first half of bringing texts into a normal form of Unicode:
+``é`` becomes ``e`` and an acute. A character becomes a text of its own wherever it stands, so the
+image of a regular language is regular; it is a subset construction over characters, in which "an
+acute, and then this state" is an element like a state is. An element that a state beside it reads
+anyway is left out: where a constraint allows all marks, as ``(?s:.*)`` does, nothing is left to
+construct.
 
 The second half, in which marks are ordered and composed, is
 `explorer.automata.pipeline.recomposed`.
@@ -12,11 +13,10 @@ The second half, in which marks are ordered and composed, is
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.interchange.interegular_bridge import character_arcs
 from explorer.automata.machine import NO_ARC, Dfa, Int32
+from explorer.automata.pipeline.character_table import table_over_bytes
 from explorer.automata.pipeline.normal_forms import (
     NUM_CHARACTERS,
     combining_classes,
-    decomposing_characters,
 )
 from explorer.budget import Meter
 
-STAGE: Final = "Decomposing the characters of a constraint"
+STAGE: Final = "Replacing the characters of a constraint"
 
 _Element = tuple[str, int]
 """Characters that must follow, and the state of the constraint after them."""
@@ -59,14 +59,35 @@ class CharacterMachine:
         """int32[states, classes], the next state or `NO_ARC`."""
         return self.machine.table[:, self.machine.symbol_class]
 
+    def over_bytes(self, meter: Meter) -> Dfa:
+        """The minimal machine over bytes.
 
-def decomposed(form: Literal["NFD", "NFKD"], language: Dfa, meter: Meter) -> CharacterMachine:
-    """The texts of a language, each character replaced by its decomposition.
+        Args:
+            meter: Watches every limit.
 
-    Marks stay in the order in which they stand.
+        Raises:
+            BudgetExceeded: A limit was reached.
+        """
+        machine = self.machine
+        # The start becomes the state 0; characters without a class lead nowhere.
+        order = np.array(
+            [machine.start, *(np.arange(machine.num_states) != machine.start).nonzero()[0]]
+        )
+        place = np.full(machine.num_states + 1, NO_ARC, np.int32)
+        place[order] = np.arange(machine.num_states)
+        table = place[self.table][order]
+        lost = np.full((len(table), 1), NO_ARC, np.int32)
+        class_of = np.where(self.class_of >= 0, self.class_of, table.shape[1])
+        return table_over_bytes(np.hstack([table, lost]), class_of, machine.accepting[order], meter)
+
+
+def characters_replaced(
+    changes: Mapping[int, str], language: Dfa, meter: Meter
+) -> CharacterMachine:
+    """The texts of a language, some characters replaced by texts.
 
     Args:
-        form: Whether look-alikes such as ``①`` are decomposed, too (``NFKD``).
+        changes: The characters that are replaced, and what each becomes.
         language: A minimal machine over valid UTF-8, with a word.
         meter: Watches every limit.
 
@@ -75,20 +96,20 @@ def decomposed(form: Literal["NFD", "NFKD"], language: Dfa, meter: Meter) -> Cha
 
     Example:
         >>> from explorer import regex
-        >>> found = decomposed("NFD", regex("é?").dfa, Meter())
+        >>> found = characters_replaced({ord("é"): "e\u0301"}, regex("é?").dfa, Meter())
         >>> state = found.machine.start
-        >>> for char in "e\\u0301":
+        >>> for char in "e\u0301":
         ...     state = int(found.table[state, found.class_of[ord(char)]])
         >>> bool(found.machine.accepting[state]), int(found.class_of[ord("é")])
         (True, -1)
     """
-    return _Decomposing(form, language, meter).made()
+    return _Replacing(changes, language, meter).made()
 
 
-class _Decomposing:
+class _Replacing:
     """The subset construction. Made and used once."""
 
-    def __init__(self, form: Literal["NFD", "NFKD"], language: Dfa, meter: Meter) -> None:
+    def __init__(self, changes: Mapping[int, str], language: Dfa, meter: Meter) -> None:
         self._meter = meter
         arcs = character_arcs(language)
         number = {state: k for k, state in enumerate(arcs)}
@@ -102,23 +123,30 @@ class _Decomposing:
                 first, last = np.searchsorted(cuts, (low, high + 1))
                 rows[number[state], first:last] = number[target]
             meter.check(STAGE, states=len(arcs), bytes=rows.nbytes)
-        # Columns of the constraint: the characters that it does not tell apart.
+        # Columns of the constraint: the characters that it does not tell apart; and a last one of
+        # those that it has no more, since they are replaced.
         columns, of_cut = np.unique(rows, axis=1, return_inverse=True)
+        columns = np.column_stack([columns, np.full(len(arcs), NO_ARC, np.int32)])
         sizes = np.diff([*cuts, NUM_CHARACTERS])
         column_of = np.repeat(of_cut.reshape(-1), sizes)
         self._leads: list[list[int]] = columns.T.tolist()
         alive = (columns != NO_ARC).any(axis=0)
-        codes = decomposing_characters(form)
+        codes = np.array([*changes], np.int64)
         parts: dict[int, list[str]] = defaultdict(list)
+        dropped: set[int] = set()
         for code in codes[alive[column_of[codes]]].tolist():
-            parts[int(column_of[code])].append(unicodedata.normalize(form, chr(code)))
+            if changes[code]:
+                parts[int(column_of[code])].append(changes[code])
+            else:
+                dropped.add(int(column_of[code]))
         self._parts: Mapping[int, list[str]] = parts
+        self._dropped = dropped
+        column_of[codes] = len(alive) - 1
         singled = sorted({char for texts in parts.values() for text in texts for char in text})
         single = np.zeros(NUM_CHARACTERS, np.int64)
         single[[ord(char) for char in singled]] = np.arange(1, len(singled) + 1)
         orders = combining_classes()
         key = (single * 256 + orders) * len(alive) + column_of
-        key[codes] = -1
         key[~alive[column_of] & (single == 0)] = -1
         keys, class_of = np.unique(key, return_inverse=True)
         lost = int(keys[0] == -1)
@@ -149,9 +177,11 @@ class _Decomposing:
 
     def _number(self, elements: Iterable[_Element]) -> int:
         """The number of a set, without elements that a state of it reads anyway."""
-        whole = frozenset(elements)
+        whole = set(elements)
         if not whole:
             return NO_ARC
+        if self._dropped:
+            self._drop(whole)
         states = [state for text, state in whole if not text]
         kept = frozenset(
             (text, state) for text, state in whole
@@ -162,6 +192,17 @@ class _Decomposing:
             found = self._numbers[kept] = len(self._sets)
             self._sets.append(kept)
         return found
+
+    def _drop(self, elements: set[_Element]) -> None:
+        """Add the states after characters that become nothing."""
+        waiting = [state for text, state in elements if not text]
+        while waiting:
+            state = waiting.pop()
+            for column in self._dropped:
+                target = self._leads[column][state]
+                if target != NO_ARC and ("", target) not in elements:
+                    elements.add(("", target))
+                    waiting.append(target)
 
     def _read(self, state: int, text: str) -> int:
         """Where decomposed characters lead in the constraint itself."""
