@@ -6,13 +6,15 @@ from explorer.course.cases import CASES
 from explorer.course.exercise import Exercise
 from explorer.course.foundations import FOUNDATIONS
 from explorer.course.masked import MASKED
+from explorer.course.own import OWN
 from explorer.course.pitfalls import PITFALLS
 from explorer.course.structured import STRUCTURED
 from explorer.course.verdict import Graded
 from explorer.errors import ExplorerError
 
 EXERCISES: dict[str, Exercise] = {
-    exercise.name: exercise for exercise in (*FOUNDATIONS, *MASKED, *CASES, *STRUCTURED, *PITFALLS)
+    exercise.name: exercise
+    for exercise in (*FOUNDATIONS, *MASKED, *CASES, *STRUCTURED, *PITFALLS, *OWN)
 }
 """Every exercise of the course, by its name."""
 
