@@ -136,7 +136,7 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     if (now.length !== held.length || now.some((one, i) => one !== held[i])) {
       held = now;
       for (const mark of row.querySelectorAll(".lmx-trapmark")) mark.remove();
-      arrange(row, nodes.length ? nodes : [h("span.dim", {}, "no tokens yet")]);
+      arrange(row, nodes.length ? nodes : [h("span.dim", { role: "listitem" }, "no tokens yet")]);
       traps.mark(row);
     }
     follow(k);
