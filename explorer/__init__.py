@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from explorer.decoding.probability.scored import probability
     from explorer.decoding.sampling.sampler import Sampler
     from explorer.decoding.trace.trace import Trace
+    from explorer.sweeps.report import report
     from explorer.sweeps.sweep import sweep
     from explorer.tokens.compile import compile
     from explorer.tokens.masks.device import DeviceMasks
@@ -78,6 +79,7 @@ __all__ = [
     "probability_mass",
     "profile",
     "regex",
+    "report",
     "select",
     "sweep",
     "template",
@@ -122,6 +124,7 @@ _WITH_TORCH = {
     "probability": "explorer.decoding.probability.scored",
     "probability_mass": "explorer.decoding.probability.mass",
     "select": "explorer.decoding.batches.select",
+    "report": "explorer.sweeps.report",
     "sweep": "explorer.sweeps.sweep",
 }
 # Modules of further functions, such as `explorer.terminals.escape`.

@@ -67,6 +67,7 @@ def things() -> dict[str, Any]:
         "trace": explorer.Session.from_ids(vocabulary, constraint, [0, 1, 3, 4]).trace,
         "budget": explorer.Budget(seconds=5),
         "processor": explorer.ConstraintLogitsProcessor(vocabulary, constraint),
+        "sweep": explorer.sweep("hi", explorer.regex("fo+"), model, max_tokens=4),
     }
 
 
@@ -143,6 +144,7 @@ USABLE: dict[str, Callable[[], Any]] = {
     "models": lambda: things()["lm"],
     "samplers": lambda: things()["sampler"],
     "seeds": lambda: 1,
+    "table": lambda: things()["sweep"].table,
 }
 
 
@@ -171,8 +173,8 @@ def owners() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield name, lambda name=name: getattr(explorer, name)
 
 
-# What a caller's own function raises is the caller's.
-CALLED_BACK = {"until", "progress"}
+# What a caller's own function raises is the caller's; a number as `where` starts processes.
+CALLED_BACK = {"until", "progress", "where"}
 # Not called: those that read models and tokenizers, or machines of other libraries, and the
 # constructors of what only `compile` and `Session.trace` make; `mask_reference_` is for tests.
 LEFT_OUT = {

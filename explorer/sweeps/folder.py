@@ -23,15 +23,13 @@ from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import quote, unquote
 
-import msgspec
-
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import file_errors, write_whole
 from explorer.sweeps.arrow import columns, pyarrow
-from explorer.sweeps.grid import SweepGrid
+from explorer.sweeps.grid import SweepSetup
+from explorer.sweeps.known import KnownSweep, with_knowledge
 
 MANIFEST: Final = "_sweep.json"
-FORMAT: Final = 1
 _LOCK: Final = ".lock"
 _DRAFT: Final = ".draft-"
 
@@ -127,35 +125,20 @@ class SweepFolder:
                 part.unlink()
         return count
 
-    def describe(self, grid: SweepGrid) -> None:
-        """Write down what was asked for, beside what earlier sweeps asked for."""
-        known = self.manifest() if (self.path / MANIFEST).is_file() else {}
-        setup = grid.setup
-        said: dict[str, Any] = {
-            "format": FORMAT,
-            "max_tokens": setup.settings.max_tokens,
-            "masking_budget": setup.settings.masking_budget,
-            "constraints": {each.fingerprint: each.source for each in setup.constraints},
-            "models": {
-                each.digest: each.given if isinstance(each.given, str) else None
-                for each in setup.models
-            },
-            "samplers": {
-                name: [sampler.temperature, sampler.top_k, sampler.top_p, sampler.min_p]
-                for name, sampler in setup.samplers
-            },
-        }
-        for part in ("constraints", "models", "samplers"):
-            said[part] = {**known.get(part, {}), **said[part]}
-        write_whole(self.path / MANIFEST, msgspec.json.format(msgspec.json.encode(said)))
+    def describe(self, setup: SweepSetup) -> KnownSweep:
+        """Write down what is asked for, beside what earlier sweeps asked for.
 
-    def manifest(self) -> dict[str, Any]:
-        """What was asked for.
+        Returns:
+            All of that.
 
         Raises:
-            DamagedFile: It cannot be read.
+            DamagedFile: What is there cannot be read.
         """
-        return read_manifest(self.path)
+        known = KnownSweep.of(setup)
+        if (self.path / MANIFEST).is_file():
+            known = known.after(read_manifest(self.path))
+        write_whole(self.path / MANIFEST, known.to_bytes())
+        return known
 
     def table(self, wanted: Sequence[str] | None = None) -> Any:
         """All rows, or those with some keys, each once, as a pyarrow table.
@@ -177,7 +160,7 @@ def _lock(file: IO[str], path: Path) -> None:
         ) from None
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> KnownSweep:
     """What a sweep was asked for, from its folder.
 
     Raises:
@@ -187,14 +170,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     with file_errors(path):
         data = path.read_bytes()
-    try:
-        return msgspec.json.decode(data, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise DamagedFile(
-            f"{path} is damaged: {error}.",
-            remedy="Delete it; the next run of the sweep writes it again.",
-            evidence={"path": str(path)},
-        ) from error
+    return KnownSweep.read(data, str(path))
 
 
 def read_part(path: Path, only: Sequence[str] | None = None) -> Any:
@@ -236,7 +212,8 @@ def read_rows(folder: Path, wanted: Sequence[str] | None = None) -> Any:
         ExplorerError: There is no sweep in the folder.
         DamagedFile: A part cannot be read.
     """
-    parts = sorted(folder.glob("model=*/part-*.parquet"))
+    with file_errors(folder):
+        parts = sorted(folder.glob("model=*/part-*.parquet"))
     if not parts and wanted is None:
         raise ExplorerError(
             f"{folder} holds no rows of a sweep.",
@@ -246,6 +223,8 @@ def read_rows(folder: Path, wanted: Sequence[str] | None = None) -> Any:
     pa = pyarrow()
     tables = [read_part(part) for part in parts]
     rows = pa.concat_tables(tables) if tables else columns().empty_table()
+    if (folder / MANIFEST).is_file():
+        rows = with_knowledge(rows, read_manifest(folder))
     place: dict[str, int] = {}
     for k, key in enumerate(rows["key"].to_pylist()):
         place.setdefault(key, k)

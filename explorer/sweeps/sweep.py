@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -26,11 +27,12 @@ from explorer.errors import ExplorerError
 from explorer.sweeps.arrow import columns, pyarrow
 from explorer.sweeps.folder import SweepFolder
 from explorer.sweeps.grid import SweepBatch, SweepGrid, SweepSettings
+from explorer.sweeps.known import KnownSweep, with_knowledge
 from explorer.sweeps.models import ModelGiven
 from explorer.sweeps.places.choosing import place_for
 from explorer.sweeps.places.place import Finished, Place
 from explorer.sweeps.progress import Listener, SweepBar, SweepProgress, checked_progress
-from explorer.sweeps.worker import PARTS
+from explorer.sweeps.worker import PARTS, failed_batch
 
 ROWS_IN_PART: Final = 4096
 """After so many rows a part is written."""
@@ -42,7 +44,8 @@ WAIT: Final = 0.2
 """How many seconds the sweep waits for a result before it looks whether it was called off."""
 
 MOST_LOSSES: Final = 3
-"""How often a batch may be lost with its worker before its rows are failures."""
+"""How often a batch may be lost with its worker before it is run row by row, and a row before it is
+a failure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +133,7 @@ def sweep(
         folder: Where rows are written to Parquet as they come; a later call does only rows that
             are not there. Default: they are kept in memory.
         where: Where batches run: ``None`` for this process, a number of processes, an executor of
-            `concurrent.futures`, or a Dask client.
+            `concurrent.futures`, a Dask client, or a `Place` of your own.
         max_tokens: The most tokens of each text, EOS included.
         masking_budget: Whether texts are made to end in time, as `generate` has it.
         batch_size: How many rows a model reads abreast.
@@ -170,7 +173,7 @@ def sweep(
     with kept.locked():
         if again:
             kept.drop_failures()
-        kept.describe(grid)
+        kept.describe(grid.setup)
         return _Running(grid, kept, place, told, cancel).run()
 
 
@@ -189,6 +192,7 @@ class _Running:
     buffered_at: float = 0.0
     parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
     losses: dict[int, int] = field(default_factory=lambda: {})
+    singles: Iterator[int] = field(default_factory=lambda: count(1))
     written: int = 0
     failed: int = 0
 
@@ -234,10 +238,10 @@ class _Running:
                 return True
             for back in self.place.finished(WAIT):
                 flying -= 1
-                if back.result is None and self._counted_loss(back):
-                    again.append(back.batch)
-                    continue
-                self._take(back)
+                if back.result is None:
+                    again += self._tried_again(back)
+                else:
+                    self._take(back)
                 self._tell(found, total, begun)
             if self._called_off():
                 return False
@@ -245,18 +249,27 @@ class _Running:
     def _called_off(self) -> bool:
         return self.cancel is not None and self.cancel.is_set()
 
-    def _counted_loss(self, back: Finished) -> bool:
-        """Count a loss; whether the batch may be tried again."""
-        number = back.batch.number
+    def _tried_again(self, back: Finished) -> list[SweepBatch]:
+        """What is to be tried again of a batch that was lost.
+
+        A batch that may be why its workers died is tried a few times, then row by row; rows that
+        still are not survived are failures.
+        """
+        batch = back.batch
+        if not back.suspect:
+            return [batch]
+        number = batch.number
         self.losses[number] = self.losses.get(number, 0) + 1
         if self.losses[number] < MOST_LOSSES:
-            return True
-        raise ExplorerError(
-            f"A batch of {counted(len(back.batch.rows), 'row')} was lost {MOST_LOSSES} times: "
-            f"{back.lost}.",
-            remedy="Look at the memory of the workers; run the sweep again to go on.",
-            evidence={"keys": tuple(row.key for row in back.batch.rows)},
+            return [batch]
+        if len(batch.rows) > 1:
+            return [replace(batch, number=-next(self.singles), rows=(row,)) for row in batch.rows]
+        error = ExplorerError(
+            f"The row was lost {MOST_LOSSES} times with the worker that ran it: {back.lost}",
+            remedy="Look at the memory of the workers.",
         )
+        self._take(Finished(batch, failed_batch(self.grid.setup, batch, error)))
+        return []
 
     def _take(self, back: Finished) -> None:
         result = back.result
@@ -293,5 +306,6 @@ class _Running:
             return self.folder.table(order)
         pa = pyarrow()
         rows = pa.concat_tables(self.memory) if self.memory else columns().empty_table()
+        rows = with_knowledge(rows, KnownSweep.of(self.grid.setup))
         place = {key: k for k, key in enumerate(rows["key"].to_pylist())}
         return rows.take(pa.array([place[key] for key in order if key in place], pa.int64()))

@@ -16,7 +16,7 @@ import pickle
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from threading import RLock
 from typing import Any, Final
@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from explorer.analysis.traps.of_run import RunMoment, run_traps
+from explorer.automata.constraint import Constraint
 from explorer.decoding.models.arguments import prompt_ids
 from explorer.decoding.models.model import LanguageModel
 from explorer.decoding.stepping.rule import Rule
@@ -68,14 +69,32 @@ def run_batch(setup: SweepSetup | bytes, batch: SweepBatch) -> BatchResult:
     return _workshop(setup).run(batch)
 
 
+def failed_batch(setup: SweepSetup, batch: SweepBatch, error: Exception) -> BatchResult:
+    """The rows of a batch that no worker could run.
+
+    Args:
+        setup: The setup.
+        batch: The rows.
+        error: What each of them says.
+    """
+    return _BatchRun(_Workshop(setup), setup, batch).failure(error)
+
+
 def packed_setup(setup: SweepSetup) -> bytes:
     """A setup for other processes of the same user, where `run_batch` unpacks it.
 
     Raises:
         ExplorerError: A model is given as an object or a function that cannot be pickled.
     """
+    # The source alone: a machine that was built from it here is a cache, and workers build theirs.
+    bare = tuple(
+        replace(each, constraint=Constraint(each.constraint.source))
+        if isinstance(each.constraint, Constraint)
+        else each
+        for each in setup.constraints
+    )
     try:
-        return pickle.dumps(setup, protocol=5)
+        return pickle.dumps(replace(setup, constraints=bare), protocol=5)
     except Exception as error:  # An object of somebody's own may raise anything.
         reason = str(error).strip() or type(error).__name__
         raise ExplorerError(
@@ -156,6 +175,13 @@ class _BatchRun:
 
     def result(self) -> BatchResult:
         self._write_all()
+        return self._packed()
+
+    def failure(self, error: Exception) -> BatchResult:
+        self._fail(self.batch.rows, error)
+        return self._packed()
+
+    def _packed(self) -> BatchResult:
         at = time.perf_counter()
         rows = [self.found[row.key] for row in self.batch.rows]
         table = pyarrow().Table.from_pylist(rows, schema=columns())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from explorer.sweeps.grid import SweepBatch, SweepSetup
 from explorer.sweeps.worker import BatchResult
@@ -23,13 +23,16 @@ class Finished:
         batch: The batch.
         result: Its rows; ``None`` where the place lost it, as when a worker died.
         lost: Why it was lost; empty where it was not.
+        suspect: Whether the batch itself may be why it was lost.
     """
 
     batch: SweepBatch
     result: BatchResult | None
     lost: str = ""
+    suspect: bool = False
 
 
+@runtime_checkable
 class Place(Protocol):
     """Where batches run."""
 

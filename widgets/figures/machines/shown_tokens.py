@@ -68,6 +68,8 @@ def shown_tokens(
     taken = [trace.steps[k].token] if k < len(trace.steps) else []
     found = position.distribution
     likely = [] if found is None else [entry.token for entry in found.candidates]
+    # Logits may be wider than the vocabulary; what is past it is not a token.
+    likely = [token for token in likely if token < len(allowed)]
     able = [token for token in likely if allowed[token]]
     wished = [token for token in likely if not allowed[token]]
     if position.state >= 0:

@@ -1,0 +1,254 @@
+"""Where batches run: every place gives the rows of this process, each once, whatever dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import explorer
+from explorer.errors import ExplorerError
+from explorer.sweeps.grid import SweepBatch, SweepSetup
+from explorer.sweeps.places.place import Finished
+from explorer.sweeps.progress import SweepProgress
+from explorer.sweeps.worker import run_batch
+from tests.sweeps.pools import DEADLY, dies_always, dies_once, opened
+
+PROMPTS = [f"p{k}" for k in range(20)]
+# distributed says of its calls what holds in asynchronous code.
+distributed: Any = pytest.importorskip("distributed")
+
+CONSTRAINTS = {"letters": explorer.regex("[a-z]{1,9}"), "digits": explorer.regex("[0-9]{1,9}")}
+
+
+def asked(where: object, prompts: Sequence[str] = PROMPTS, **more: Any) -> Any:
+    given: dict[str, Any] = {"models": opened, "batch_size": 4, "max_tokens": 12} | more
+    return explorer.sweep(prompts, CONSTRAINTS, where=where, **given)
+
+
+def texts(done: Any) -> list[tuple[str, str]]:
+    return list(zip(done.table["key"].to_pylist(), done.table["text"].to_pylist(), strict=True))
+
+
+def keys_in(folder: Path) -> list[str]:
+    return pq.read_table(folder, columns=["key"])["key"].to_pylist()
+
+
+def test_threads_write_what_this_process_writes() -> None:
+    with ThreadPoolExecutor(3) as executor:
+        assert texts(asked(executor)) == texts(asked(None))
+        assert executor.submit(int, "1").result() == 1  # It stays open.
+
+
+def test_dask_writes_what_this_process_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster of threads: cheap, and with a real scheduler. Real processes are below."""
+    monkeypatch.setenv(DEADLY, str(tmp_path))
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
+        found = texts(asked(client))
+    # All threads are one process: the model was opened once.
+    assert [path.name for path in tmp_path.iterdir()] == [f"opened-{os.getpid()}"]
+    monkeypatch.delenv(DEADLY)
+    assert found == texts(asked(None))
+
+
+def test_own_processes_write_what_this_process_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEADLY, str(tmp_path))
+    done = asked(1)
+    assert len(list(tmp_path.iterdir())) == 1  # Opened once, for ten batches.
+    monkeypatch.delenv(DEADLY)
+    assert texts(done) == texts(asked(None))
+
+
+class Losing:
+    """A place that loses some batches, and counts how many it holds."""
+
+    capacity = 3
+
+    def __init__(self, times: int, suspect: bool) -> None:
+        self.setup: SweepSetup | None = None
+        self.waiting: list[SweepBatch] = []
+        self.most = 0
+        self.left = times
+        self.suspect = suspect
+        self.runs: list[int] = []
+
+    def start(self, setup: SweepSetup) -> None:
+        self.setup = setup
+
+    def submit(self, batch: SweepBatch) -> None:
+        self.waiting.append(batch)
+        self.most = max(self.most, len(self.waiting))
+
+    def finished(self, seconds: float) -> Sequence[Finished]:
+        batch = self.waiting.pop()
+        if self.left and any(row.prompt == "p3" for row in batch.rows):
+            self.left -= 1
+            return [Finished(batch, None, "died", self.suspect)]
+        assert self.setup is not None
+        self.runs.append(len(batch.rows))
+        return [Finished(batch, run_batch(self.setup, batch))]
+
+    def close(self) -> None:
+        self.waiting.clear()
+
+
+@pytest.mark.parametrize("suspect", [True, False])
+def test_a_batch_that_is_lost_is_run_again(suspect: bool) -> None:
+    place = Losing(2, suspect)
+    assert texts(asked(place)) == texts(asked(None))
+    assert place.runs == [4] * 10
+    assert place.most == 3  # No more than the place has room for.
+
+
+def test_a_batch_that_kills_its_workers_is_run_row_by_row() -> None:
+    place = Losing(3, suspect=True)
+    assert texts(asked(place)) == texts(asked(None))
+    assert sorted(place.runs) == [1] * 4 + [4] * 9
+
+
+def test_a_row_that_kills_its_workers_is_a_failure() -> None:
+    done = asked(Losing(1000, suspect=True))
+    failed = [row for row in done.table.to_pylist() if row["error"]]
+    assert done.failed == len(failed) == 2 and len(done) == 40
+    assert {row["prompt"] for row in failed} == {"p3"}
+    assert "lost 3 times" in failed[0]["error"]
+
+
+def test_losses_that_nobody_caused_are_not_counted() -> None:
+    assert asked(Losing(20, suspect=False)).failed == 0
+
+
+def test_what_cannot_travel_is_refused_at_once() -> None:
+    with ProcessPoolExecutor(1) as executor, pytest.raises(ExplorerError, match="cannot be sent"):
+        asked(executor, models=lambda: opened())
+
+
+CRASH = """
+import os, sys
+import explorer
+from tests.sweeps.test_places import asked
+
+def listen(progress):
+    if progress.done >= int(sys.argv[2]):
+        os.kill(os.getpid(), 9)
+
+from explorer.sweeps import sweep as module
+module.ROWS_IN_PART = 8
+asked(None, folder=sys.argv[1], progress=listen)
+"""
+
+
+def test_a_process_that_is_killed_leaves_whole_rows(tmp_path: Path) -> None:
+    """Killed without warning in the middle: the next run does the rest, and no row twice."""
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(CRASH), str(tmp_path), "28"], check=False
+    )
+    assert ran.returncode == -signal.SIGKILL
+    kept = keys_in(tmp_path)
+    assert 8 <= len(kept) <= 28 and len(set(kept)) == len(kept)
+    rest = asked(None, folder=tmp_path)
+    assert (rest.found, rest.written) == (len(kept), 40 - len(kept))
+    assert sorted(keys_in(tmp_path)) == sorted(asked(None).table["key"].to_pylist())
+
+
+# --- real processes that die ----------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("model", "failed"), [(dies_once, 0), (dies_always, 2)])
+def test_a_process_of_ours_that_dies(
+    model: object, failed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEADLY, str(tmp_path))
+    done = asked(1, [*PROMPTS[:5], "die"], models=model, batch_size=3)
+    assert (len(done), done.failed) == (12, failed)
+    errors = {row["prompt"] for row in done.table.to_pylist() if row["error"]}
+    assert errors == ({"die"} if failed else set())
+
+
+@pytest.mark.long
+def test_a_worker_of_a_cluster_is_killed_in_the_middle(tmp_path: Path) -> None:
+    killed: list[int] = []
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
+
+        def listen(progress: SweepProgress) -> None:
+            if progress.done >= 20 and not killed:
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        done = asked(client, [f"p{k}" for k in range(60)], folder=tmp_path, progress=listen)
+    assert killed and (len(done), done.failed) == (120, 0)
+    keys = keys_in(tmp_path)
+    assert len(keys) == len(set(keys)) == 120
+
+
+@contextmanager
+def scheduler_and_workers(port: int) -> Generator[list[subprocess.Popen[bytes]]]:
+    """A scheduler, then two workers; whoever ends it kills all that are in the list."""
+    found: list[subprocess.Popen[bytes]] = []
+    try:
+        found.append(started("dask_scheduler", "--host", "127.0.0.1", "--port", str(port)))
+        found.extend(worker(port) for _ in range(2))
+        yield found
+    finally:
+        for process in found:
+            process.kill()
+            process.wait()
+
+
+def started(name: str, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.{name}", *words, "--no-dashboard"],
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def worker(port: int) -> subprocess.Popen[bytes]:
+    return started("dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1", "--no-nanny")
+
+
+@pytest.mark.long
+def test_the_scheduler_is_killed_and_started_again(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    killed: list[int] = []
+    address = f"tcp://127.0.0.1:{port}"
+    with (
+        scheduler_and_workers(port) as running,
+        distributed.Client(address, timeout=90) as client,
+    ):
+        client.wait_for_workers(2, timeout=120)
+
+        def listen(progress: SweepProgress) -> None:
+            if progress.done >= 20 and not killed:
+                killed.append(progress.done)
+                running[0].kill()
+                running[0].wait()
+                again = started("dask_scheduler", "--host", "127.0.0.1", "--port", str(port))
+                running[0] = again
+                running.extend(worker(port) for _ in range(2))
+
+        done = asked(client, [f"p{k}" for k in range(60)], folder=tmp_path, progress=listen)
+    assert killed and (len(done), done.failed) == (120, 0)
+    keys = keys_in(tmp_path)
+    assert len(keys) == len(set(keys)) == 120

@@ -1,0 +1,150 @@
+"""What a table says, against figures worked out from the sessions of its rows."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer import Sampler
+from explorer.errors import DamagedFile
+from explorer.sweeps.attribution import AT_THE_END, costs_by_part, named_place
+from explorer.sweeps.known import KnownSweep, knowledge_of, with_knowledge
+from explorer.sweeps.summary import summarize
+from tests.decoding.models import hash_model
+
+CONSTRAINTS = {
+    "pair": explorer.regex("[fdnosyen]{2}-[0-9]+"),
+    "never": explorer.literal("z" * 30),
+    "words": explorer.regex("[a-z]+"),
+}
+PROMPTS = ["a", "b", "cd"]
+
+
+@cache
+def done() -> Any:
+    return explorer.sweep(
+        PROMPTS, CONSTRAINTS, hash_model(), {"hot": Sampler(1.0)}, [0, 1], max_tokens=9
+    )
+
+
+def sessions(constraint: str) -> list[explorer.Session]:
+    found: list[explorer.Session] = []
+    for prompt in PROMPTS:
+        for seed in (0, 1):
+            made = explorer.Session(
+                hash_model(), CONSTRAINTS[constraint], prompt, sampler=Sampler(1.0), seed=seed,
+                max_tokens=9,
+            )  # fmt: skip
+            made.run()
+            found.append(made)
+    return found
+
+
+def lost(session: explorer.Session) -> float:
+    return -sum(math.log(p.distribution.z) for p in session.trace.positions if p.distribution)
+
+
+def test_the_groups_count_what_sessions_count() -> None:
+    summary = summarize(done().table)
+    assert (summary.rows, summary.failed, len(summary.groups)) == (18, 6, 3)
+    groups = {group.constraint: group for group in summary.groups}
+    assert (groups["never"].rows, groups["never"].failed, groups["never"].valid) == (6, 6, 0)
+    assert math.isnan(groups["never"].nats_per_text)
+    for name in ("pair", "words"):
+        made, group = sessions(name), groups[name]
+        assert (group.rows, group.written, group.valid, group.cut) == (6, 6, 6, 0)
+        steps = [step for session in made for step in session.trace.steps]
+        assert group.tokens == len(steps)
+        assert group.interventions == sum(step.intervention for step in steps)
+        assert group.unhelped == sum(
+            not any(step.intervention for step in session.trace.steps) for session in made
+        )
+        assert group.nats == pytest.approx(sum(map(lost, made)))
+    assert summary.errors[0][2] == 6 and "can write no word" in summary.errors[0][1]
+
+
+def test_the_worst_runs_lost_most_and_differ() -> None:
+    table = done().table
+    rows = table.to_pylist()
+    worst = [rows[k] for k in summarize(table, 4).worst]
+    texts = {(row["prompt"], row["constraint"], row["text"]) for row in worst}
+    assert len(texts) == len(worst) == 4
+    least = min(row["nats_lost"] for row in worst)
+    others = [row for row in rows if row["error"] is None and row not in worst]
+    seen = {(row["prompt"], row["constraint"], row["text"]) for row in worst}
+    fresh = [r for r in others if (r["prompt"], r["constraint"], r["text"]) not in seen]
+    assert all(row["nats_lost"] <= least for row in fresh)
+
+
+def test_the_parts_of_a_pattern_cost_what_was_lost_in_them() -> None:
+    """The place of each position is read off its text: two letters, a dash, digits."""
+    table = done().table
+    known = knowledge_of(table)
+    assert known is not None
+    costs = {cost.constraint: cost for cost in costs_by_part(table, known.readable())}
+    assert set(costs) == {"pair", "words"}
+    expected: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    for session in sessions("pair"):
+        for position in session.trace.positions:
+            if position.distribution is None:
+                continue
+            length = len(position.data)
+            place = "[fdnosyen]" if length < 2 else "-" if length == 2 else "[0-9]"
+            expected[place] = expected.get(place, 0) - position.distribution.log_z
+            counts[place] = counts.get(place, 0) + position.distribution.intervention
+    found = {part.part.split(" (")[0]: part for part in costs["pair"].parts}
+    assert set(found) == set(expected)
+    for place, nats in expected.items():
+        assert found[place].nats == pytest.approx(nats)
+        assert found[place].interventions == counts[place]
+    assert costs["pair"].covered == pytest.approx(1.0)
+    assert costs["pair"].nats == pytest.approx(sum(expected.values()))
+
+
+def test_a_schema_is_named_by_its_pointers() -> None:
+    schema = explorer.json_schema(
+        {"properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
+    )
+    assert named_place(schema, b'{"name":"A') == "/properties/name"
+    assert named_place(schema, b'{"name":"A","age":1') == "/properties/age"
+    assert named_place(explorer.choice(["yes", "no"]), b"yes") == AT_THE_END
+    rules = explorer.grammar('root ::= "(" num ")"\nnum ::= [0-9]+')
+    assert named_place(rules, b"(1") == "rule `root` or rule `num`"
+
+
+def test_a_time_that_is_used_up_says_what_it_covers() -> None:
+    known = knowledge_of(done().table)
+    assert known is not None
+    for cost in costs_by_part(done().table, known.readable(), seconds=0):
+        assert 0 < cost.covered < 1 and len(cost.parts) == 1
+
+
+def test_a_table_says_what_was_asked_for() -> None:
+    known = knowledge_of(done().table)
+    assert known is not None and known.max_tokens == 9
+    assert known.sampler("hot") == Sampler(1.0)
+    sources = {str(constraint.source) for constraint in known.readable().values()}
+    assert sources == {str(constraint.source) for constraint in CONSTRAINTS.values()}
+    assert knowledge_of(done().table.replace_schema_metadata(None)) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[]", b'{"format": 1}', b'{"format": 9}', b"[" * 100_000, b"\xff"],
+    ids=["empty", "half", "list", "lacking", "newer", "deep", "bytes"],
+)
+def test_damaged_knowledge_is_an_error_of_ours(data: bytes) -> None:
+    with pytest.raises(DamagedFile, match="here"):
+        KnownSweep.read(data, "here")
+
+
+def test_a_forged_source_is_left_out() -> None:
+    known = KnownSweep(1, 9, None, {"a": {"kind": "regex", "pattern": "("}, "b": None}, {}, {})
+    table = with_knowledge(done().table, known)
+    found = knowledge_of(table)
+    assert found is not None and found.readable() == {}
