@@ -103,6 +103,7 @@ class Lab:
                 "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={self.work}",
                 f"--IdentityProvider.token={self.token}",
                 "--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True",
+                "--JupyterNotebookApp.expose_app_in_browser=True",
                 f"--ServerApp.jpserver_extensions={EXTENSION}=True",  # As `explorer lab` does.
             ],
             env=environment, stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True,
