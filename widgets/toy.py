@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import torch
@@ -146,7 +146,7 @@ def _weights(name: str, given: Weights) -> dict[bytes, float]:
     return found
 
 
-@cache
+@lru_cache(maxsize=16)
 def _vocabulary(tokens: tuple[bytes, ...]) -> Vocabulary:
     return Vocabulary.from_bytes([*tokens, None], eos_ids=[len(tokens)])
 

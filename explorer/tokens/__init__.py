@@ -5,5 +5,6 @@ Reading order: `states` and `words` (states that are not in a machine, and masks
 can be finished on a stack), `closed_form` (trim and tabulate) with `token_dfa`; without a table
 `kept`, `numbered_places`, `lazy` and `visited_whole`; without a constraint `free`; `filtered` (by
 what the tokens before allow), then `lost`, `report` and `compile` (constraint and vocabulary in,
-machine out); `masks` (on a device) and `schemes` (machines to compare with).
+machine out), `shared` (one machine for equal constraints); `masks` (on a device) and `schemes`
+(machines to compare with).
 """

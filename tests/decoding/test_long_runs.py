@@ -12,6 +12,7 @@ import torch
 
 import explorer
 from explorer.decoding.models.model import Reading
+from explorer.decoding.sampling.sampler import draw, parts_of
 from explorer.decoding.stepping.tree import StepNode, StepTree
 
 VOCABULARY = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c"], eos_ids=[4])
@@ -101,3 +102,14 @@ def test_memory_is_linear_in_the_length() -> None:
 @pytest.mark.long
 def test_a_run_of_100_000_tokens() -> None:
     assert bytes_per_token(100_000) < 2_500
+
+
+def test_many_rows_are_drawn_as_they_are_alone() -> None:
+    """Rows are worked on in parts; each must get what it gets by itself."""
+    rows = torch.randn(700, 3_000, generator=torch.Generator().manual_seed(2)).log_softmax(-1)
+    rows[5] = -torch.inf
+    numbers = torch.linspace(0, 0.999, 700)
+    parts = parts_of(rows)
+    assert len(parts) > 1 and sum(len(rows[part]) for part in parts) == 700
+    alone = [int(draw(row, number)) for row, number in zip(rows, numbers, strict=True)]
+    assert draw(rows, numbers).tolist() == alone and alone[5] == -1

@@ -42,6 +42,7 @@ from explorer.tokens.closed_form.store import load_texts
 from explorer.tokens.compile import compile_texts
 from explorer.tokens.filtered.apply import filtered
 from explorer.tokens.machine import TokenMachine
+from explorer.tokens.shared import kept_machine
 from explorer.vocabulary import Vocabulary
 from widgets import kinds
 from widgets.compiling.child import Child, Gone
@@ -196,8 +197,9 @@ class CompileWorker:
             stages: The stages around it; default those that the constraint has.
 
         Returns:
-            The token DFA over this very vocabulary object, with its constraint and report; where
-            it is too large or not ready soon, a lazy machine, whose ``report.reason`` says why.
+            The token DFA, with its constraint and report: the one that is in use in this kernel
+            for an equal constraint, if there is one; where it is too large or not ready soon, a
+            lazy machine, whose ``report.reason`` says why.
             Stages that filter tokens are put around it here.
 
         Raises:
@@ -220,7 +222,7 @@ class CompileWorker:
             lazy = compile_texts(made, vocabulary, Meter(budget), lazy=True)
             found = lazy.with_reason(found.reason)
         off.check()
-        return filtered(found, made, budget)
+        return kept_machine(filtered(found, made, budget), made, vocabulary, budget)
 
     def close(self) -> None:
         """End the process. Later compilations run in this process."""

@@ -19,7 +19,7 @@ from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_STREAM
 from explorer.decoding.sampling import reference
 from explorer.decoding.sampling.reference import Rows
-from explorer.decoding.sampling.sampler import Sampler
+from explorer.decoding.sampling.sampler import Sampler, parts_of
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
@@ -64,15 +64,20 @@ class ConstrainedBatch:
         device: str | torch.device,
         budget: Budget | None = None,
     ) -> None:
-        # A constraint that several rows share is compiled once and has one table.
+        # A constraint that several rows share is compiled once, and equal ones have one table.
+        of_constraint: dict[int, Rule] = {}
         rules: dict[int, Rule] = {}
         for constraint in constraints:
-            if id(constraint) not in rules:
-                known = isinstance(constraint, Rule)
-                rules[id(constraint)] = (
-                    constraint if known else Rule.of(constraint, vocabulary, budget)
+            if id(constraint) not in of_constraint:
+                rule = (
+                    constraint
+                    if isinstance(constraint, Rule)
+                    else Rule.of(constraint, vocabulary, budget)
                 )
-        self.rules = [rules[id(constraint)] for constraint in constraints]
+                free = rule.machine.constraint is None
+                same = rules.setdefault(0 if free else id(rule.machine), rule)
+                of_constraint[id(constraint)] = same
+        self.rules = [of_constraint[id(constraint)] for constraint in constraints]
         plans = {id(rule): rule.plans(max_tokens, masking_budget) for rule in rules.values()}
         self.plans = [plans[id(rule)] for rule in self.rules]
         """bool of each row: whether the budget takes part in its mask."""
@@ -122,10 +127,16 @@ class ConstrainedBatch:
             masked = self.sampler.filtered(masked)
         tokens = self.draw(logits)
         at = tokens.clamp(min=0)[:, None]
-        model, constrained = (
-            each.double().log_softmax(-1).gather(-1, at)[:, 0] for each in (logits, masked)
-        )
-        return tokens, model, constrained
+        return tokens, _scores(logits, at), _scores(masked, at)
+
+
+def _scores(logits: Tensor, at: Tensor) -> Tensor:
+    """float64[B]: the log-probability of one token of each row."""
+    found = [
+        logits[part].double().log_softmax(-1).gather(-1, at[part])[:, 0]
+        for part in parts_of(logits)
+    ]
+    return torch.cat(found)
 
 
 def checked_streams(streams: object) -> list[int] | None:

@@ -36,6 +36,10 @@ _MOST: Final = float(torch.finfo(torch.float32).max)
 Filter = Literal["mask", "greedy", "top_k", "top_p", "min_p"]
 
 
+_PART_NUMBERS: Final = 2**20
+"""How many numbers of float64 are worked on at once on the host: 8 MB."""
+
+
 @dataclass(frozen=True)
 class Sampler:
     """The way in which a token is chosen from logits.
@@ -181,6 +185,15 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
             remedy="Put both on one device.",
             evidence={"uniform": str(uniform.device), "log_probs": str(log_probs.device)},
         )
+    if log_probs.dim() == 2 and uniform.shape == log_probs.shape[:1]:
+        # Thousands of rows in float64, several times over, would take more than the model.
+        parts = parts_of(log_probs)
+        return torch.cat([_drawn(log_probs[part], uniform[part]) for part in parts])
+    return _drawn(log_probs, uniform)
+
+
+def _drawn(log_probs: Tensor, uniform: Tensor) -> Tensor:
+    """`draw`, for rows that are worked on at once."""
     width = log_probs.shape[-1]
     weights = log_probs.to(torch.float64).exp()
     cumulative = weights.cumsum(-1)
@@ -194,6 +207,24 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
     last = torch.where(possible, ids, -1).amax(-1)
     drawn = torch.where(first < width, first, last)
     return torch.where(total.squeeze(-1).isfinite(), drawn, -1)
+
+
+def parts_of(rows: Tensor) -> list[slice]:
+    """The parts of some rows that are worked on at once in float64, on the host: so many numbers.
+
+    Args:
+        rows: float[B, W].
+
+    Returns:
+        All rows in one part on another device, or where they are few.
+
+    Example:
+        >>> parts_of(torch.zeros(600, 4096))
+        [slice(0, 256, None), slice(256, 512, None), slice(512, 768, None)]
+    """
+    count = max(1, rows.shape[0])
+    size = max(1, _PART_NUMBERS // rows.shape[1]) if rows.device.type == "cpu" else count
+    return [slice(first, first + size) for first in range(0, count, size)]
 
 
 @dataclass(frozen=True)

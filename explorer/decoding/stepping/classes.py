@@ -96,7 +96,8 @@ class SeenClasses:
     def __init__(self, size: int, eos_ids: Sequence[int]) -> None:
         self._size = size
         self._eos_ids = list(eos_ids)
-        self._begin()
+        # The classes are a number for each id: they are made when the first masks come.
+        self._masks: tuple[bytes, ...] | None = None
 
     def of(self, masks: Sequence[bytes]) -> tuple[int, bytes, tuple[bytes, ...]]:
         """The classes that some masks tell apart.
@@ -108,9 +109,11 @@ class SeenClasses:
             The number of classes; the class of each id and the row of each mask, both packed as in
             `explorer.decoding.trace.masks.MaskRows`.
         """
-        if tuple(masks[: len(self._masks)]) != self._masks:
+        known = () if self._masks is None else self._masks
+        if self._masks is None or tuple(masks[: len(known)]) != known:
             self._begin()
-        for mask in masks[len(self._masks) :]:
+            known = ()
+        for mask in masks[len(known) :]:
             while 2 * self._count > len(self._sizes):
                 self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
             words = np.frombuffer(mask, "<u4")
@@ -137,5 +140,5 @@ class SeenClasses:
         self._count = NUM_FIXED_CLASSES
         self._sizes: Int32 = np.zeros(64, np.int32)
         self._sizes[:NUM_FIXED_CLASSES] = (self._size - len(self._eos_ids), len(self._eos_ids))
-        self._masks: tuple[bytes, ...] = ()
+        self._masks = ()
         self._packed: bytes | None = None

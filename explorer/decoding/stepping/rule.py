@@ -22,10 +22,11 @@ from explorer.budget import Budget
 from explorer.decoding.stepping.classes import SeenClasses
 from explorer.decoding.trace.masks import MaskRows, pack_classes
 from explorer.errors import ConstraintError, ExplorerError, VocabularyError
-from explorer.tokens.compile import compile
+from explorer.memo import memo
 from explorer.tokens.free import Free
 from explorer.tokens.machine import PlansAhead, TokenMachine, TokenTable, table_of
 from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, needed_rows
+from explorer.tokens.shared import shared_machine
 from explorer.tokens.visited_whole import visited_whole
 from explorer.tokens.words import pack, unpack
 from explorer.vocabulary import Vocabulary
@@ -78,7 +79,7 @@ class Rule:
             case None:
                 return cls(Free(vocabulary))
             case Constraint():
-                return cls(compile(constraint, vocabulary, budget))
+                return cls(shared_machine(constraint, vocabulary, budget))
             case str():
                 raise ConstraintError(
                     f"constraint is {plain(constraint)!r}, which could be a pattern or a text.",
@@ -253,13 +254,11 @@ class Rule:
 
     @cached_property
     def _classes(self) -> bytes:
-        if self._table is None:
-            return b""
-        return pack_classes(self._table.token_class, self._table.table.shape[1])
+        return b"" if self._table is None else _packed_classes(self._table)
 
     @cached_property
     def _needed(self) -> Int32:
-        return np.empty((0, 0), np.int32) if self.planned is None else needed_rows(self.planned)
+        return np.empty((0, 0), np.int32) if self.planned is None else _needed_of(self.planned)
 
     @cached_property
     def _class_sizes(self) -> Int32:
@@ -267,6 +266,19 @@ class Rule:
             return np.empty(0, np.int32)
         count = self._table.table.shape[1]
         return np.bincount(self._table.token_class, minlength=count).astype(np.int32)
+
+
+# Sessions that share a machine share what is worked out from it.
+
+
+@memo
+def _needed_of(table: TokenTable) -> Int32:
+    return needed_rows(table)
+
+
+@memo
+def _packed_classes(table: TokenTable) -> bytes:
+    return pack_classes(table.token_class, table.table.shape[1])
 
 
 def without_distances(machine: TokenMachine, asked: str, remedy: str) -> ExplorerError:

@@ -183,7 +183,7 @@ class StepTree:
         """The prompt's ids and those of the path."""
         last, path = self._path
         if node.step is not None and node.parent is last:
-            path = (*path, node.step.token)
+            path = path + (node.step.token,)  # noqa: RUF005 - One copy of a long path, not two.
         elif node is not last:
             own = [step.token for step in (entry.step for entry in node.line()) if step is not None]
             path = (*self.setting.prompt_ids, *own)

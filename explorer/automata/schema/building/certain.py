@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, cast
 
 from explorer.automata.regex import UnsupportedSyntax, parse
@@ -341,7 +341,7 @@ def _has_string(schema: dict[str, Any]) -> bool:
     return len(lengths) == 1 and lengths[0] >= 0 and fewest <= lengths[0] <= most
 
 
-@cache
+@lru_cache(maxsize=256)
 def shortest(pattern: str) -> int | None:
     """The length of the shortest text in which a pattern of a schema is found.
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -71,7 +71,7 @@ def mark(minimum: int, maximum: int | None, meter: Meter) -> Dfa:
     return sketch.finish(begin, [end])
 
 
-@cache
+@lru_cache(maxsize=256)
 def value_mark(number: int) -> Dfa:
     """The machine of the mark for the values with a number.
 
@@ -288,7 +288,7 @@ def _outlined(
     return Outline(nfa, tuple(parts))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _repeat(character: str, minimum: int, maximum: int) -> Node:
     return Repeat(0, 0, parse(character).root, minimum, maximum, False)
 

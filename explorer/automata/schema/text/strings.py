@@ -9,7 +9,7 @@ the other ways to a finished machine.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -95,7 +95,7 @@ def literals(texts: Dfa, meter: Meter) -> Dfa:
 Interval = tuple[int, int]
 
 
-@cache
+@lru_cache(maxsize=256)
 def _written(
     low: int, high: int
 ) -> tuple[list[Interval], list[int], list[tuple[str, list[Interval]]]]:
@@ -122,7 +122,7 @@ def _written(
     return themselves, short, list(long.items())
 
 
-@cache
+@lru_cache(maxsize=64)
 def length_between(minimum: int, maximum: int | None) -> Dfa:
     """The texts of so many characters (code points)."""
     most = "" if maximum is None else maximum

@@ -1,0 +1,96 @@
+"""One machine for equal constraints: a kernel with a thousand explorers holds each machine once.
+
+Two sessions with equal constraints, an equal vocabulary and equal limits have one token machine, as
+long as anybody holds it. Nothing is kept for later: a machine that nobody holds is gone, so the
+memory of a kernel is that of the different machines in use. A machine is a value, or numbers its
+states under a lock of its own, so that sharing it changes nothing but the memory; what a session
+has been through is the session's.
+
+`explorer.compile` always builds anew, so that its report says what building takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from threading import Lock
+from typing import Final
+from weakref import WeakValueDictionary
+
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.tokens.compile import compile
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.token_dfa import TokenDFA
+from explorer.vocabulary import Vocabulary
+
+_MACHINES: Final[WeakValueDictionary[Hashable, TokenMachine]] = WeakValueDictionary()
+_LOCK: Final = Lock()
+
+
+def shared_machine(
+    constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None = None
+) -> TokenMachine:
+    """The machine of a constraint: the one that is in use for an equal one, or compiled now.
+
+    Args:
+        constraint, vocabulary, budget: As `explorer.compile` has them.
+
+    Raises:
+        ExplorerError: As `explorer.compile` has it.
+
+    Example:
+        >>> import explorer
+        >>> vocab = explorer.Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+        >>> first = shared_machine(explorer.regex("a*"), vocab)
+        >>> shared_machine(explorer.regex("a*"), vocab) is first
+        True
+    """
+    key = _key(constraint, vocabulary, budget)
+    with _LOCK:
+        known = None if key is None else _MACHINES.get(key)
+    if known is not None:
+        return known
+    return kept_machine(compile(constraint, vocabulary, budget), constraint, vocabulary, budget)
+
+
+def kept_machine(
+    made: TokenMachine, constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None
+) -> TokenMachine:
+    """The machine that is in use for an equal constraint; else the one given, from now on.
+
+    Args:
+        made: A machine of the constraint.
+        constraint, vocabulary, budget: As `explorer.compile` has them.
+    """
+    key = _key(constraint, vocabulary, budget)
+    if key is None:
+        return made
+    with _LOCK:
+        known = _MACHINES.get(key)
+        # A table that was not ready in time is better than the lazy machine in its place.
+        if known is None or (isinstance(made, TokenDFA) and not isinstance(known, TokenDFA)):
+            known = _MACHINES[key] = made
+        return known
+
+
+def machines_in_use() -> int:
+    """The number of different machines that somebody holds."""
+    with _LOCK:
+        return len(_MACHINES)
+
+
+def _key(constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None) -> Hashable:
+    """What equal machines have in common; ``None`` where a source of somebody's own has no hash."""
+    # With another tokenizer the same bytes split otherwise, so an encoder stands for itself.
+    encoder = vocabulary.encoder
+    key = (
+        constraint.source,
+        vocabulary.fingerprint,
+        None if encoder is None else id(encoder),
+        budget or Budget(),
+    )
+    try:
+        hash(key)
+    except Exception:  # A source of somebody's own may raise anything.
+        return None
+    return key

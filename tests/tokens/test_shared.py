@@ -1,0 +1,181 @@
+"""A kernel with a thousand explorers: equal constraints share a machine, and caches are bounded."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from weakref import ref
+
+import pytest
+
+import explorer
+from explorer.automata.constraint import Constraint
+from explorer.budget import Budget
+from explorer.decoding.models.embedded import EMBEDDED
+from explorer.tokens.shared import kept_machine, machines_in_use, shared_machine
+from explorer.vocabulary import Vocabulary
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Vocabulary:
+    return Vocabulary.from_file(EMBEDDED["tiny"])
+
+
+def constraints(k: int) -> tuple[Constraint, ...]:
+    """One of each kind, made anew, and different for each number."""
+    schema = {**SCHEMA, "properties": {"name": {"const": f"n{k}"}, "age": {"type": "integer"}}}
+    return (
+        explorer.regex(f"[a-f]{{{k + 1},{k + 3}}}"),
+        explorer.choice(["yes", f"no{k}"]),
+        explorer.json_schema(schema),
+        explorer.grammar(f'root ::= "a{k}" root "b" | ""'),
+        explorer.template("{a}!", a=explorer.gen(regex=f"[0-9]{{1,{k + 1}}}")),
+        explorer.regex(f"x{k}*").canonical(),
+    )
+
+
+def test_a_thousand_equal_constraints_have_one_machine(vocabulary: Vocabulary) -> None:
+    for kind in range(len(constraints(0))):
+        # The machine over a vocabulary is what takes memory; each constraint is a new object.
+        first = shared_machine(constraints(0)[kind], vocabulary)
+        count = 1_000 if kind == 0 else 20
+        sessions = [
+            explorer.Session.from_ids(vocabulary, constraints(0)[kind], []) for _ in range(count)
+        ]
+        assert {id(session.machine) for session in sessions} == {id(first)}
+
+
+def test_different_constraints_vocabularies_and_limits_have_their_own(
+    vocabulary: Vocabulary,
+) -> None:
+    made = [shared_machine(constraint, vocabulary) for k in (0, 1) for constraint in constraints(k)]
+    assert len({id(machine) for machine in made}) == len(made)
+    small = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+    other = Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
+    same = Vocabulary.from_bytes([b"a", b"b"], eos_ids=[2])
+    star = explorer.regex("[ab]*")
+    machine = shared_machine(star, small)
+    assert shared_machine(star, same) is machine
+    assert shared_machine(star, other) is not machine
+    assert shared_machine(star, small, Budget(states=999)) is not machine
+    with pytest.raises(explorer.errors.BudgetExceeded):
+        shared_machine(explorer.regex("(a|b){1,50}"), small, Budget(states=2, arcs=2))
+
+
+def test_a_machine_goes_with_the_last_who_holds_it(vocabulary: Vocabulary) -> None:
+    gc.collect()
+    before = machines_in_use()
+    held = [
+        explorer.Session.from_ids(vocabulary, explorer.regex(f"[a-z]{{{k},9}}q"), [])
+        for k in range(1, 9)
+    ]
+    watched = ref(held[3].machine)
+    assert machines_in_use() == before + 8
+    held.clear()
+    gc.collect()
+    assert machines_in_use() == before and watched() is None
+
+
+def test_a_table_takes_the_place_of_a_lazy_machine(vocabulary: Vocabulary) -> None:
+    constraint = explorer.regex("[a-c]{2,5}z")
+    lazy = explorer.compile(constraint, vocabulary, lazy=True)
+    table = explorer.compile(constraint, vocabulary, lazy=False)
+    assert kept_machine(lazy, constraint, vocabulary, None) is lazy
+    assert kept_machine(table, constraint, vocabulary, None) is table
+    assert kept_machine(lazy, constraint, vocabulary, None) is table
+
+
+def test_threads_that_ask_at_once_get_one_machine(vocabulary: Vocabulary) -> None:
+    found: list[object] = []
+    wait = threading.Barrier(4)
+
+    def ask() -> None:
+        wait.wait()
+        found.append(shared_machine(explorer.regex("[a-k]{1,7}w"), vocabulary))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(machine) for machine in found}) == 1
+
+
+def test_equal_rows_of_a_batch_have_one_table() -> None:
+    lm = explorer.load_model("tiny")
+    equal = [explorer.choice(["yes", "no"]) for _ in range(6)]
+    from explorer.decoding.batches.constrained_batch import ConstrainedBatch
+
+    batch = ConstrainedBatch(
+        [*equal, None, explorer.regex("a+"), None], lm.vocabulary, explorer.Sampler(), seed=0,
+        streams=None, max_tokens=None, masking_budget=None, device="cpu",
+    )  # fmt: skip
+    assert batch.rows.constraint.tolist() == [0, 0, 0, 0, 0, 0, 1, 2, 1]
+
+
+def grown(vocabulary: Vocabulary, numbers: range) -> int:
+    """The bytes that compiling and dropping different constraints leaves behind."""
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    for k in numbers:
+        for constraint in constraints(k)[:5]:
+            shared_machine(constraint, vocabulary).allowed(0)
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] - before
+
+
+def test_dropped_machines_leave_nothing_behind(vocabulary: Vocabulary) -> None:
+    tracemalloc.start()
+    try:
+        grown(vocabulary, range(30))  # Bounded caches fill first.
+        assert grown(vocabulary, range(30, 60)) < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+# --- the law of caches ----------------------------------------------------------------------------
+
+FINITE = {"form", "order", "name", "view", "draft", "given", "of_type"}
+"""Parameters of which there are only so many values: normal forms, orders, names of tables."""
+
+
+def unbounded(source: str) -> Iterator[str]:
+    """The functions that remember an answer for each argument without end."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        decorators = {ast.unparse(one) for one in node.decorator_list}
+        if not decorators & {"cache", "functools.cache", "lru_cache(maxsize=None)"}:
+            continue
+        named = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
+        if not set(named) <= FINITE:
+            yield f"{node.name}({', '.join(named)})"
+
+
+def test_no_cache_grows_with_what_users_give() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix(): listed
+        for folder in ("explorer", "widgets")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if (listed := list(unbounded(path.read_text("utf-8"))))
+    }
+    assert found == {}
+
+
+def test_a_cache_without_end_would_be_found() -> None:
+    wrong = (
+        "@cache\ndef f(pattern): ...\n@cache\ndef g(): ...\n@lru_cache(maxsize=4)\ndef h(x): ..."
+    )
+    assert list(unbounded(wrong)) == ["f(pattern)"]
