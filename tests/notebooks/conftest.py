@@ -1,4 +1,4 @@
-"""One kernel for the notebooks of the pitfalls: importing the libraries takes longer than a cell.
+"""One kernel for all notebooks: importing the libraries takes longer than a cell.
 
 Between two notebooks all variables go. That each one runs in a kernel of its own is shown by the
 test in the browser, where every notebook is opened by itself.
