@@ -12,7 +12,7 @@ import torch
 
 import explorer
 from explorer.decoding.models.model import Reading
-from explorer.decoding.sampling.sampler import draw, parts_of
+from explorer.decoding.sampling.sampler import draw, row_parts
 from explorer.decoding.stepping.tree import StepNode, StepTree
 
 VOCABULARY = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c"], eos_ids=[4])
@@ -109,7 +109,7 @@ def test_many_rows_are_drawn_as_they_are_alone() -> None:
     rows = torch.randn(700, 3_000, generator=torch.Generator().manual_seed(2)).log_softmax(-1)
     rows[5] = -torch.inf
     numbers = torch.linspace(0, 0.999, 700)
-    parts = parts_of(rows)
+    parts = row_parts(rows)
     assert len(parts) > 1 and sum(len(rows[part]) for part in parts) == 700
     alone = [int(draw(row, number)) for row, number in zip(rows, numbers, strict=True)]
     assert draw(rows, numbers).tolist() == alone and alone[5] == -1

@@ -19,7 +19,7 @@ from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_STREAM
 from explorer.decoding.sampling import reference
 from explorer.decoding.sampling.reference import Rows
-from explorer.decoding.sampling.sampler import Sampler, parts_of
+from explorer.decoding.sampling.sampler import Sampler, row_parts
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
@@ -134,7 +134,7 @@ def _scores(logits: Tensor, at: Tensor) -> Tensor:
     """float64[B]: the log-probability of one token of each row."""
     found = [
         logits[part].double().log_softmax(-1).gather(-1, at[part])[:, 0]
-        for part in parts_of(logits)
+        for part in row_parts(logits)
     ]
     return torch.cat(found)
 

@@ -187,7 +187,7 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
         )
     if log_probs.dim() == 2 and uniform.shape == log_probs.shape[:1]:
         # Thousands of rows in float64, several times over, would take more than the model.
-        parts = parts_of(log_probs)
+        parts = row_parts(log_probs)
         return torch.cat([_drawn(log_probs[part], uniform[part]) for part in parts])
     return _drawn(log_probs, uniform)
 
@@ -209,7 +209,7 @@ def _drawn(log_probs: Tensor, uniform: Tensor) -> Tensor:
     return torch.where(total.squeeze(-1).isfinite(), drawn, -1)
 
 
-def parts_of(rows: Tensor) -> list[slice]:
+def row_parts(rows: Tensor) -> list[slice]:
     """The parts of some rows that are worked on at once in float64, on the host: so many numbers.
 
     Args:
@@ -219,7 +219,7 @@ def parts_of(rows: Tensor) -> list[slice]:
         All rows in one part on another device, or where they are few.
 
     Example:
-        >>> parts_of(torch.zeros(600, 4096))
+        >>> row_parts(torch.zeros(600, 4096))
         [slice(0, 256, None), slice(256, 512, None), slice(512, 768, None)]
     """
     count = max(1, rows.shape[0])
