@@ -1,13 +1,15 @@
-"""Skipped tokens and time saved by coalescence, with and without the canonical filter.
+"""Skipped tokens and time saved by coalescence, without and with filters of the spellings.
 
 The Pokédex schema of Cognetta et al. (2025) on both embedded models. A token that is the only one
 allowed is not asked for; with `canonical` there is one spelling of each text, and so there are
-many more such tokens. Each entry is drawn four times, one after the other, so that a busy machine
-slows all alike: asking at every token, and skipping, each with and without the filter. Draws are
-those of the unconstrained model at temperature 1 under the mask; machines and caches are warm.
+many more such tokens; between the two stand all spellings but those by byte tokens where another
+token says the same. Each entry is drawn twice with each machine, asking at every token and
+skipping. Draws are those of the unconstrained model at temperature 1 under the mask; machines and
+caches are warm. Times are those of the processor, on one thread.
 
 ``python -m tests.bench.coalescence`` writes ``docs/benchmarks/coalescence.json`` and ``.md``;
-``--entries`` and ``--quick`` are for trying out.
+``--only bytes`` measures one row of each model and keeps the others; ``--entries`` and ``--quick``
+are for trying out.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,6 +62,13 @@ POKEDEX: Final[dict[str, Any]] = {
 """The schema of their experiment."""
 
 PROMPT: Final = "Write a JSON record of a game character on one line.\n"
+SPELLINGS: Final = {
+    "plain": "all",
+    "bytes": "without redundant bytes",
+    "canonical": "canonical",
+}
+"""The rows of each model."""
+
 THEIRS: Final = ("24.5 % → 77.9 %, 26.5 % → 78.9 %", "15.7 % to 21 % less")
 """Skipped tokens of their two models without and with the filter, and the time that it saved."""
 
@@ -67,27 +77,32 @@ def entry(lm: Any, machine: Any, seed: int, forced: Any) -> tuple[Generation, fl
     """One entry of the Pokédex, and how long it took in seconds."""
     # What is left of the context after the prompt.
     room = lm.max_length - len(lm.encode_prompt(PROMPT)) - 1
-    began = time.perf_counter()
+    began = time.process_time()
     (text,) = generate(
         lm, [PROMPT], machine, Sampler(1.0), room,
         seed=seed, masking_budget=False, forced=forced, log_probs=False,
     )  # fmt: skip
-    return text, time.perf_counter() - began
+    return text, time.process_time() - began
 
 
-def measured(name: str, entries: int) -> dict[str, dict[str, float]]:
-    """The figures of one model: for the plain and the filtered machine, in turn.
+def measured(
+    name: str, entries: int, rows: Sequence[str] = tuple(SPELLINGS)
+) -> dict[str, dict[str, float]]:
+    """The figures of one model: for the plain and the filtered machines, in turn.
 
     Args:
         name: Of an embedded model.
         entries: How many entries.
+        rows: The machines, by their names in `SPELLINGS`.
     """
     lm = explorer.load_model(name)
-    constraint = explorer.json_schema(POKEDEX)
-    machines = {
-        "plain": explorer.compile(constraint, lm.vocabulary),
-        "canonical": explorer.compile(constraint.canonical(lm.tokenizer), lm.vocabulary),
+    plain = explorer.json_schema(POKEDEX)
+    constraints = {
+        "plain": plain,
+        "bytes": plain.without_redundant_bytes(lm.tokenizer),
+        "canonical": plain.canonical(lm.tokenizer),
     }
+    machines = {row: explorer.compile(constraints[row], lm.vocabulary) for row in rows}
     names = ("tokens", "skipped", "unfinished", "step", "run")
     sums: dict[str, dict[str, float]] = {}
     for which in machines:
@@ -119,7 +134,7 @@ def table(results: dict[str, Any]) -> str:
         f"{results['entries']} entries of each embedded model, drawn one at a time "
         "(`python -m tests.bench.coalescence`). A token that is the only one allowed is *skipped*: "
         "it costs no pass of its own. Times are of all entries together, skipping or asking at "
-        "every token, one after the other on the same machine.",
+        "every token, on one thread of the processor.",
         "",
         "| model | spellings | tokens | skipped | asking, s | skipping, s | saved |",
         "|---|---|---|---|---|---|---|",
@@ -128,7 +143,7 @@ def table(results: dict[str, Any]) -> str:
         for which, row in rows.items():
             share, saved = row["skipped"] / row["tokens"], 1 - row["run"] / row["step"]
             lines.append(
-                f"| `{name}` | {'all' if which == 'plain' else 'canonical'} | "
+                f"| `{name}` | {SPELLINGS[which]} | "
                 f"{row['tokens']:,.0f} | {share:.1%} | {row['step']:.1f} | {row['run']:.1f} | "
                 f"{saved:.0%} |"
             )
@@ -144,8 +159,10 @@ def table(results: dict[str, Any]) -> str:
         f"their two models, and {THEIRS[1]} time; their models are larger, so that a pass costs "
         "more beside a mask.",
         "",
-        "Without the filter, a vocabulary with a token for every byte beside its characters forces "
-        "nothing: each character can be written in two ways. That is `tiny-sp`.",
+        "Without a filter, a vocabulary with a token for every byte beside its characters forces "
+        "nothing: each character can be written in two ways. That is `tiny-sp`. Without its "
+        "redundant bytes a character is written in one way, but a word still in many. `tiny` has "
+        "no bytes that another token says.",
         "",
         "What is skipped is decided by the mask alone, so that the texts are those of asking, draw "
         "for draw; the script stops if one differs.",
@@ -159,9 +176,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.coalescence")
     parser.add_argument("--entries", type=int, default=100)
     parser.add_argument("--quick", action="store_true", help="print, do not write")
+    parser.add_argument("--only", choices=[*SPELLINGS], help="this row; the others stay")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    models = {name: measured(name, options.entries) for name in ("tiny", "tiny-sp")}
+    chosen: list[str] = [options.only] if options.only else [*SPELLINGS]
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if options.only else {"models": {}}
+    if options.only and known["entries"] != options.entries:
+        parser.error(f"the other rows are of {known['entries']} entries; give --entries that")
+    models: dict[str, dict[str, Any]] = {}
+    for name in ("tiny", "tiny-sp"):
+        rows = known["models"].get(name, {}) | measured(name, options.entries, chosen)
+        models[name] = {row: rows[row] for row in SPELLINGS if row in rows}
     results = {"entries": options.entries, "models": models}
     page = table(results)
     print(page)

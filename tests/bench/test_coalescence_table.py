@@ -24,6 +24,8 @@ def test_the_filter_makes_most_tokens_forced() -> None:
         assert canonical["skipped"] / canonical["tokens"] > 0.6
         assert canonical["tokens"] < plain["tokens"]
         assert canonical["run"] < canonical["step"]
+        one_way = rows["bytes"]
+        assert plain["skipped"] <= one_way["skipped"] < canonical["skipped"]
 
 
 def test_the_schema_is_theirs() -> None:
