@@ -153,6 +153,19 @@ class Filtered(Protocol):
 
 
 @runtime_checkable
+class KnowsText(Protocol):
+    """A machine whose states remember a text that led to them."""
+
+    def text_to(self, state: int) -> bytes | None:
+        """A text that leads to a state; ``None`` where none is remembered.
+
+        Args:
+            state: A state, not a sentinel.
+        """
+        ...
+
+
+@runtime_checkable
 class PlansAhead(Protocol):
     """A machine without a table that may know how many tokens each text still takes."""
 

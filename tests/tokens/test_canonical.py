@@ -319,6 +319,20 @@ def test_the_filter_says_why(toy: Vocabulary) -> None:
     assert isinstance(machine, Filtered) and machine.refusal(0, b) is not None
 
 
+def test_an_explanation_names_a_text_that_led_to_the_state(toy: Vocabulary) -> None:
+    """All states of this machine stand for one byte state; their texts differ."""
+    machine = explorer.compile(explorer.regex("[a-c]*").canonical(toy), toy)
+    (ab,), (a,), (b,), (c,) = (toy.ids_of(data) for data in (b"ab", b"a", b"b", b"c"))
+    state = machine.step(machine.step(machine.start, ab) or 0, a)
+    assert state is not None
+    why = explorer.explain(machine, state, b)
+    assert "after 'aba'" in why.message and "would write 'ab' as one token" in why.message
+    assert why.assumed_prefix
+    again: TokenMachine = pickle.loads(pickle.dumps(machine))  # Nobody saw it getting there.
+    assert not explorer.explain(again, state, b).allowed
+    assert explorer.explain(machine, state, c).allowed
+
+
 def test_sessions_traces_and_processes_take_the_machine(toy: Vocabulary) -> None:
     constraint = explorer.regex("(Berlin|ab|c)+").canonical(toy)
     machine = explorer.compile(constraint, toy)

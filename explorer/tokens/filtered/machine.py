@@ -84,8 +84,8 @@ class FilteredMachine(NumberedPlaces[Place]):
         self._neighbours = rule if isinstance(rule, NeighbourFilter) else None
         # For a filter of neighbours, the rows of a state of all last tokens.
         self._rows: Kept[Place, tuple[UInt32, UInt32]] = Kept()
-        # The token that first led to each state, for messages.
-        self._came: dict[int, int] = {}
+        # The state and the token that first led to each state, for messages.
+        self._came: dict[int, tuple[int, int]] = {}
         if not self._finding.can_finish(self._places[0], Meter(budget)):
             raise self._nothing_left()
         report = machine.report
@@ -120,6 +120,24 @@ class FilteredMachine(NumberedPlaces[Place]):
         state = checked_state(state, len(self._places))
         return NO_ARC if state < 0 else self._machine.byte_state(self._places[state][0])
 
+    def text_to(self, state: int) -> bytes | None:
+        """The text that first led to a state; ``None`` where the machine was not there to see it.
+
+        A state is about the tokens before it, so a shortest text to its byte state need not be one
+        of its texts.
+
+        Args:
+            state: A state, not a sentinel.
+        """
+        state = checked_state(state, len(self._places))
+        tokens: list[int] = []
+        while state in self._came:
+            state, token = self._came[state]
+            tokens.append(token)
+        if state != self.start:
+            return None
+        return b"".join(self._vocabulary.tokens[token] or b"" for token in reversed(tokens))
+
     def distance_to_end(self, state: int) -> int | None:
         """One for a sentinel that is not `DEAD`; elsewhere it is not known."""
         state = checked_state(state, len(self._places))
@@ -138,7 +156,7 @@ class FilteredMachine(NumberedPlaces[Place]):
         return self._finding.can_finish(place, Meter(self._budget))
 
     def _meet(self, place: Place, before: int, token: int) -> None:
-        self._came[len(self._places)] = token
+        self._came[len(self._places)] = before, token
         super()._meet(place, before, token)
 
     def _is_end(self, place: Place) -> bool:
@@ -312,7 +330,7 @@ class CanonicalMachine(FilteredMachine):
         if rewrites and target >= 0 and self._leaves_form(state, token, target):
             return Refusal("canonical", (), f"the normalizer {rewrites} would rewrite the text")
         tokens = self.vocabulary.tokens
-        near = (self._came[state],) if state in self._came else ()
+        near = (self._came[state][1],) if state in self._came else ()
         chosen = near if target < 0 else (*near, token)
         text = b"".join(tokens[one] or b"" for one in chosen)
         pieces = self._rules.encode(text)
