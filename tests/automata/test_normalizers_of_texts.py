@@ -11,9 +11,9 @@ import pytest
 
 import explorer
 from explorer import Constraint, literal, regex
-from explorer.automata.pipeline.normal_forms import Form, joins, written_in
+from explorer.automata.pipeline.forms.normal_forms import Form, joins, written_in
+from explorer.automata.pipeline.forms.recomposed import in_normal_form
 from explorer.automata.pipeline.preprocessed import Preprocessed
-from explorer.automata.pipeline.recomposed import in_normal_form
 from explorer.automata.tree.charset import char_set
 from explorer.budget import Meter
 from explorer.errors import UnsupportedTokenizer

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import explorer
 from explorer import Constraint, Vocabulary, choice, regex
 from explorer.automata.pipeline.characters import alphabet_of
-from explorer.automata.pipeline.normal_forms import Form, normal_form_machines
+from explorer.automata.pipeline.forms.normal_forms import Form, normal_form_machines
 from explorer.automata.pipeline.normalized import Normalized, normal_machine
 from explorer.automata.pipeline.restricted import Restricted, scripts
 from explorer.automata.pipeline.staged import Staged, stages_of, with_stages

@@ -46,7 +46,7 @@ from explorer.automata.machine import NO_ARC
 from explorer.automata.tree.over_tokens import is_over_tokens
 from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, ExplorerError
-from explorer.tokens.machine import KnowsText, TokenMachine
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.states import DEAD, DONE
 
 __all__ = [
@@ -472,10 +472,7 @@ def _prefix(
     if text is None:
         if state < 0 or state == machine.start:
             return b"", state < DEAD
-        remembered = machine.text_to(state) if isinstance(machine, KnowsText) else None
-        if remembered is not None:
-            return remembered, True
-        return background.paths.text_to(machine.byte_state(state), meter), True
+        return background.paths.text_of(state, meter), True
     given = as_bytes(text)
     if state >= 0:
         wanted = machine.byte_state(state)

@@ -32,7 +32,7 @@ from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Int32, whole_ta
 from explorer.budget import Budget, Meter
 from explorer.jit import jit
 from explorer.memo import memo
-from explorer.tokens.machine import TokenMachine, TokenTable, table_of
+from explorer.tokens.machine import KnowsText, TokenMachine, TokenTable, table_of
 from explorer.tokens.saturation.ends import HasStack
 from explorer.tokens.states import DEAD, NUM_FIXED_CLASSES
 from explorer.tokens.walks.arrays import arrays_from
@@ -245,6 +245,20 @@ class Paths:
             while state not in search.settled and search.settle(meter) is not None:
                 pass
             return b"".join(self._tokens[token] or b"" for token in search.way_to(state))
+
+    def text_of(self, state: int, meter: Meter | None = None) -> bytes:
+        """The text that a machine remembers of a token state, else a shortest one to it.
+
+        Args:
+            state: A token state, not a sentinel.
+            meter: Limits; default those of `meter()`.
+
+        Raises:
+            BudgetExceeded: The state is further away than the limits allow.
+        """
+        machine = self._ground.machine
+        known = machine.text_to(state) if isinstance(machine, KnowsText) else None
+        return self.text_to(machine.byte_state(state), meter) if known is None else known
 
     def after(self, state: int, token: int, meter: Meter | None = None) -> tuple[int, ...] | None:
         """The shortest tokens after which a token is allowed.

@@ -4,8 +4,8 @@
 
 Reading order: `stage` (what a stage is, and the one registry of them), `staged` (a source with a
 stage around it), `methods` (what users call), then one file per kind of stage. Of the text:
-`valid`, `restricted`, `normalized` (`characters` and `character_table` write their machines over
-bytes, `normal_forms` has those of all of Unicode) and `preprocessed` (`declared` reads a
-tokenizer's steps, `relation` is a step as a transducer). Of the tokens: `canonical` and
-`spellings`.
+`valid`, `restricted` (`characters` writes its machines over bytes), `normalized` (`forms` has the
+normal forms of all of Unicode) and `preprocessed` (`declared` reads a tokenizer's steps, `relation`
+is a step as a transducer, `normalizing` one that looks at several characters). Of the tokens:
+`canonical` and `spellings`.
 """

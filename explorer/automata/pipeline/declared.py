@@ -20,7 +20,7 @@ from typing import Any, Final, cast, get_args
 from tokenizers import Tokenizer
 
 from explorer.automata.machine import Dfa
-from explorer.automata.pipeline.normal_forms import Form, concerns, joins, written_in
+from explorer.automata.pipeline.forms.normal_forms import Form, concerns, joins, written_in
 from explorer.automata.pipeline.normalizing import EachCharacter, EachText, InForm, few_texts
 from explorer.automata.pipeline.relation import (
     CUT,

@@ -10,7 +10,7 @@ from typing import Self, cast
 from explorer.arguments import plain
 from explorer.automata.pipeline.canonical import Canonical
 from explorer.automata.pipeline.declared import steps_of
-from explorer.automata.pipeline.normal_forms import Form
+from explorer.automata.pipeline.forms.normal_forms import Form
 from explorer.automata.pipeline.normalized import Normalized
 from explorer.automata.pipeline.preprocessed import Preprocessed
 from explorer.automata.pipeline.restricted import Restricted

@@ -1,7 +1,7 @@
 """The stage of texts that are their own normal form.
 
-The machines are `explorer.automata.pipeline.normal_forms`. NFC of most text is the text itself:
-where a constraint has no characters that are replaced, joined or ordered, the stage takes nothing
+The machines are `explorer.automata.pipeline.forms.normal_forms`. NFC of most text is the text
+itself: where a constraint has no characters that are replaced, joined or ordered, the stage takes nothing
 away and costs nothing. Elsewhere the constraint is intersected with the two machines, in closed
 form where that is small, and else while it is used.
 """
@@ -16,7 +16,7 @@ from explorer.arguments import plain, shown
 from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.pipeline.characters import alphabet_of, over_bytes
-from explorer.automata.pipeline.normal_forms import Form, concerns, normal_form_machines
+from explorer.automata.pipeline.forms.normal_forms import Form, concerns, normal_form_machines
 from explorer.automata.pipeline.stage import TextStage, register_stage
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import CharSet, char_set

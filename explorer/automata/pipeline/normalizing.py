@@ -2,7 +2,7 @@
 
 Most steps of a normalizer change each character by itself, and so does NFC where no mark can follow
 a letter. Elsewhere the texts of a constraint are brought into the normal form as a whole
-(`explorer.automata.pipeline.recomposed`), or, where they are finitely many, one by one.
+(`explorer.automata.pipeline.forms.recomposed`), or, where they are finitely many, one by one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Final, Literal
 
 from explorer.automata.machine import NO_ARC, Dfa
 from explorer.automata.pipeline.characters import alphabet_of
-from explorer.automata.pipeline.normal_forms import Form, decompositions
-from explorer.automata.pipeline.recomposed import in_normal_form
+from explorer.automata.pipeline.forms.normal_forms import Form, decompositions
+from explorer.automata.pipeline.forms.recomposed import in_normal_form
+from explorer.automata.pipeline.forms.replaced import characters_replaced
 from explorer.automata.pipeline.relation import character_map
-from explorer.automata.pipeline.replaced import characters_replaced
 from explorer.automata.tree.build import build
 from explorer.automata.tree.charset import CharSet
 from explorer.automata.tree.nodes import Texts

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
-from explorer.automata.pipeline.replaced import CharacterMachine
+from explorer.automata.pipeline.forms.replaced import CharacterMachine
 from explorer.budget import Meter
 
 STAGE: Final = "Ordering the marks of a constraint"

@@ -8,7 +8,7 @@ anyway is left out: where a constraint allows all marks, as ``(?s:.*)`` does, no
 construct.
 
 The second half, in which marks are ordered and composed, is
-`explorer.automata.pipeline.recomposed`.
+`explorer.automata.pipeline.forms.recomposed`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.interchange.interegular_bridge import character_arcs
 from explorer.automata.machine import NO_ARC, Dfa, Int32
-from explorer.automata.pipeline.character_table import table_over_bytes
-from explorer.automata.pipeline.normal_forms import (
+from explorer.automata.pipeline.forms.character_table import table_over_bytes
+from explorer.automata.pipeline.forms.normal_forms import (
     NUM_CHARACTERS,
     combining_classes,
 )

@@ -1,8 +1,9 @@
 """The normal forms of the texts of a language: what a tokenizer's NFC makes of a constraint.
 
 Normal forms are not finite-state: of ``([acute][dot below])*`` all dots would have to come before
-all accents. But they nearly are. Decomposing is (`explorer.automata.pipeline.replaced`), and so
-is composing, since a composed character has few marks inside it that later ones can stand before.
+all accents. But they nearly are. Decomposing is (`explorer.automata.pipeline.forms.replaced`), and
+so is composing, since a composed character has few marks inside it that later ones can stand
+before.
 Only marks in an order of their own stand in the way, and of a constraint they seldom do: its marks
 are in order, or it allows them in every order, or few of them in a row. Each is found out from the
 machine, so that the answer is exact or there is none.
@@ -24,8 +25,8 @@ import numpy as np
 from explorer.automata.construction.minimize import minimize
 from explorer.automata.construction.operations import equivalent, intersection
 from explorer.automata.machine import NO_ARC, Dfa, Int32
-from explorer.automata.pipeline.in_order import in_order
-from explorer.automata.pipeline.normal_forms import (
+from explorer.automata.pipeline.forms.in_order import in_order
+from explorer.automata.pipeline.forms.normal_forms import (
     NUM_CHARACTERS,
     Form,
     characters_of_form,
@@ -34,7 +35,7 @@ from explorer.automata.pipeline.normal_forms import (
     decompositions,
     normal_form_machines,
 )
-from explorer.automata.pipeline.replaced import CharacterMachine, characters_replaced
+from explorer.automata.pipeline.forms.replaced import CharacterMachine, characters_replaced
 from explorer.budget import Meter
 
 STAGE: Final = "Writing a constraint in a normal form"

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from explorer.automata.construction.operations import intersection
 from explorer.automata.machine import NO_ARC, Bool, Dfa, Int32
-from explorer.automata.pipeline.character_table import table_over_bytes
+from explorer.automata.pipeline.forms.character_table import table_over_bytes
 from explorer.automata.tree.charset import CharSet, char_set
 from explorer.budget import Meter
 

@@ -1,0 +1,7 @@
+"""The normal forms of Unicode, as machines.
+
+Reading order: `character_table` (a table over classes of characters, as a machine over bytes),
+`normal_forms` (the texts that are in a form), and what the texts of a constraint become in one:
+`replaced` (characters replaced by texts, as decomposing does), `in_order` (their marks ordered) and
+`recomposed` (composed again).
+"""
