@@ -1,9 +1,9 @@
 """The stage of texts that are their own normal form.
 
 The machines are `explorer.automata.pipeline.forms.normal_forms`. NFC of most text is the text
-itself: where a constraint has no characters that are replaced, joined or ordered, the stage takes nothing
-away and costs nothing. Elsewhere the constraint is intersected with the two machines, in closed
-form where that is small, and else while it is used.
+itself: where a constraint has no characters that are replaced, joined or ordered, the stage takes
+nothing away and costs nothing. Elsewhere the constraint is intersected with the two machines, in
+closed form where that is small, and else while it is used.
 """
 
 from __future__ import annotations
