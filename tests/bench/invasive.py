@@ -359,9 +359,11 @@ def table(results: dict[str, Any]) -> str:
         "",
         "The paper reports 0.415 unconstrained, 0.308 and 0.1 with too little lookahead and 0.418 "
         "with k = ∞ (Mistral 7B on GSM8K). The shape is the same here. With k = ∞ the model writes "
-        "what it writes by itself. With k = 0 or 1 it cannot write `\": \"`, its own token between "
-        "a name and a value, and after the tokens that are left it has never seen a number; the "
-        "templates keep that token, the whitespace-flexible one loses it again.",
+        "what it writes by itself. With k = 1 the answer ends after its first number, because "
+        "`, \"`, the model's token before the next name, crosses two borders of terminals; with "
+        'k = 0 it cannot write `{"` either, and what it writes instead is no answer. The templates '
+        "keep those tokens; the whitespace-flexible one cuts them at the white space, and the "
+        "model goes on with more digits or more spaces.",
         "",
         f"{results['cases']} word problems in plain words of the corpus (`Ada has 3 apples and "
         "gets 4 more. How many apples does Ada have?`), answered in JSON with the steps:",
@@ -377,15 +379,15 @@ def table(results: dict[str, Any]) -> str:
         "Tokens per second of CPU time relative to the model alone on the same prompt (1 = as "
         f"fast), {texts} sampled texts of at most {LONGEST} tokens each, one by one, "
         f"s = {results['ahead']} after {texts} texts to count; in brackets forward passes per "
-        "token. k = ∞ is the language over characters; k = 0 and 1 are the same over terminals. Masks of "
-        "the schemes are made in Python and kept.",
+        "token. k = ∞ is the language over characters; k = 0 and 1 are the same over terminals. "
+        "Masks of the schemes are made in Python and kept.",
         "",
         *throughput_table(found),
         "",
         "`tiny` writes neither XML nor C by itself: there the unconstrained row is the speed of "
         "the same model on the same prompt, with other texts. A pass of this model costs two or "
-        "three milliseconds, so what a scheme does beside it shows; a larger model hides that and gains "
-        "what its passes are saved.",
+        "three milliseconds, so what a scheme does beside it shows; a larger model hides that and "
+        "gains what its passes are saved.",
         "",
         "## Tokens ahead",
         "",
@@ -435,7 +437,6 @@ def main() -> None:
             }
         else:
             results["texts"] = given.texts
-            measure = {"throughput": lambda: throughput(lm, given.texts, given.ahead)}
             results[part] = (
                 sweep(lm, given.texts)
                 if part == "sweep"
