@@ -323,7 +323,7 @@ def throughput_table(found: dict[str, Any]) -> list[str]:
         alone = workload["alone"]
         lines.append(
             f"| **{name}** | unconstrained: {alone['rate']:,.0f} tokens/s, {alone['valid']:.0%} of "
-            "its texts begin or are valid ones |" + " 1 |" + " |" * (len(first) - 1)
+            "its texts stay in the language |" + " 1 |" + " |" * (len(first) - 1)
         )
         for scheme, rows in workload["schemes"].items():
             cells = (f"{row['relative']:.2f} ({row['passes']:.2f})" for row in rows.values())
@@ -347,8 +347,8 @@ def table(results: dict[str, Any]) -> str:
     lines = [
         "# Invasiveness: accuracy, throughput, speculation by counts",
         "",
-        "Written by `python -m tests.bench.invasive --write`, on the embedded model `tiny`, in one "
-        f"process on a computer of {results['cores']} cores (load while it ran: {load}; rates are "
+        "Written by `python -m tests.bench.invasive --write`, on the embedded model `tiny`, each "
+        f"part in one process on a computer of {results['cores']} cores (load while it ran: {load}; rates are "
         "of CPU time). The ways are those of Beurer-Kellner, Fischer, Vechev (2024); see "
         "`explorer.tokens.schemes` and `explorer.decoding.speculation`, and the workloads in "
         "`tests/bench/invasive_cases.py`.",
