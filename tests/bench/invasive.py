@@ -348,10 +348,10 @@ def table(results: dict[str, Any]) -> str:
         "# Invasiveness: accuracy, throughput, speculation by counts",
         "",
         "Written by `python -m tests.bench.invasive --write`, on the embedded model `tiny`, each "
-        f"part in one process on a computer of {results['cores']} cores (load while it ran: {load}; rates are "
-        "of CPU time). The ways are those of Beurer-Kellner, Fischer, Vechev (2024); see "
-        "`explorer.tokens.schemes` and `explorer.decoding.speculation`, and the workloads in "
-        "`tests/bench/invasive_cases.py`.",
+        f"part in one process on a computer of {results['cores']} cores (load while it ran: "
+        f"{load}; rates are of CPU time). The ways are those of Beurer-Kellner, Fischer, Vechev "
+        "(2024); see `explorer.tokens.schemes`, `explorer.decoding.speculation`, and the workloads "
+        "in `tests/bench/invasive_cases.py`.",
         "",
         "## Accuracy",
         "",
