@@ -1,5 +1,5 @@
-"""The command line: demo, compile, profile, trace, why, invasiveness, witness, lab
-and doctor.
+"""The command line: demo, compile, profile, trace, why, invasiveness, witness, sweep,
+report, lab and doctor.
 
 A thin layer over the façade: it parses words, calls the engine and prints what the engine says.
 Results go to standard output, errors to standard error, and the exit status is 0, or 2 for input
@@ -11,10 +11,11 @@ the one that a shell reports for a process ended by that signal.
 In order: this file, which imports nothing that takes time; `commands`, the commands and how one
 ends; `statuses`, `options` and `answers`, which they share; then a file for each command: `demo`,
 `compile`, `profile` (with `schema_options`), `trace`, `why` (with `served`), `invasiveness`,
-`engines` (witness), `lab`, `doctor`; `machine_lines` is a machine for a terminal.
+`engines` (witness), `sweeps` (and report), `lab`, `doctor`; `machine_lines` is a machine for a
+terminal.
 
 Cost: that of the compile. The first run after an installation also makes the machine code of the
-inner loops, which takes some seconds once. It does not run a language model.
+inner loops, which takes some seconds once.
 """
 
 from __future__ import annotations

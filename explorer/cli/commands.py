@@ -20,6 +20,7 @@ from explorer.cli.invasiveness import add_parser as add_invasiveness
 from explorer.cli.lab import add_parser as add_lab
 from explorer.cli.profile import add_parser as add_profile
 from explorer.cli.statuses import INTERRUPTED, UNREAD
+from explorer.cli.sweeps.sweep import add_report, add_sweep
 from explorer.cli.trace import add_parser as add_trace
 from explorer.cli.why import add_parser as add_why
 from explorer.errors import ExplorerError
@@ -42,7 +43,7 @@ def parser(
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for add in (
         add_demo, add_compile, add_profile, add_trace, add_why, add_invasiveness, add_witness,
-        add_lab, add_doctor,
+        add_sweep, add_report, add_lab, add_doctor,
     ):  # fmt: skip
         add(commands)
     return top

@@ -46,15 +46,23 @@ class SweepProgress:
         if self.rate:
             parts.append(f"{self.rate:,.1f} a second")
         if self.rate and self.done < self.total:
-            parts.append(f"{_duration(self.left)} left")
+            parts.append(f"{duration(self.left)} left")
         if self.failed:
             parts.append(f"{self.failed:,} failed")
         return ", ".join(parts)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time as a reader sees it.
+
+    Example:
+        >>> duration(42.4), duration(62), duration(90_061), duration(10**6)
+        ('42 s', '1 min 02 s', '25 h 01 min', '12 days')
+    """
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{round(hours / 24):,} days"
     if hours:
         return f"{hours} h {minutes:02} min"
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

@@ -1,0 +1,210 @@
+"""What a large sweep will cost, from a small part of it.
+
+`plan` runs some of the prompts here, takes the time of each part, and says what a million rows
+would take on a number of workers, and what bounds that. The model behind it:
+
+    T(N, w) = S + N · max(c / w, k)
+
+with N rows, w workers, S seconds to open the models and to compile the constraints (each worker
+does it once, side by side), c seconds of a worker's work for a row, and k seconds that the process
+that asks spends on a row: its key, and writing it. So n machines are n times as fast until
+w = c / k workers; from there on the process that asks is the bound, and two sweeps over halves of
+the prompts go further. Left out: the network (`bytes_sent` a row), workers of different speed, and
+the last batches, for which some workers wait.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from explorer.arguments import counted, listed, whole_number
+from explorer.decoding.batches.constrained_batch import AnyConstraint
+from explorer.decoding.models.model import Prompt
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.sweeps.arrow import pyarrow
+from explorer.sweeps.folder import SweepFolder
+from explorer.sweeps.grid import SweepGrid, SweepSettings
+from explorer.sweeps.models import ModelGiven
+from explorer.sweeps.progress import duration
+from explorer.sweeps.worker import PARTS, run_batch
+
+ONCE: Final = ("opening", "compiling")
+"""The parts that a worker pays for once."""
+
+MILLION: Final = 1_000_000
+WORKERS: Final = (1, 2, 4, 16, 64, 256)
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What a sweep costs; it prints as a table.
+
+    Args:
+        measured: How many rows were run for it.
+        once: Seconds of each part that a worker pays for once.
+        each: Seconds of each other part, for a row.
+        asking: Seconds that the process that asks spends on a row.
+        tokens: Tokens of a row.
+        bytes_sent: Bytes that come back from a worker for a row.
+        bytes_kept: Bytes of Parquet for a row.
+        rows: How many rows are planned for.
+        workers: For how many workers.
+    """
+
+    measured: int
+    once: Mapping[str, float]
+    each: Mapping[str, float]
+    asking: float
+    tokens: float
+    bytes_sent: float
+    bytes_kept: float
+    rows: int
+    workers: tuple[int, ...]
+
+    @property
+    def work(self) -> float:
+        """Seconds of a worker's work for a row: c of the model."""
+        return math.fsum(self.each.values())
+
+    @property
+    def most_workers(self) -> float:
+        """From how many workers on the process that asks is the bound."""
+        return self.work / self.asking
+
+    def seconds(self, rows: int, workers: int) -> float:
+        """The time of a sweep: T(N, w) of the model.
+
+        Args:
+            rows: How many rows.
+            workers: How many workers, each as fast as this process was.
+
+        Example:
+            >>> made = SweepPlan(8, {"opening": 5.0}, {"reading": 0.5}, 0.001, 9.0, 800.0, 200.0,
+            ...     1_000_000, (1,))
+            >>> made.seconds(1_000, 1), made.seconds(1_000, 100), made.seconds(1_000, 10**6)
+            (505.0, 10.0, 6.0)
+            >>> made.bound(100), made.bound(10**6)
+            ('the workers: reading', 'the process that asks')
+        """
+        share = max(self.work / workers, self.asking)
+        return math.fsum(self.once.values()) + rows * share
+
+    def bound(self, workers: int) -> str:
+        """What bounds a sweep on so many workers."""
+        if workers >= self.most_workers:
+            return "the process that asks"
+        return f"the workers: {max(self.each, key=lambda part: self.each[part])}"
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in self.once.items())
+        lines = [
+            f"measured on {counted(self.measured, 'row')} of {self.tokens:.1f} tokens",
+            f"once a worker: {told}",
+            f"{'part':<22}{'ms a row':>10}{'share':>8}",
+        ]
+        for part, seconds in self.each.items():
+            lines.append(f"{part:<22}{1000 * seconds:>10.2f}{seconds / self.work:>8.1%}")
+        lines += [
+            f"{'all of a worker':<22}{1000 * self.work:>10.2f}",
+            f"{'the process that asks':<22}{1000 * self.asking:>10.3f}",
+            f"{self.bytes_sent:,.0f} bytes a row come back, {self.bytes_kept:,.0f} are kept",
+            f"{'workers':>8}  {f'{self.rows:,} rows take':<24}bound",
+        ]
+        for count in self.workers:
+            took = duration(self.seconds(self.rows, count))
+            lines.append(f"{count:>8}  {took:<24}{self.bound(count)}")
+        return "\n".join(lines)
+
+
+def plan(
+    prompts: Prompt | Sequence[Prompt] | Mapping[str, Prompt],
+    constraints: AnyConstraint | Sequence[AnyConstraint] | Mapping[str, AnyConstraint],
+    models: ModelGiven | Sequence[ModelGiven] | Mapping[str, ModelGiven],
+    samplers: Sampler | Sequence[Sampler] | Mapping[str, Sampler] = Sampler(temperature=0.0),  # noqa: B008 - A frozen value.
+    seeds: int | Sequence[int] = 0,
+    *,
+    rows: int = MILLION,
+    sample: int = 32,
+    workers: Sequence[int] = WORKERS,
+    max_tokens: int = 64,
+    masking_budget: bool | None = None,
+    batch_size: int = 32,
+) -> SweepPlan:
+    """What a sweep will cost, from running a small part of it in this process.
+
+    Args:
+        prompts, constraints, models, samplers, seeds, max_tokens, masking_budget, batch_size: As
+            `explorer.sweep` has them.
+        rows: How many rows to plan for.
+        sample: How many prompts are run, evenly spaced in the order of their lengths.
+        workers: For how many workers.
+
+    Raises:
+        ExplorerError: As `explorer.sweep` has it.
+        MissingDependency: The extra `sweeps` is not installed.
+
+    Example:
+        >>> from explorer import choice
+        >>> made = plan(["The capital of France is"], choice([" Paris", " Rome"]), "tiny")
+        >>> made.measured, made.tokens, "1,000,000 rows take" in str(made)
+        (1, 2.0, True)
+    """
+    settings = SweepSettings(max_tokens, masking_budget, batch_size)
+    grid = SweepGrid.of(prompts, constraints, models, samplers, seeds, settings)
+    rows = whole_number("rows", rows, 1)
+    sample = whole_number("sample", sample, 1)
+    counts = tuple(
+        whole_number("workers", each, 1) for each in listed("workers", workers, "a list of numbers")
+    )
+    part = _sampled(grid, sample)
+    once: dict[str, float] = dict.fromkeys(ONCE, 0.0)
+    each: dict[str, float] = {part: 0.0 for part in PARTS if part not in ONCE}
+    tables: list[Any] = []
+    tokens = 0
+    for batch in part.batches(frozenset()):
+        result = run_batch(part.setup, batch)
+        tables.append(result.rows)
+        tokens += result.tokens
+        for name, seconds in result.seconds.items():
+            (once if name in once else each)[name] += seconds
+    made = pyarrow().concat_tables(tables)
+    asking, kept = _asking(part, made)
+    count = made.num_rows
+    return SweepPlan(
+        count, once, {name: seconds / count for name, seconds in each.items()}, asking,
+        tokens / count, made.nbytes / count, kept, rows, counts,
+    )  # fmt: skip
+
+
+def _sampled(grid: SweepGrid, count: int) -> SweepGrid:
+    """The grid with some of its prompts, from the shortest to the longest."""
+    if len(grid.prompts) <= count:
+        return grid
+    order = sorted(grid.prompts, key=lambda each: len(str(each[1])))
+    step = len(order) / count
+    return replace(grid, prompts=tuple(order[int((k + 0.5) * step)] for k in range(count)))
+
+
+def _asking(grid: SweepGrid, made: Any) -> tuple[float, float]:
+    """Seconds a row of keys and writing, and bytes of Parquet a row."""
+    many = pyarrow().concat_tables([made] * max(1, 2_000 // made.num_rows))
+    at = time.perf_counter()
+    keys = len(list(grid.keys()))
+    for_keys = 2 * (time.perf_counter() - at) / keys  # For the batches and for the table.
+    with tempfile.TemporaryDirectory() as folder:
+        kept = SweepFolder(Path(folder))
+        at = time.perf_counter()
+        kept.write(many)
+        for_writing = (time.perf_counter() - at) / many.num_rows
+        # Repeated rows would compress too well, so the bytes are those of the rows themselves.
+        (old,) = kept.parts()
+        old.unlink()
+        kept.write(made)
+        size = sum(part.stat().st_size for part in kept.parts())
+    return for_keys + for_writing, size / made.num_rows
