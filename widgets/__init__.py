@@ -8,8 +8,8 @@ Importing the package imports no notebook library; the names are looked up on fi
 Read in this order: `cursor` (the session that widgets share), `shown_place` and `page_data` (what
 they show of it), `figures` (the pure functions that work it out), `dialogue` (what a page may say),
 `views` (the widgets); then what they use: `editing`, `kinds` and `examples` of constraints, `toy`
-(a model with probabilities set by hand), `compiling`, `export`, `report` (of many runs), `lessons`,
-`prompt_socket`.
+(a model with probabilities set by hand), `other_engines`, `compiling`, `export`, `report` (of many
+runs), `lessons`, `prompt_socket`.
 """
 
 from __future__ import annotations

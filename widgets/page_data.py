@@ -58,6 +58,7 @@ from widgets.figures.panels.strip import rejected_token, strip_packet, strip_tok
 from widgets.figures.panels.traps import trap_packet
 from widgets.figures.panels.why import more_packet, verdict_packet
 from widgets.figures.position import position_packet
+from widgets.other_engines import OtherEngines
 from widgets.toy import ToyModel
 
 MOST_BOXES: Final = 8_192
@@ -90,6 +91,7 @@ class PageData:
         self._past: tuple[Trace | None, dict[str, list[object]]] = (None, {})
         self._groups: tuple[tuple[object, ...], Grouped] | None = None
         self._machine_traps: list[Packet] | None = None
+        self.engines = OtherEngines(session.machine)
 
     @property
     def free(self) -> bool:

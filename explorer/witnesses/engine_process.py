@@ -113,7 +113,7 @@ class Answering:
     def _masks(self, compiled: Any, request: Masks, compiling: float, ready: float) -> Answer:
         rows: list[bytes] = []
         followed = -1
-        for row in self._engine.rows(compiled, request.tokens):
+        for row in self._engine.rows(compiled, request.tokens, request.last):
             followed += 1
             if not request.last or followed == len(request.tokens):
                 rows.append(np.packbits(row, bitorder="little").tobytes())
@@ -126,7 +126,7 @@ class Answering:
         for attempt in range(WAYS):
             way: list[int] = []
             while len(way) < LONGEST_WAY:
-                *_, row = self._engine.rows(compiled, (*tokens, *way))
+                *_, row = self._engine.rows(compiled, (*tokens, *way), True)
                 if row[self._eos]:
                     return tuple(way)
                 allowed = [token for token in prefer if row[token]] if attempt < WAYS // 2 else []

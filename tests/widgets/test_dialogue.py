@@ -195,7 +195,8 @@ def test_a_comparison_honours_it_too() -> None:
 
 FIELDS: dict[str, dict[str, object]] = {
     **MOVES, "walk": {"token": F}, "why": {"token": F}, "more": {"token": F}, "widen": {"token": F},
-    "search": {"query": "f"}, "group": {"group": 0}, "arc": {"source": "q0", "target": "q3"},
+    "search": {"query": "f"}, "engines": {"tokens": [F]}, "group": {"group": 0},
+    "arc": {"source": "q0", "target": "q3"},
     "rows": {"first": 0, "end": 1}, "edit": {"kind": "regex", "text": "food"}, "play": {"on": True},
     "stage_machine": {"stage": 0}, "switch_stage": {"stage": 0, "on": False},
     "add_stage": {"stage": "utf8"}, "choose_model": {"model": "tiny-sp"},

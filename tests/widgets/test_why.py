@@ -129,7 +129,7 @@ def test_earlier_names_the_place_and_what_was_taken_there(page: Page) -> None:
 QUESTIONS = {
     "walk": {"token": FOR}, "why": {"token": FOR}, "more": {"token": FOR}, "widen": {"token": FOR},
     "search": {"query": "f"}, "allowed": {}, "order": {}, "reasons": {}, "group": {"group": 0},
-    "traps": {},
+    "traps": {}, "engines": {"tokens": [FOR]},
     "around": {}, "stages": {}, "present": {},
 }  # fmt: skip
 

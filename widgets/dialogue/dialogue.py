@@ -251,6 +251,7 @@ TABLE: Final[Mapping[str, Entry[Any]]] = {
     "allowed": Entry(ask.AllowedTokens, handlers.on_allowed, later=True, unasked=True),
     "order": Entry(ask.TokenOrder, handlers.on_order, later=True),
     "reasons": Entry(ask.ReasonGroups, handlers.on_reasons, later=True, unasked=True),
+    "engines": Entry(ask.EnginesHere, handlers.on_engines, quiet=True, later=True, unasked=True),
     "group": Entry(ask.GroupMembers, handlers.on_group, later=True),
     "traps": Entry(ask.FindTraps, handlers.on_traps, later=True, unasked=True),
     "around": Entry(ask.FiguresAround, handlers.on_around, later=True),

@@ -26,6 +26,7 @@ from widgets.figures.machines.arcs import arcs_of
 from widgets.figures.machines.drawn import draw_whole
 from widgets.figures.machines.present import missing_arcs
 from widgets.figures.packets import compress
+from widgets.figures.panels.engines import engines_packet
 from widgets.figures.panels.mask import allowed_at, order_packet, rows_packet
 from widgets.figures.panels.token_rows import search_packet, token_rows
 from widgets.figures.panels.why import more_packet, widening_packet
@@ -177,6 +178,18 @@ def on_reasons(place: ShownPlace, message: ask.ReasonGroups) -> Reply:
         return {"reasons": None}
     session, trace, page = at_end(place.session), place.cursor.full_trace(), place.page
     return Later.of(lambda: {"reasons": page.groups(session, trace, k).packet})
+
+
+def on_engines(place: ShownPlace, message: ask.EnginesHere) -> Reply:
+    """Ask other engines at a position; they run in processes of their own."""
+    k, session = _position(place, message), place.session
+    constraint, engines = session.constraint, place.page.engines
+    if constraint is None:
+        return {"rows": [], "tokens": []}
+    trace = place.cursor.full_trace()
+    prefix = tuple(step.token for step in trace.steps[:k])
+    shown = message.tokens[:MOST_AT_ONCE]
+    return Later.of(lambda: engines_packet(engines.after(constraint, prefix), shown))
 
 
 def on_group(place: ShownPlace, message: ask.GroupMembers) -> Reply:

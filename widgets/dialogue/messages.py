@@ -160,6 +160,16 @@ class ReasonGroups(AtPosition, frozen=True):
     """The reasons for masked tokens, in groups."""
 
 
+class EnginesHere(AtPosition, frozen=True, kw_only=True):
+    """Other engines at a position, for some tokens.
+
+    Args:
+        tokens: The ids that the page shows.
+    """
+
+    tokens: list[int]
+
+
 class GroupMembers(AtPosition, frozen=True, kw_only=True):
     """The likeliest tokens of a group, by its number."""
 

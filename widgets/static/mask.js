@@ -59,13 +59,14 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     text: (place) => ui.text(places[place]),
   });
   const past = renderHistory(ui);
+  const others = renderEngines(ui);
   let inks = { theme: null, all: [] };
   const colours = () => {
     if (inks.theme !== ui.theme) inks = { theme: el.isConnected ? ui.theme : null, all: ["--lmx-ok", "--lmx-cell", "--lmx-no"].map((name) => inkOf(el, name)) };
     return inks.all;
   };
   const head = h("header", {}, h("h4", {}, "Mask"), said, h("div.sp"), map.tools, order);
-  el.append(head, cells, map.box, named, live, past.el);
+  el.append(head, cells, map.box, named, live, past.el, others.el);
   const inner = sizeOf(head, ui.changed); // A pixel is a token: another width is another picture.
   let chosen = null;
   let places = null; // place → id
@@ -126,6 +127,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
   let written = []; // what the few cells were made of
   const update = () => {
     past.update();
+    others.update();
     const p = ui.position;
     const ready = p && ui.machine && ui.vocabulary && p.row;
     const small = !!ready && ui.vocabulary.size <= SMALL_MASK;
@@ -188,6 +190,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
   return () => {
     inner.end();
     past.end();
+    others.end();
     off();
   };
 }

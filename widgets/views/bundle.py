@@ -73,7 +73,7 @@ VIEWS: Final = {
     "distribution": ViewPart(
         "renderDistribution", ("machine", "words"), keys=True, needs=("legend", "why", "traps")
     ),
-    "mask": ViewPart("renderMask", ("machine", "words"), needs=("bitmap", "history")),
+    "mask": ViewPart("renderMask", ("machine", "words"), needs=("bitmap", "history", "engines")),
     "reasons": ViewPart("renderReasons", ("words",), needs=("traps",)),
     "editor": ViewPart("renderEditor"),
     "pipeline": ViewPart("renderPipeline", needs=("drawing",)),

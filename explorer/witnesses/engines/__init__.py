@@ -35,6 +35,10 @@ ENGINES: Final[Mapping[str, str]] = MappingProxyType(
 """The name of a distribution → the module here that speaks to it, in the order of every table."""
 
 
+UNASKED: Final[Row] = np.zeros(0, np.bool_)
+"""In place of a mask that nobody asked for."""
+
+
 class NotRead(Exception):
     """An engine has no way to read a kind of constraint."""
 
@@ -104,8 +108,14 @@ class Peer:
         raise NotRead(f"grammars ({syntax}, {len(grammar):,} characters).")
 
     @abstractmethod
-    def rows(self, compiled: Any, tokens: Sequence[int]) -> Iterator[Row]:
-        """The masks before each of these tokens and after the last; fewer if one is not allowed."""
+    def rows(self, compiled: Any, tokens: Sequence[int], last: bool = False) -> Iterator[Row]:
+        """The masks before each of these tokens and after the last; fewer if one is not allowed.
+
+        Args:
+            compiled: What a method above returned.
+            tokens: The ids.
+            last: Whether only the mask after the last is wanted; the others are `UNASKED` then.
+        """
 
     def masks(self, compiled: Any, tokens: Sequence[int]) -> list[Ids]:
         """The same masks as sets of ids."""

@@ -18,7 +18,7 @@ import llguidance
 import numpy as np
 from llguidance.gbnf_to_lark import gbnf_to_lark
 
-from explorer.witnesses.engines import Greedy, Peer, Row, Tokens
+from explorer.witnesses.engines import UNASKED, Greedy, Peer, Row, Tokens
 
 COMPACT = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
 
@@ -75,13 +75,18 @@ class LLGuidance(Peer):
         """A call that computes the mask of the start."""
         return compiled.compute_bitmask
 
-    def rows(self, compiled: llguidance.LLMatcher, tokens: Sequence[int]) -> Iterator[Row]:
+    def rows(
+        self, compiled: llguidance.LLMatcher, tokens: Sequence[int], last: bool = False
+    ) -> Iterator[Row]:
         """The masks along some tokens."""
         matcher = compiled.deep_copy()
         matcher.reset()
         for token in (*tokens, None):
-            words = np.frombuffer(matcher.compute_bitmask(), np.uint8)
-            yield np.unpackbits(words, bitorder="little")[: self.size].astype(np.bool_)
+            if last and token is not None:
+                yield UNASKED
+            else:
+                words = np.frombuffer(matcher.compute_bitmask(), np.uint8)
+                yield np.unpackbits(words, bitorder="little")[: self.size].astype(np.bool_)
             if token is None or matcher.is_stopped() or not matcher.consume_token(token):
                 return
 

@@ -17,7 +17,7 @@ import numpy as np
 from outlines_core import Index, Vocabulary
 from outlines_core.json_schema import build_regex_from_schema
 
-from explorer.witnesses.engines import NotRead, Peer, Row, Tokens
+from explorer.witnesses.engines import UNASKED, NotRead, Peer, Row, Tokens
 
 
 class OutlinesCore(Peer):
@@ -44,13 +44,16 @@ class OutlinesCore(Peer):
         """A call that asks for the ids of the start."""
         return lambda: compiled.get_allowed_tokens(compiled.get_initial_state())
 
-    def rows(self, compiled: Index, tokens: Sequence[int]) -> Iterator[Row]:
+    def rows(self, compiled: Index, tokens: Sequence[int], last: bool = False) -> Iterator[Row]:
         """The masks along some tokens."""
         state: int | None = compiled.get_initial_state()
         for token in (*tokens, None):
-            row = np.zeros(self.size, np.bool_)
-            row[list(compiled.get_allowed_tokens(state) or ())] = True
-            yield row
+            if last and token is not None:
+                yield UNASKED
+            else:
+                row = np.zeros(self.size, np.bool_)
+                row[list(compiled.get_allowed_tokens(state) or ())] = True
+                yield row
             if token is None:
                 return
             state = compiled.get_next_state(state, token)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import xgrammar
 
-from explorer.witnesses.engines import Peer, Row, Tokens
+from explorer.witnesses.engines import UNASKED, Peer, Row, Tokens
 
 
 class XGrammar(Peer):
@@ -59,14 +59,19 @@ class XGrammar(Peer):
         matcher = xgrammar.GrammarMatcher(compiled)
         return lambda: matcher.fill_next_token_bitmask(bitmask)
 
-    def rows(self, compiled: xgrammar.CompiledGrammar, tokens: Sequence[int]) -> Iterator[Row]:
+    def rows(
+        self, compiled: xgrammar.CompiledGrammar, tokens: Sequence[int], last: bool = False
+    ) -> Iterator[Row]:
         """The masks along some tokens."""
         bitmask = xgrammar.allocate_token_bitmask(1, self.size)
         matcher = xgrammar.GrammarMatcher(compiled)
         for token in (*tokens, None):
-            matcher.fill_next_token_bitmask(bitmask)
-            bits = np.unpackbits(bitmask.numpy().view(np.uint8), bitorder="little")
-            yield bits[: self.size].astype(np.bool_)
+            if last and token is not None:
+                yield UNASKED
+            else:
+                matcher.fill_next_token_bitmask(bitmask)
+                bits = np.unpackbits(bitmask.numpy().view(np.uint8), bitorder="little")
+                yield bits[: self.size].astype(np.bool_)
             if token is None or not matcher.accept_token(token):
                 return
 

@@ -1,0 +1,54 @@
+"""Other engines at the positions of one machine; the last few answers are kept.
+
+Asked on threads, without the cursor's lock: an engine may take seconds, and a step does not wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from explorer.automata.constraint import Constraint
+from explorer.tokens.machine import TokenMachine
+from explorer.witnesses.answers import Witness
+from explorer.witnesses.engines import ENGINES
+from explorer.witnesses.witness import witness_of
+
+MOST_WITNESSES: Final = 8
+"""At how many positions the masks of other engines are kept."""
+
+WITNESS_SECONDS: Final = 10.0
+"""The most that another engine may take for a position."""
+
+
+class OtherEngines:
+    """What other engines say at positions of a machine.
+
+    Args:
+        machine: Ours.
+    """
+
+    def __init__(self, machine: TokenMachine) -> None:
+        self._machine = machine
+        self._lock = threading.Lock()
+        self._known: dict[tuple[int, ...], Witness] = {}
+
+    def after(self, constraint: Constraint, prefix: tuple[int, ...]) -> Witness:
+        """The witness after some tokens.
+
+        Args:
+            constraint: The constraint of the machine.
+            prefix: The ids.
+
+        Raises:
+            ConstraintError: The constraint is of a kind that no other engine reads.
+        """
+        with self._lock:
+            known = self._known.get(prefix)
+        if known is None:
+            known = witness_of(self._machine, constraint, prefix, tuple(ENGINES), WITNESS_SECONDS)
+            with self._lock:
+                self._known[prefix] = known
+                while len(self._known) > MOST_WITNESSES:
+                    self._known.pop(next(iter(self._known)))
+        return known
