@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from explorer.witnesses.answers import OURS, Testimony, Witness
-from widgets.dialogue.later import Packet
+
+Packet = dict[str, object]
 
 
 def engines_packet(witness: Witness, tokens: Sequence[int]) -> Packet:
