@@ -148,3 +148,10 @@ def test_a_forged_source_is_left_out() -> None:
     table = with_knowledge(done().table, known)
     found = knowledge_of(table)
     assert found is not None and found.readable() == {}
+
+
+def test_runs_that_wrote_the_same_are_one_of_the_worst() -> None:
+    """Greedy runs do not depend on the seed."""
+    made = explorer.sweep(PROMPTS, CONSTRAINTS["words"], hash_model(), seeds=[0, 1], max_tokens=4)
+    assert made.table.num_rows == 6
+    assert len(summarize(made.table).worst) == 3
