@@ -30,7 +30,8 @@ class Testimony:
             follow the prefix.
         followed: How many tokens of the prefix it took.
         refused: Why it did not answer, in its own words or ours; empty where it did.
-        stage: Where it did not: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``.
+        stage: Where it did not: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``;
+            ``"time"`` where it did not answer in time, ``"process"`` where its process ended.
         compile_seconds, mask_seconds: What it took, in its process.
     """
 
@@ -173,6 +174,7 @@ class Witness:
 
     def __repr__(self) -> str:
         return (
-            f"Witness({self.statement.kind}, after {len(self.prefix)} tokens, "
+            f"Witness({self.statement.kind}, after {len(self.prefix)} "
+            f"token{'s' if len(self.prefix) != 1 else ''}, "
             f"{len(self.testimonies)} engines, {len(self.disagreements)} disagreements)"
         )

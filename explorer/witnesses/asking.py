@@ -83,19 +83,53 @@ def vocabulary_of(tokenizer: object) -> Vocabulary:
     return Vocabulary.from_tokenizer(tokenizer)
 
 
+def written_with(vocabulary: Vocabulary, text: bytes) -> tuple[int, ...] | None:
+    """Bytes as single bytes where the vocabulary has them, else as the shortest tokens that fit.
+
+    Args:
+        vocabulary: The tokens.
+        text: Any bytes; they may end within a character.
+
+    Returns:
+        Ids; ``None`` where no such tokens write the bytes.
+    """
+    longest = max((len(data) for data in vocabulary.tokens if data), default=0)
+    found: list[int] = []
+    at = 0
+    while at < len(text):
+        for length in range(1, longest + 1):
+            if ids := vocabulary.ids_of(text[at : at + length]):
+                found.append(ids[0])
+                at += length
+                break
+        else:
+            return None
+    return tuple(found)
+
+
 def ids_of_prefix(machine: TokenMachine, prefix: object) -> tuple[int, ...]:
     """The token ids of a prefix.
 
     Args:
         machine: Over the vocabulary.
-        prefix: A text, which is written as the tokenizer writes it; or token ids.
+        prefix: A text, which is written as the tokenizer writes it; bytes, which may end within a
+            character and are then written with the shortest tokens that fit; or token ids.
 
     Raises:
         ExplorerError: It is neither, an id is out of range or writes no text, or no tokens write
             the text.
     """
     if isinstance(prefix, bytes):
-        prefix = prefix.decode()
+        try:
+            prefix = prefix.decode()
+        except UnicodeDecodeError:
+            # A text that ends within a character is not given to a tokenizer.
+            if (ids := written_with(machine.vocabulary, prefix)) is None:
+                raise wrong(
+                    "prefix", prefix, "bytes that tokens of the vocabulary write",
+                    remedy="Give a text, or token ids.",
+                ) from None  # fmt: skip
+            return ids
     if isinstance(prefix, str):
         return ids_of_text(machine, plain(prefix))[0] if prefix else ()
     what = "a text or token ids"

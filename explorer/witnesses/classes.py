@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +23,9 @@ from explorer.automata.words import shortest_word
 from explorer.errors import ExplorerError
 from explorer.witnesses.answers import Disagreement
 from explorer.witnesses.comparison import Comparison
+from explorer.witnesses.rules.past_a_match import past_a_match
+from explorer.witnesses.rules.recognised import Recognise, Recognised, flags_of
+from explorer.witnesses.rules.spellings import spelled_in_another_way
 from explorer.witnesses.variants import mask_after, variants_of
 
 PREDICTED: Final = 0.9
@@ -35,24 +38,6 @@ UNEXPLAINED: Final = "unexplained"
 """In place of a class: no rule recognises the difference."""
 
 
-@dataclass(frozen=True, eq=False)
-class Recognised:
-    """Tokens whose difference a rule recognises.
-
-    Args:
-        tokens: bool[len(vocabulary)].
-        sentence: The reason.
-        evidence: What shows it, by name.
-    """
-
-    tokens: Bool
-    sentence: str
-    evidence: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-Recognise = Callable[[Comparison, Bool], Iterable[Recognised]]
-
-
 @dataclass(frozen=True)
 class DifferenceClass:
     """A class of differences.
@@ -60,13 +45,15 @@ class DifferenceClass:
     Args:
         name: As a table names it.
         rule: How it is recognised, as a sentence.
-        exact: From a comparison, and the ids that no class took yet, to what it takes, by what the
-            masks are.
+        first: From a comparison, and the ids that no class took yet, to what it takes, by what the
+            engine says of itself; asked before all others.
+        exact: The same by what the masks are.
         by_place: The same by where the token fails; asked once no class takes anything exactly.
     """
 
     name: str
     rule: str
+    first: Recognise | None = None
     exact: Recognise | None = None
     by_place: Recognise | None = None
 
@@ -191,56 +178,18 @@ def _unicode(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
         ]
         evidence[name_of_character(character)] = ", ".join(says) or "letters without case"
     yield Recognised(
-        _ids(taken, len(left)),
+        flags_of(taken, len(left)),
         "the tokens fail at characters that a class of the constraint holds for one of the two and "
         "not for the other",
         evidence,
     )
 
 
-_NUMBER: Final = re.compile(rb"(?:^|[\[,:\s])(-?\d*(?:\.\d*)?(?:[eE][-+]?\d*)?)$")
-
-
 def _dialect(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
     if comparison.statement.kind == "json_schema":
-        yield from _spelling(comparison, left)
+        yield from spelled_in_another_way(comparison, left)
     elif comparison.statement.kind == "lark":
         yield from _lexer(comparison, left)
-
-
-def _spelling(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
-    """The ways to spell numbers and characters in JSON."""
-    escapes: list[int] = []
-    numbers: list[int] = []
-    for token, offset, character in comparison.partings(left):
-        data = comparison.vocabulary.tokens[token] or b""
-        before = comparison.text + data[:offset]
-        quotes = len(re.findall(rb'(?<!\\)(?:\\\\)*"', before))
-        if quotes % 2 and (character == "\\" or before.endswith(b"\\") or b"\\u" in before[-6:]):
-            escapes.append(token)
-        elif not quotes % 2 and character and character in "-0123456789.eE+":
-            if _NUMBER.search(before):
-                numbers.append(token)
-        elif token in comparison.vocabulary.eos_ids and _NUMBER.search(before):
-            numbers.append(token)
-    if escapes:
-        yield Recognised(
-            _ids(escapes, len(left)),
-            "a character of a string may be spelled in more ways by one of the two: which escapes "
-            "JSON text may use there is not the same",
-            {"where": f"after a backslash, or at one, inside the string that {_at(comparison)}"},
-        )
-    if numbers:
-        yield Recognised(
-            _ids(numbers, len(left)),
-            "a number may be spelled in more ways by one of the two: -0, a fraction of zeros, or "
-            "an exponent",
-            {"where": f"in the number that {_at(comparison)}"},
-        )
-
-
-def _at(comparison: Comparison) -> str:
-    return f"follows {show_text(comparison.text)}" if comparison.text else "begins the text"
 
 
 def _lexer(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
@@ -257,7 +206,7 @@ def _lexer(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
             shown = shown or show_text(text)
     if taken:
         yield Recognised(
-            _ids(taken, len(left)),
+            flags_of(taken, len(left)),
             "it cuts the text into terminals first, each as long as possible, as Lark's lexer "
             "does; we read the grammar letter by letter",
             {judge.name: f"refuses {shown}, which the rules alone derive"},
@@ -271,10 +220,14 @@ def _bytes(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
         if taken:
             example = comparison.vocabulary.tokens[taken[0]] or b""
             yield Recognised(
-                _ids(taken, len(left)),
-                "the tokens hold part of a character, and it "
-                + ("allows bytes that begin no character here" if allows else "masks such bytes"),
-                {"bytes": f"{example!r}, {half_characters(example)}".rstrip(", ")},
+                flags_of(taken, len(left)),
+                "the tokens hold part of a character; it "
+                + ("allows" if allows else "masks")
+                + " them here, and no rule says why",
+                {
+                    "bytes": f"{example!r}, {half_characters(example)}".rstrip(", "),
+                    **_clues(comparison, flags_of(taken[:1], len(left))),
+                },
             )
 
 
@@ -316,12 +269,6 @@ def _list(tokens: Bool) -> list[int]:
     return [int(token) for token in np.flatnonzero(tokens)]
 
 
-def _ids(tokens: Iterable[int], size: int) -> Bool:
-    found = np.zeros(size, np.bool_)
-    found[list(tokens)] = True
-    return found
-
-
 CLASSES: Final = (
     DifferenceClass(
         "forced tokens",
@@ -353,8 +300,8 @@ CLASSES: Final = (
     DifferenceClass(
         "dialect",
         "With the constraint read in another documented way our mask is the engine's on the token; "
-        "or the token fails in the spelling of a number or an escape, or at the border of a "
-        "terminal.",
+        "or a text through the token has a value that the other writes in another spelling; or the "
+        "token fails at the border of a terminal.",
         exact=_by_variants("dialect"),
         by_place=_dialect,
     ),
@@ -365,8 +312,10 @@ CLASSES: Final = (
     ),
     DifferenceClass(
         "bug",
-        "No rule above recognises it, and an independent judge contradicts the engine on a whole "
-        "text through the token.",
+        "The engine masks what its own pattern goes on with, past a whole match of it (asked "
+        "before all others); or no rule above recognises it, and an independent judge contradicts "
+        "the engine on a whole text through the token.",
+        first=past_a_match,
         by_place=_bug,
     ),
 )
@@ -396,7 +345,8 @@ def classified(comparison: Comparison, position: int) -> tuple[Disagreement, ...
                     )
                 )
 
-    ways = [(each.name, each.exact) for each in CLASSES]
+    ways = [(each.name, each.first) for each in CLASSES]
+    ways += [(each.name, each.exact) for each in CLASSES]
     ways += [(each.name, each.by_place) for each in CLASSES]
     for kind, recognise in ways:
         for finding in (

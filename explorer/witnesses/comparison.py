@@ -39,6 +39,9 @@ class Comparison:
         theirs: bool[len(vocabulary)], the engine's mask.
         judge: The independent judge of the constraint.
         finish: A way to the end by what the engine allows.
+        own_pattern: The pattern that the engine matches texts with; ``None`` where it has none.
+        accepts: Whether the engine accepts a whole text, written with the shortest tokens; ``None``
+            where it did not say.
     """
 
     engine: str
@@ -50,6 +53,8 @@ class Comparison:
     theirs: Bool
     judge: Judge | None
     finish: Finish
+    own_pattern: Callable[[], str | None] = lambda: None
+    accepts: Callable[[bytes], bool | None] = lambda text: None
 
     @property
     def vocabulary(self) -> Vocabulary:

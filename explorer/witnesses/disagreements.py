@@ -86,7 +86,8 @@ class Disagreements:
             f"{len(self.reports)} differences, made short in {self.shrink_seconds:.1f} s."
         ]
         lines += [
-            f"{each.engine} did not answer: {' '.join(each.refused.split())[:200]}"
+            f"{each.engine}{': ' if each.stage == 'time' else ' did not answer: '}"
+            f"{' '.join(each.refused.split())[:200]}"
             for each in self.refusals
         ]
         for each in self.reports:

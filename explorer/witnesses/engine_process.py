@@ -31,6 +31,8 @@ from explorer.witnesses.messages import (
     Load,
     Loaded,
     Masks,
+    OwnPattern,
+    PatternText,
     Refused,
     Reply,
     Request,
@@ -78,6 +80,8 @@ class Answering:
                 self._engine = peer(self.name, Tokens(request.tokens, request.eos))
                 return Loaded(version(self.name), time.perf_counter() - began)
             stage = "constraint"
+            if isinstance(request, OwnPattern):
+                return PatternText(self._engine.own_pattern(request.question))
             began = time.perf_counter()
             compiled = self._known(request.question)
             ready = time.perf_counter()

@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from explorer.witnesses.gbnf_recognizer import GbnfRecognizer
 from explorer.witnesses.messages import Statement
 
 LONGEST: Final = 200
 """Characters of a text that a judge is given; Python's ``re`` may take exponential time."""
+
+FORMATS_CHECKED: Final = frozenset({"date", "ipv4", "ipv6", "uuid", "regex", "date-time"})
+"""The formats that ``jsonschema`` checks whole, if what it needs for them is installed; it looks
+only for an ``@`` in an email."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,11 @@ class Judge:
 
     Args:
         name: As a report names it.
-        says: Whether a text is in the language.
+        says: Whether a text is in the language; ``None`` where it cannot know.
     """
 
     name: str
-    says: Callable[[str], bool]
+    says: Callable[[str], bool | None]
 
     def verdict(self, text: bytes) -> bool | None:
         """Whether a text is in the language; ``None`` where the judge cannot say.
@@ -61,16 +65,35 @@ def _of_regex(statement: Statement) -> Judge:
 def _of_schema(statement: Statement) -> Judge:
     from jsonschema import Draft202012Validator
 
-    validator: Any = Draft202012Validator(json.loads(statement.text))
+    schema: Any = json.loads(statement.text)
+    checker: Any = Draft202012Validator.FORMAT_CHECKER
+    validator: Any = Draft202012Validator(schema, format_checker=checker)
+    unread = sorted(
+        {part["format"] for part in _parts_of(schema) if isinstance(part.get("format"), str)}
+        - (FORMATS_CHECKED & set(checker.checkers))
+    )
 
-    def says(text: str) -> bool:
+    def says(text: str) -> bool | None:
         try:
             value: object = json.loads(text, parse_constant=_no_constant)
         except ValueError:
             return False
-        return bool(validator.is_valid(value))
+        if not validator.is_valid(value):
+            return False
+        return None if unread else True  # It cannot know whether the format would be refused.
 
-    return Judge("jsonschema", says)
+    if not unread:
+        return Judge("jsonschema", says)
+    return Judge(f"jsonschema (which does not check the format {', '.join(unread)})", says)
+
+
+def _parts_of(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield cast("dict[str, Any]", value)
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _parts_of(each)
 
 
 def _no_constant(name: str) -> object:

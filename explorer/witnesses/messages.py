@@ -74,6 +74,18 @@ class Finish(msgspec.Struct, tag=True, frozen=True):
     seconds: float
 
 
+class OwnPattern(msgspec.Struct, tag=True, frozen=True):
+    """The pattern with which the engine matches the texts of a constraint.
+
+    Args:
+        question: The constraint.
+        seconds: The most that it may take.
+    """
+
+    question: Statement
+    seconds: float
+
+
 class Loaded(msgspec.Struct, tag=True, frozen=True):
     """The engine is loaded, or has taken the vocabulary.
 
@@ -108,20 +120,27 @@ class Way(msgspec.Struct, tag=True, frozen=True):
     tokens: tuple[int, ...] | None
 
 
+class PatternText(msgspec.Struct, tag=True, frozen=True):
+    """The text of a pattern; ``None`` where the engine has none."""
+
+    text: str | None
+
+
 class Refused(msgspec.Struct, tag=True, frozen=True):
     """The engine did not answer.
 
     Args:
         reason: Its own words.
-        stage: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``.
+        stage: ``"import"``, ``"vocabulary"``, ``"constraint"`` or ``"mask"``; ``"time"`` where it
+            did not answer in time, ``"process"`` where its process ended.
     """
 
     reason: str
     stage: str
 
 
-Request = Load | Masks | Finish
-Reply = Loaded | Answer | Way | Refused
+Request = Load | Masks | Finish | OwnPattern
+Reply = Loaded | Answer | Way | PatternText | Refused
 
 REQUESTS: Final = msgspec.msgpack.Decoder(Request)
 REPLIES: Final[msgspec.msgpack.Decoder[Reply]] = msgspec.msgpack.Decoder(Reply)

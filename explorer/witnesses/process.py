@@ -29,6 +29,8 @@ from explorer.witnesses.messages import (
     Load,
     Loaded,
     Masks,
+    OwnPattern,
+    PatternText,
     Refused,
     Reply,
     Request,
@@ -55,6 +57,10 @@ _PROGRAM: Final = (
 
 class ProcessEnded(Exception):
     """The process ended, or was ended, instead of answering."""
+
+
+class NoAnswerInTime(ProcessEnded):
+    """The process was ended, since it did not answer in time."""
 
 
 class EngineProcess:
@@ -126,6 +132,18 @@ class EngineProcess:
         reply = self._ask(vocabulary, Finish(question, tokens, prefer, limit), limit)
         return reply.tokens if isinstance(reply, Way) else None
 
+    def own_pattern(
+        self, question: Statement, vocabulary: Vocabulary, seconds: float | None = None
+    ) -> str | None:
+        """The pattern with which the engine matches texts; ``None`` where it has none.
+
+        Args:
+            question, vocabulary, seconds: As in `masks`.
+        """
+        limit = self.seconds if seconds is None else seconds
+        reply = self._ask(vocabulary, OwnPattern(question, limit), limit)
+        return reply.text if isinstance(reply, PatternText) else None
+
     def close(self) -> None:
         """End the process; a later question starts another."""
         with self._lock:
@@ -138,13 +156,11 @@ class EngineProcess:
         with self._lock:
             if self._missing is not None:
                 return self._missing
-            stage = "import"
             try:
                 if self._process is None:
                     self._start()
                 if self._missing is not None:
                     return self._missing
-                stage = "vocabulary"
                 if self._held != vocabulary.fingerprint:
                     self._held = ""
                     load = Load(vocabulary.tokens, min(vocabulary.eos_ids))
@@ -153,10 +169,12 @@ class EngineProcess:
                         return ready
                     self._held = vocabulary.fingerprint
                     self.load_seconds = ready.seconds
-                stage = "constraint"
                 return self._exchange(request, seconds)
+            except NoAnswerInTime as late:
+                self._end()
+                return Refused(str(late), "time")
             except ProcessEnded as ended:
-                return Refused(f"{ended} {self._end()}".strip(), stage)
+                return Refused(f"{ended} {self._end()}".strip(), "process")
 
     def _start(self) -> None:
         began = time.perf_counter()
@@ -210,7 +228,7 @@ class EngineProcess:
         found = bytearray()
         while len(found) < count:
             if not select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise ProcessEnded(f"It took more than {seconds:g} s and was stopped.")
+                raise NoAnswerInTime(f"It did not answer within {seconds:g} s, and was stopped.")
             part = os.read(self._read, min(count - len(found), 1 << 20))
             if not part:
                 raise ProcessEnded(self._how())

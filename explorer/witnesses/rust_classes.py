@@ -3,7 +3,8 @@ llguidance, which read patterns with it.
 
 ``\\w`` there is Unicode's own (UTS 18, annex C: Alphabetic, marks, decimal digits, connectors and
 joiners), where Python asks `str.isalnum`; ``\\s`` is White_Space, where Python adds U+001C to
-U+001F. Inside brackets ``[`` nests, ``&&`` intersects, ``--`` subtracts; ``[:alpha:]`` is named.
+U+001F. Inside brackets ``[`` nests, ``&&`` intersects, ``--`` and ``~~`` subtract; ``[:alpha:]`` is
+a named class.
 """
 
 from __future__ import annotations
@@ -93,6 +94,37 @@ def rust_classes(pattern: str) -> str:
     return _TOKEN.sub(other, pattern)
 
 
+def with_spaces(pattern: str, spaces: str) -> str | None:
+    r"""A pattern whose ``\s`` holds other characters.
+
+    Args:
+        pattern: In the syntax of `re`.
+        spaces: The characters, as the inside of a class.
+
+    Returns:
+        ``None`` where no ``\s`` is in it, or a ``\S`` inside brackets, which is not written so.
+
+    Example:
+        >>> with_spaces(r"a\s+[^\s]", " "), with_spaces("a", " ")
+        ('a[ ]+[^ ]', None)
+    """
+    inside, made = False, True
+
+    def other(found: re.Match[str]) -> str:
+        nonlocal inside, made
+        if found[0] in "[]":
+            inside = found[0] == "[" if not inside else found[0] != "]"
+        elif found[1] == "s":
+            return spaces if inside else f"[{spaces}]"
+        elif found[1] == "S":
+            made = made and not inside
+            return f"[^{spaces}]"
+        return found[0]
+
+    text = _TOKEN.sub(other, pattern)
+    return None if text == pattern or not made else text
+
+
 def as_rust_reads(pattern: str) -> str | None:
     """A pattern of Python with the classes that the same text has in Rust's regex crate.
 
@@ -107,16 +139,20 @@ def as_rust_reads(pattern: str) -> str | None:
     Example:
         >>> as_rust_reads("[[:digit:]]x"), as_rust_reads("[a-c&&b]"), as_rust_reads("[ab]")
         ('[0-9]x', '(?=[a-c])[b]', None)
+        >>> as_rust_reads("[a~~b]")
+        '(?:(?![b])[a]|(?![a])[b])'
     """
-    if not re.search(r"\[[^\]]*(?:\[:|&&|--)", pattern):
+    if not re.search(r"\[[^\]]*(?:\[:|&&|--|~~)", pattern):
         return None
     made = re.sub(r"\[:(\w+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)
 
     def combined(found: re.Match[str]) -> str:
         left, sign, right = found[1], found[2], found[3]
-        return f"(?{'=' if sign == '&&' else '!'}[{left if sign == '&&' else right}])" + (
-            f"[{right}]" if sign == "&&" else f"[{left}]"
-        )
+        if sign == "&&":
+            return f"(?=[{left}])[{right}]"
+        if sign == "--":
+            return f"(?![{right}])[{left}]"
+        return f"(?:(?![{right}])[{left}]|(?![{left}])[{right}])"
 
-    made = re.sub(r"\[([^\[\]]+?)(&&|--)([^\[\]]+)\]", combined, made)
+    made = re.sub(r"\[([^\[\]^][^\[\]]*?)(&&|--|~~)([^\[\]]+)\]", combined, made)
     return None if made == pattern else made

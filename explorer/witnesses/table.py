@@ -17,6 +17,11 @@ WIDTH = 100
 EXAMPLES = 4
 """Tokens that a group names."""
 
+_UNANSWERED = {
+    "time": "did not answer in time", "process": "its process ended", "import": "not at hand",
+}  # fmt: skip
+"""By the stage at which an engine did not answer: what a table says, if it did not refuse."""
+
 
 def table_of_witness(witness: Witness) -> str:
     """A witness as text.
@@ -46,7 +51,10 @@ def table_of_witness(witness: Witness) -> str:
 def _row(witness: Witness, said: Testimony) -> tuple[str, ...]:
     mine = [each for each in witness.disagreements if each.engine == said.engine]
     if said.mask is None:
-        why = "refuses" if said.refused else f"leaves the prefix after {said.followed} tokens"
+        why = _UNANSWERED.get(said.stage, "refuses")
+        if not said.refused:
+            many = "token" if said.followed == 1 else "tokens"
+            why = f"leaves the prefix after {said.followed} {many}"
         return said.engine, said.version, "–", "–", why
     allowed = f"{int(np.count_nonzero(said.mask)):,}"
     if said.engine == OURS:

@@ -14,19 +14,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, cast
 
+import numpy as np
+
 import explorer.automata.grammar.functions as grammars
 from explorer.automata.constraint import Constraint, regex
 from explorer.automata.machine import Bool
 from explorer.automata.schema.source import JsonSchema
 from explorer.budget import Budget
-from explorer.errors import ExplorerError
+from explorer.errors import EmptyConstraint, ExplorerError
 from explorer.tokens.compile import compile
+from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.comparison import Comparison
-from explorer.witnesses.rust_classes import as_rust_reads, rust_classes
+from explorer.witnesses.rust_classes import as_rust_reads, rust_classes, with_spaces
 
-BUDGET: Final = Budget(seconds=2, states=100_000)
+BUDGET: Final = Budget(seconds=10, states=100_000)
 """Limits for compiling a constraint that is read in another way."""
 
 MOST: Final = 48
@@ -49,7 +52,13 @@ class Variant:
 
 
 @lru_cache(maxsize=256)
-def _machine(constraint: Constraint, vocabulary: Vocabulary) -> Any:
+def machine_of(constraint: Constraint, vocabulary: Vocabulary) -> TokenMachine:
+    """The machine of a constraint, kept for the next question about it.
+
+    Args:
+        constraint: Any.
+        vocabulary: The tokens.
+    """
     return compile(constraint, vocabulary, BUDGET, lazy=True)
 
 
@@ -58,19 +67,23 @@ def mask_after(
 ) -> Bool | None:
     """The mask of a constraint after a prefix; ``None`` where it does not allow the prefix.
 
+    A constraint that nothing matches allows no token at the start.
+
     Args:
         constraint: Any.
         vocabulary: The tokens.
         prefix: The ids.
     """
     try:
-        machine = _machine(constraint, vocabulary)
+        machine = machine_of(constraint, vocabulary)
         state: int | None = machine.start
         for token in prefix:
             state = machine.step(state, token)
             if state is None:
                 return None
         return unpack(machine.mask(state), len(vocabulary))
+    except EmptyConstraint:
+        return None if prefix else np.zeros(len(vocabulary), np.bool_)
     except ExplorerError:
         return None
 
@@ -95,12 +108,26 @@ def _unknown_escapes(pattern: str) -> str:
     )
 
 
+ASCII_AND_NBSP: Final = r"\t-\r \xa0"
+SPACES_ALONE: Final = (
+    r"\s holds U+0009 to U+000D, the space and U+00A0 alone, and other classes hold ASCII "
+    "characters only, where Python's hold Unicode's"
+)
+
+
 def variants_of_pattern(pattern: str) -> Iterator[Variant]:
     """The other ways to read a pattern.
 
     Args:
         pattern: In the syntax of `re`.
     """
+    for space, flags, dot in (
+        (ASCII_AND_NBSP, "a", ""),
+        (ASCII_AND_NBSP, "as", "; a dot also matches a new line"),
+    ):
+        spaced = with_spaces(pattern, space)
+        if spaced is not None:
+            yield Variant("Unicode class", SPACES_ALONE + dot, _flagged(flags, spaced))
     named = "the classes of the pattern hold ASCII characters only, where Python's hold Unicode's"
     yield Variant("Unicode class", named, _flagged("a", pattern))
     if (other := rust_classes(pattern)) != pattern:
@@ -127,8 +154,8 @@ def variants_of_pattern(pattern: str) -> Iterator[Variant]:
     if (nested := as_rust_reads(pattern)) is not None:
         yield Variant(
             "dialect",
-            "inside a class, [ begins a nested class and && is an intersection (as in Rust's "
-            "regex crate)", lambda: regex(nested),
+            "inside a class, [ begins a nested or named class, and &&, -- and ~~ are an "
+            "intersection and differences (as in Rust's regex crate)", lambda: regex(nested),
         )  # fmt: skip
 
 
@@ -169,7 +196,7 @@ def subschemas_of(schema: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str
 
 
 def changed(schema: Any, path: Path, change: Callable[[dict[str, Any]], None]) -> Any:
-    """A copy of a schema with one subschema changed.
+    """A copy of a schema with one subschema changed, if it is still there.
 
     Args:
         schema: As Python data.
@@ -179,7 +206,10 @@ def changed(schema: Any, path: Path, change: Callable[[dict[str, Any]], None]) -
     copy = json.loads(json.dumps(schema))
     part = copy
     for step in path:
-        part = part[step]
+        try:
+            part = part[step]
+        except (KeyError, IndexError):
+            return copy  # An earlier change took the keyword in which it stood.
     change(part)
     return copy
 
@@ -263,16 +293,32 @@ def variants_of_schema(source: JsonSchema) -> Iterator[Variant]:
     yield from _patterns_of_schema(schema, places, made)
 
 
+def _as_whole(pattern: str) -> str:
+    return f"^(?:{pattern})$"
+
+
+def _looks_anywhere(pattern: str) -> bool:
+    return not (pattern.startswith("^") and pattern.endswith("$"))
+
+
 def _patterns_of_schema(
     schema: Any, places: list[tuple[Path, dict[str, Any]]], made: Callable[[Any], Any]
 ) -> Iterator[Variant]:
     for path, part in places:
+        keys = part.get("patternProperties")
+        if isinstance(keys, dict) and any(map(_looks_anywhere, cast("dict[str, Any]", keys))):
+            whole = {_as_whole(key): value for key, value in cast("dict[str, Any]", keys).items()}
+            yield Variant(
+                "dialect", f"the patterns of {pointer_of(path)}/patternProperties must match the "
+                "whole key, where JSON Schema looks for them anywhere in it",
+                made(changed(schema, path, lambda t, w=whole: t.update(patternProperties=w))),
+            )  # fmt: skip
         pattern = part.get("pattern")
         if not isinstance(pattern, str):
             continue
         where = f"{pointer_of(path)}/pattern"
-        anchored = f"^(?:{pattern})$"
-        if not (pattern.startswith("^") and pattern.endswith("$")):
+        anchored = _as_whole(pattern)
+        if _looks_anywhere(pattern):
             whole = changed(schema, path, lambda target, p=anchored: target.update(pattern=p))
             yield Variant(
                 "dialect", f"{where} must match the whole string, where JSON Schema looks for it "
@@ -301,6 +347,7 @@ def variants_of_grammar(text: str, syntax: Any) -> Iterator[Variant]:
             )  # fmt: skip
         return
     for flag, kind, sentence in (
+        ("nbsp", "Unicode class", SPACES_ALONE),
         ("s", "dialect", "a dot also matches a new line"),
         ("a", "Unicode class", "classes hold ASCII characters only"),
         ("rust", "Unicode class", r"\w and \s are those of Unicode's own properties"),
@@ -312,6 +359,9 @@ def variants_of_grammar(text: str, syntax: Any) -> Iterator[Variant]:
                 return word
             if flag == "rust":
                 return rust_classes(word)
+            if flag == "nbsp":
+                spaced = with_spaces(word[1:-1], ASCII_AND_NBSP)
+                return word if spaced is None else f"/(?a:{spaced})/"
             return f"/(?{flag}:{word[1:-1]})/"
 
         other = _QUOTED.sub(again, text)
@@ -335,4 +385,6 @@ def variants_of(comparison: Comparison) -> Iterator[Variant]:
         yield from variants_of_grammar(statement.text, statement.kind)
 
 
-__all__ = ["Variant", "changed", "mask_after", "pointer_of", "subschemas_of", "variants_of"]
+__all__ = [
+    "Variant", "changed", "machine_of", "mask_after", "pointer_of", "subschemas_of", "variants_of",
+]  # fmt: skip

@@ -84,8 +84,14 @@ KNOWN_ROWS: Final = (
           "[:alpha:] names a class (Rust)"),
     Known("outlines-core", "regex", "(?:a|b)+?", "a", "b", False, "ab", True, "bug",
           "a lazy repeat at the end stops at its first end, and the longer texts are lost"),
-    Known("outlines-core", "regex", ".+", "a", "\xc3", False, "aé", True, "byte handling",
-          "after a text that may end, the bytes that begin a longer character are masked"),
+    Known("outlines-core", "regex", ".+", "a", "\xc3", False, "aé", True, "bug",
+          "after a whole match it masks a byte that does not complete another: half of an é"),
+    Known("outlines-core", "regex", "foo|foobar", "foo", "b", False, "foobar", True, "bug",
+          "after a whole match it masks a byte that does not complete another"),
+    Known("llguidance", "regex", "[a~~b]", "", "~", False, "~", True, "dialect",
+          "~~ in a class is a symmetric difference (Rust)"),
+    Known("xgrammar", "regex", r"\s", "", "\u2003", False, "\u2003", True, "Unicode class",
+          r"its \s holds U+0009 to U+000D, the space and U+00A0 alone"),
     Known("outlines-core", "regex", "a*d|b", "", "a", True, "ad", True, "trim",
           "it does not trim states that the vocabulary cannot finish, here one without d"),
     Known("llguidance", "regex", "hello", "", "h", False, "hello", True, "forced tokens",
@@ -97,7 +103,15 @@ KNOWN_ROWS: Final = (
     Known("outlines-core", "json_schema", _schema(type="array", prefixItems=[{"type": "null"}]),
           "[", "]", False, "[]", True, "bug", "it demands the items that prefixItems only allows"),
     Known("outlines-core", "json_schema", _schema(type="number"), "1", "e", False, "1e5", True,
-          "dialect", "it writes no exponents after a number without a fraction"),
+          "bug", "after a whole match it masks a byte that does not complete another: no exponent "
+          "or fraction can be written after a whole number"),
+    Known("xgrammar", "json_schema",
+          _schema(type="object", patternProperties={"^x": {"type": "null"}},
+                  additionalProperties=False),
+          '{"x', "y", False, '{"xy":null}', True, "dialect",
+          "the patterns of patternProperties must match the whole key"),
+    Known("xgrammar", "json_schema", _schema(type="string", format="date"), '"2024-02-', "3", True,
+          '"2024-02-30"', False, "unsupported keyword", "its dates have days that no month has"),
     Known("xgrammar", "json_schema",
           _schema(type="object", properties={"a": {"type": "null"}}, required=["b"]),
           '{"a":null', "}", True, '{"a":null}', False, "unsupported keyword",
@@ -105,7 +119,7 @@ KNOWN_ROWS: Final = (
     Known("xgrammar", "json_schema", _schema(type="string", minLength=1, pattern="^a*$"), '"',
           '"', True, '""', False, "unsupported keyword", "beside pattern it ignores minLength"),
     Known("xgrammar", "json_schema", _schema(type="string", minLength=2, maxLength=3), '"', "\\",
-          False, '"\\n\\n"', True, "dialect",
+          False, '"\\n\\n"', True, "bug",
           "with bounds on the length it writes no escapes, so no line breaks"),
     Known("xgrammar", "json_schema",
           json.dumps({"oneOf": [{"type": "integer"}, {"type": "number"}]}), "1", "", True, "1",
@@ -134,8 +148,18 @@ def cell(text: str) -> str:
     return f"`{shown}`".replace("|", "\\|") if text else "the end"
 
 
+def half_token(known: Known) -> bytes | None:
+    """The byte that a row's token is, where it is not a whole character; else ``None``.
+
+    Args:
+        known: A row.
+    """
+    whole = known.prefix.encode() + known.token.encode()
+    return None if known.whole.encode().startswith(whole) else known.token.encode("latin-1")
+
+
 def _token(known: Known) -> str:
-    if known.difference == "byte handling":
+    if half_token(known):
         return f"the byte {ord(known.token):02X}"
     return cell(known.token)
 

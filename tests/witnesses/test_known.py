@@ -11,7 +11,7 @@ import explorer
 from explorer import Vocabulary
 from explorer.witnesses.asking import statement_of
 from explorer.witnesses.judging import judge_of
-from tests.witnesses.known import KNOWN_ROWS, PAGE, VERSIONS, Known, with_rows
+from tests.witnesses.known import KNOWN_ROWS, PAGE, VERSIONS, Known, half_token, with_rows
 
 for library in ("outlines_core", "xgrammar", "llguidance", "jsonschema", "lark"):
     pytest.importorskip(library)
@@ -30,7 +30,7 @@ def vocabulary(trim: bool, longer: str) -> Vocabulary:
 def place(known: Known) -> tuple[Vocabulary, int]:
     """The vocabulary of a row, and the id of its token."""
     forced = known.text if known.difference == "forced tokens" else known.token
-    half = known.token.encode("latin-1") if known.difference == "byte handling" else None
+    half = half_token(known)
     made = vocabulary(known.difference == "trim", "" if half else forced)
     data = half or known.token.encode()
     return made, made.ids_of(data)[0] if data else made.eos_ids[0]

@@ -21,6 +21,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.witnesses.messages import Statement
+
 Ids = frozenset[int]
 Row = NDArray[np.bool_]
 """bool[len(vocabulary)], the ids that an engine allows."""
@@ -106,6 +108,14 @@ class Peer:
             syntax: ``"gbnf"`` or ``"lark"``.
         """
         raise NotRead(f"grammars ({syntax}, {len(grammar):,} characters).")
+
+    def own_pattern(self, statement: Statement) -> str | None:
+        """The pattern with which the engine matches texts, if it does so with one.
+
+        Args:
+            statement: A constraint.
+        """
+        return None
 
     @abstractmethod
     def rows(self, compiled: Any, tokens: Sequence[int], last: bool = False) -> Iterator[Row]:

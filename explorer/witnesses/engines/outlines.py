@@ -18,6 +18,7 @@ from outlines_core import Index, Vocabulary
 from outlines_core.json_schema import build_regex_from_schema
 
 from explorer.witnesses.engines import UNASKED, NotRead, Peer, Row, Tokens
+from explorer.witnesses.messages import Statement
 
 
 class OutlinesCore(Peer):
@@ -33,8 +34,13 @@ class OutlinesCore(Peer):
 
     def compile_schema(self, schema: str, whitespace: str, any_order: bool) -> Index:
         """The index of the pattern that stands for a schema; members come in its order."""
-        space = "" if whitespace == "compact" else None
-        return self.compile(build_regex_from_schema(schema, space))
+        return self.compile(_written_out(schema, whitespace))
+
+    def own_pattern(self, statement: Statement) -> str | None:
+        """The pattern of an index: as given, or written out from a schema."""
+        if statement.kind == "json_schema":
+            return _written_out(statement.text, statement.whitespace)
+        return statement.text
 
     def compile_grammar(self, grammar: str, syntax: str) -> Index:
         """Refuse: there are no grammars here."""
@@ -67,6 +73,10 @@ class OutlinesCore(Peer):
             if state is not None:
                 state = compiled.get_next_state(state, token)
         return state is not None and compiled.is_final_state(state)
+
+
+def _written_out(schema: str, whitespace: str) -> str:
+    return build_regex_from_schema(schema, "" if whitespace == "compact" else None)
 
 
 ENGINE = OutlinesCore
