@@ -25,15 +25,16 @@ FORMS: tuple[Form, ...] = ("NFC", "NFD", "NFKC", "NFKD")
 
 # What the letters below decompose to; and all that they compose to.
 POOLS = {
-    "accents": "eao\u0301\u0323\u0328",
+    "accents": "eao\u0301\u0323\u0321",
     "korean": "\u1100\u1161\u11a8a",
     "indic": "\u0915\u093c\u0301e",
     "look-alikes": "1fi\u304b\u3099\u0301",
 }
 PATTERNS = {
     "accents": (
-        "[ea]\u0301?\u0323?\u0328?", "(e\u0301\u0323?|ọ\u0328)*", "(?s:.*)", "[a-zé]*", r"\w+",
-        "é\u0328*|x", "(e[\u0301\u0323]?)*", "[^e]*", "é[\u0301\u0323\u0328]*",
+        "[ea]\u0301\u0323?\u0321?|é|e\u0301a", "(e\u0301\u0323?|ọ\u0321)*", "(?s:.*)",
+        "[a-zé]*", r"\w+", "é\u0321*|x", "(e[\u0301\u0323]?)*", "[^e]*",
+        "é[\u0301\u0323\u0321]*",
     ),
     "korean": ("가\u11a8?|\u1100*", r"\w+", "(?s:.*)", "[각-힣]*", "\u1100*가*"),
     "indic": ("[\u0958é]*\u0301", "\u0958[\u0301\u093c]*", "(?s:.*)", r"\w*"),

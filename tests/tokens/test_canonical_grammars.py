@@ -60,6 +60,16 @@ def test_each_text_of_a_grammar_has_its_path(tokenizer: Case) -> None:
                 assert path == own or not accepts(machine, path)
 
 
+def test_the_search_does_not_go_down_a_grammar_for_ever() -> None:
+    """Short tokens lead away from the end here: of this vocabulary ``(`` is one of the shortest."""
+    vocabulary = explorer.load_model("tiny-sp").vocabulary
+    constraint = explorer.grammar('root ::= "(" root ")" | "x"', syntax="gbnf")
+    budget = explorer.Budget(states=2_000)
+    machine = explorer.compile(constraint.canonical(), vocabulary, budget=budget)
+    allowed = machine.allowed(machine.start).nonzero()[0].tolist()
+    assert {vocabulary.tokens[token] for token in allowed} >= {b"(", b"x"}
+
+
 @pytest.mark.long
 def test_a_grammar_without_a_canonical_end_is_refused_with_a_remedy() -> None:
     """No text of it is in NFC, and the search would go down for ever."""
