@@ -8,6 +8,7 @@ token (`explorer.witnesses.variants`).
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.rules.past_a_match import past_a_match
 from explorer.witnesses.rules.recognised import Recognise, Recognised, flags_of
 from explorer.witnesses.rules.spellings import spelled_in_another_way
-from explorer.witnesses.variants import mask_after, variants_of
+from explorer.witnesses.variants import BUDGET, SHORT_BUDGET, mask_after, variants_of
 
 PREDICTED: Final = 0.9
 """The part of a change's differences that must be the engine's too."""
@@ -115,8 +116,10 @@ def _by_variants(kind: str) -> Callable[[Comparison, Bool], Iterator[Recognised]
         for variant in variants_of(comparison):
             if variant.kind != kind or not left.any():
                 continue
+            comparison.check_time()
+            budget = BUDGET if math.isinf(comparison.deadline) else SHORT_BUDGET
             try:
-                mask = mask_after(variant.make(), comparison.vocabulary, comparison.prefix)
+                mask = mask_after(variant.make(), comparison.vocabulary, comparison.prefix, budget)
             except ExplorerError:
                 continue
             if mask is None:
@@ -328,6 +331,9 @@ def classified(comparison: Comparison, position: int) -> tuple[Disagreement, ...
     Args:
         comparison: The masks.
         position: How many tokens of the prefix stand before them.
+
+    Raises:
+        OutOfTime: The deadline of the comparison has passed.
     """
     left = comparison.differing.copy()
     found: list[Disagreement] = []
@@ -349,6 +355,7 @@ def classified(comparison: Comparison, position: int) -> tuple[Disagreement, ...
     ways += [(each.name, each.exact) for each in CLASSES]
     ways += [(each.name, each.by_place) for each in CLASSES]
     for kind, recognise in ways:
+        comparison.check_time()
         for finding in (
             () if recognise is None or not left.any() else recognise(comparison, left.copy())
         ):

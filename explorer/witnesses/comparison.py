@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +27,10 @@ Finish = Callable[[tuple[int, ...]], "tuple[int, ...] | None"]
 """From a prefix to ids with which the engine ends the text, if it finds some."""
 
 
+class OutOfTime(Exception):
+    """The time for classing the differences of a state is up."""
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Our mask and one engine's, at one state.
@@ -42,6 +48,7 @@ class Comparison:
         own_pattern: The pattern that the engine matches texts with; ``None`` where it has none.
         accepts: Whether the engine accepts a whole text, written with the shortest tokens; ``None``
             where it did not say.
+        deadline: By `time.monotonic`: past it no rule is asked.
     """
 
     engine: str
@@ -55,6 +62,16 @@ class Comparison:
     finish: Finish
     own_pattern: Callable[[], str | None] = lambda: None
     accepts: Callable[[bytes], bool | None] = lambda text: None
+    deadline: float = math.inf
+
+    def check_time(self) -> None:
+        """Go on if there is time.
+
+        Raises:
+            OutOfTime: The deadline has passed.
+        """
+        if time.monotonic() > self.deadline:
+            raise OutOfTime
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -119,7 +136,9 @@ class Comparison:
         Args:
             among: bool[len(vocabulary)].
         """
-        for token in np.flatnonzero(among & self.differing).tolist():
+        for count, token in enumerate(np.flatnonzero(among & self.differing).tolist()):
+            if count % 256 == 0:
+                self.check_time()
             if self.vocabulary.tokens[token] is not None:
                 yield token, *self.parting(token)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.analysis.characters.display import show_text
 from explorer.arguments import whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.errors import ConstraintError
@@ -25,16 +26,20 @@ from explorer.tokens.states import DONE
 from explorer.tokens.words import unpack
 from explorer.witnesses.answers import Disagreement, Testimony, Witness
 from explorer.witnesses.asking import statement_of, vocabulary_of
+from explorer.witnesses.comparison import OutOfTime
+from explorer.witnesses.judging import judge_of
 from explorer.witnesses.messages import Answer
 from explorer.witnesses.process import shared_process
 from explorer.witnesses.report import DisagreementReport, report_of
-from explorer.witnesses.shrinking.shrink import shrink
+from explorer.witnesses.rules.past_a_match import SENTENCES
+from explorer.witnesses.shrinking.shrink import SECONDS_A_STEP, shrink
+from explorer.witnesses.table import name_of_token
 from explorer.witnesses.witness import (
     checked_engines,
     comparison_of,
     positive_seconds,
+    testimony_of,
     unpacked_row,
-    witness_of,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +53,9 @@ WALK_SHARE: Final = 0.5
 
 MOST_REPORTS: Final = 12
 """How many differences are shrunk and reported."""
+
+LEAST: Final = 0.2
+"""Seconds without which no further difference is made short."""
 
 SECONDS_A_TEXT: Final = 10.0
 """The most that an engine may take for the masks along a text."""
@@ -64,6 +72,9 @@ class Disagreements:
         states: How many states were compared with every engine that answers.
         differing: How many of them differ for some engine.
         walk_seconds, shrink_seconds: What it took.
+        unclassed: How many differences of masks were seen whose reason was not looked for, since
+            the time was up.
+        left_out: Differences that were classed and not reported, since the time was up.
     """
 
     reports: tuple[DisagreementReport, ...]
@@ -73,6 +84,8 @@ class Disagreements:
     differing: int
     walk_seconds: float
     shrink_seconds: float
+    unclassed: int = 0
+    left_out: tuple[str, ...] = ()
 
     @property
     def states_per_second(self) -> float:
@@ -90,6 +103,9 @@ class Disagreements:
             f"{' '.join(each.refused.split())[:200]}"
             for each in self.refusals
         ]
+        if self.unclassed:
+            lines.append(f"Masks not looked into, though they differ: {self.unclassed:,}; no time.")
+        lines += [f"Not made short, no time: {each}" for each in self.left_out]
         for each in self.reports:
             lines += ["", str(each)]
         return "\n".join(lines)
@@ -117,6 +133,7 @@ class _WalkOfTexts:
         self.machine = machine
         self.constraint = constraint
         self.statement = statement_of(constraint)
+        self.judge = judge_of(self.statement)
         self.engines = engines
         self.model = model
         self.prompt = prompt
@@ -127,7 +144,7 @@ class _WalkOfTexts:
         self._classed: set[tuple[str, bytes]] = set()
         self.seen: dict[tuple[str, str, bool, str], _Seen] = {}
         self.refusals: dict[str, Testimony] = {}
-        self.texts = self.states = self.differing = 0
+        self.texts = self.states = self.differing = self.unclassed = 0
 
     def write(self) -> tuple[list[int], list[int], list[float]]:
         """A text: its tokens, the states along it, and the probability of each state."""
@@ -160,8 +177,13 @@ class _WalkOfTexts:
         weights = mask.astype(np.float64)
         return weights / weights.sum()
 
-    def compare(self) -> None:
-        """Write a text, and compare the masks along it."""
+    def compare(self, until: float, latest: float) -> None:
+        """Write a text, and compare the masks along it.
+
+        Args:
+            until: By `time.monotonic`: no state is looked at past it, but for the first.
+            latest: The same for looking for the first reason.
+        """
         tokens, states, probability = self.write()
         self.texts += 1
         vocabulary = self.machine.vocabulary
@@ -170,8 +192,9 @@ class _WalkOfTexts:
             if name in self.refusals:
                 continue
             process = shared_process(name)
+            seconds = min(SECONDS_A_TEXT, max(1.0, until - time.monotonic()))
             answer = process.masks(
-                self.statement, vocabulary, tuple(tokens), last=False, seconds=SECONDS_A_TEXT
+                self.statement, vocabulary, tuple(tokens), last=False, seconds=seconds
             )
             if isinstance(answer, Answer):
                 said[name] = answer
@@ -179,8 +202,10 @@ class _WalkOfTexts:
                 self.refusals[name] = Testimony(
                     name, process.version, None, refused=answer.reason, stage=answer.stage
                 )
-        self.states += len(states)
         for k, state in enumerate(states):
+            if k and time.monotonic() > until:
+                return
+            self.states += 1
             ours = unpack(self.machine.mask(state), len(vocabulary))
             differs = False
             for name, answer in said.items():
@@ -188,7 +213,10 @@ class _WalkOfTexts:
                     continue
                 theirs = unpacked_row(answer.rows[k], len(vocabulary))
                 if not np.array_equal(ours, theirs):
-                    differs |= self._note(name, tuple(tokens[:k]), ours, theirs, probability[k])
+                    deadline = until if self.seen else latest
+                    differs |= self._note(
+                        name, tuple(tokens[:k]), ours, theirs, probability[k], deadline
+                    )
             self.differing += differs
 
     def _note(
@@ -198,6 +226,7 @@ class _WalkOfTexts:
         ours: NDArray[np.bool_],
         theirs: NDArray[np.bool_],
         probability: float,
+        deadline: float,
     ) -> bool:
         """Class a difference, if it is not one that was classed before."""
         key = (name, np.packbits(ours != theirs).tobytes())
@@ -205,18 +234,25 @@ class _WalkOfTexts:
             return True
         self._classed.add(key)
         said = Testimony(name, shared_process(name).version, theirs, len(prefix))
-        compared = comparison_of(self.machine, self.constraint, prefix, said)
+        compared = comparison_of(
+            self.machine, self.constraint, prefix, said, self.judge, SECONDS_A_STEP, deadline
+        )
         if compared is None or not compared.differing.any():
             return False
         from explorer.witnesses.classes import classified
 
-        found = classified(compared, len(prefix))
+        try:
+            found = classified(compared, len(prefix))
+        except OutOfTime:
+            self._classed.discard(key)
+            self.unclassed += 1
+            return True
         witness = Witness(
             self.constraint, self.statement, self.machine.vocabulary, prefix, (said,), found
         )
         for each in found:
             # A sentence of these classes names the text, so it is another one at every state.
-            own = each.kind in ("bug", "forced tokens", "trim")
+            own = each.kind in ("bug", "forced tokens", "trim") and each.sentence not in SENTENCES
             kind = (name, each.kind, each.allows, "" if own else each.sentence)
             likelier = kind in self.seen and self.seen[kind].probability >= probability
             if not likelier:
@@ -239,7 +275,8 @@ def disagreements(
     Args:
         constraint: A regex, a choice, a JSON Schema, or a grammar in GBNF or Lark.
         tokenizer: A Vocabulary, a model, the path of a tokenizer, or a tokenizer object.
-        seconds: How long to look and to shrink.
+        seconds: How long to look and to shrink, once the engines hold the vocabulary; a step that
+            has begun is ended, so that it may take a second or two more.
         model: Its probabilities decide which states are visited, and which come first.
         seed: Of the random choices.
         prompt: Stands before every text that the model writes.
@@ -276,24 +313,38 @@ def disagreements(
         machine, constraint, checked_engines(engines), model, before, whole_number("seed", seed, 0)
     )
     # The processes start, and hold the vocabulary, before the clock runs.
-    witness_of(machine, constraint, (), walk.engines, SECONDS_A_TEXT)
+    for name in walk.engines:
+        testimony_of(shared_process(name), walk.statement, vocabulary, (), SECONDS_A_TEXT)
     began = time.monotonic()
-    while time.monotonic() - began < WALK_SHARE * limit and len(walk.refusals) < len(walk.engines):
-        walk.compare()
+    until, latest = began + WALK_SHARE * limit, began + limit
+    while True:
+        walk.compare(until, latest)
+        if time.monotonic() > until or len(walk.refusals) == len(walk.engines):
+            break
     walked = time.monotonic() - began
     chosen = sorted(walk.seen.values(), key=lambda each: -each.probability)[:MOST_REPORTS]
     reports: list[DisagreementReport] = []
     for number, each in enumerate(chosen):
-        left = began + limit - time.monotonic()
-        share = max(0.05, left / (len(chosen) - number))
-        shrunk = shrink(each.witness, each.disagreement, share)
+        left = latest - time.monotonic()
+        if reports and left < LEAST:
+            break
+        shrunk = shrink(each.witness, each.disagreement, max(LEAST, left) / (len(chosen) - number))
         reports.append(
             report_of(shrunk, _found_in(each), each.probability if model is not None else None)
         )
     return Disagreements(
         _without_repeats(reports), tuple(walk.refusals.values()), walk.texts, walk.states,
-        walk.differing, walked, time.monotonic() - began - walked,
+        walk.differing, walked, time.monotonic() - began - walked, walk.unclassed,
+        tuple(map(_in_a_line, chosen[len(reports) :])),
     )  # fmt: skip
+
+
+def _in_a_line(seen: _Seen) -> str:
+    each = seen.disagreement
+    verb = "allows" if each.allows else "masks"
+    token = name_of_token(seen.witness.vocabulary, int(each.tokens[0]))
+    after = show_text(seen.witness.text) if seen.witness.text else "nothing"
+    return f"[{each.kind}] {each.engine} {verb} {token} after {after}: {each.sentence}"
 
 
 def _found_in(seen: _Seen) -> str:

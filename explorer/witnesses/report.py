@@ -153,11 +153,11 @@ def whole_text_of(shrunk: Shrunk) -> bytes | None:
     Args:
         shrunk: The difference.
     """
-    from explorer.tokens.compile import compile
+    from explorer.witnesses.variants import machine_of
     from explorer.witnesses.witness import comparison_of
 
     witness, each = shrunk.witness, shrunk.disagreement
-    machine = compile(witness.constraint, witness.vocabulary, lazy=True)
+    machine = machine_of(witness.constraint, witness.vocabulary)
     compared = comparison_of(
         machine, witness.constraint, witness.prefix[: each.position],
         witness.testimony(each.engine),

@@ -51,19 +51,29 @@ class Variant:
     make: Callable[[], Constraint]
 
 
+SHORT_BUDGET: Final = Budget(seconds=1, states=100_000)
+"""The same where many constraints are looked at in a given time."""
+
+
 @lru_cache(maxsize=256)
-def machine_of(constraint: Constraint, vocabulary: Vocabulary) -> TokenMachine:
+def machine_of(
+    constraint: Constraint, vocabulary: Vocabulary, budget: Budget = BUDGET
+) -> TokenMachine:
     """The machine of a constraint, kept for the next question about it.
 
     Args:
         constraint: Any.
         vocabulary: The tokens.
+        budget: Limits.
     """
-    return compile(constraint, vocabulary, BUDGET, lazy=True)
+    return compile(constraint, vocabulary, budget, lazy=True)
 
 
 def mask_after(
-    constraint: Constraint, vocabulary: Vocabulary, prefix: tuple[int, ...]
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    prefix: tuple[int, ...],
+    budget: Budget = BUDGET,
 ) -> Bool | None:
     """The mask of a constraint after a prefix; ``None`` where it does not allow the prefix.
 
@@ -73,9 +83,10 @@ def mask_after(
         constraint: Any.
         vocabulary: The tokens.
         prefix: The ids.
+        budget: Limits.
     """
     try:
-        machine = machine_of(constraint, vocabulary)
+        machine = machine_of(constraint, vocabulary, budget)
         state: int | None = machine.start
         for token in prefix:
             state = machine.step(state, token)
@@ -386,5 +397,6 @@ def variants_of(comparison: Comparison) -> Iterator[Variant]:
 
 
 __all__ = [
-    "Variant", "changed", "machine_of", "mask_after", "pointer_of", "subschemas_of", "variants_of",
+    "SHORT_BUDGET", "Variant", "changed", "machine_of", "mask_after", "pointer_of",
+    "subschemas_of", "variants_of",
 ]  # fmt: skip

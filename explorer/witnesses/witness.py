@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
@@ -112,6 +113,7 @@ def witness_of(
     prefix: tuple[int, ...],
     engines: tuple[str, ...],
     seconds: float,
+    deadline: float = math.inf,
 ) -> Witness:
     """The witness of a machine that is at hand.
 
@@ -121,6 +123,10 @@ def witness_of(
         prefix: The ids.
         engines: The names of those that are asked.
         seconds: The most that an engine may take.
+        deadline: By `time.monotonic`: past it no difference is classed.
+
+    Raises:
+        OutOfTime: The deadline has passed.
     """
     statement = statement_of(constraint)
     vocabulary = machine.vocabulary
@@ -137,12 +143,12 @@ def witness_of(
         if said.refused:
             continue
         if said.mask is not None and mask is not None:
-            compared = comparison_of(machine, constraint, prefix, said, judge, seconds)
+            compared = comparison_of(machine, constraint, prefix, said, judge, seconds, deadline)
             disagreements += classified(compared, len(prefix)) if compared else ()
         elif said.followed != followed:  # One of the two leaves the prefix before the other.
             earlier = prefix[: min(said.followed, followed)]
             there = testimony_of(process, statement, vocabulary, earlier, seconds)
-            compared = comparison_of(machine, constraint, earlier, there, judge, seconds)
+            compared = comparison_of(machine, constraint, earlier, there, judge, seconds, deadline)
             found = classified(compared, len(earlier)) if compared else ()
             disagreements += [each for each in found if prefix[len(earlier)] in each.tokens]
     return Witness(
@@ -157,6 +163,7 @@ def comparison_of(
     said: Testimony,
     judge: Judge | None = None,
     seconds: float = SECONDS,
+    deadline: float = math.inf,
 ) -> Comparison | None:
     """Our mask and an engine's at one state; ``None`` where one of the two has none.
 
@@ -167,6 +174,7 @@ def comparison_of(
         said: The engine's mask after them.
         judge: The judge of the constraint; default the one that there is.
         seconds: The most that the engine may take for a further question.
+        deadline: By `time.monotonic`: past it no difference is classed.
     """
     state, followed = _walk(machine, prefix)
     if said.mask is None or followed < len(prefix):
@@ -193,7 +201,7 @@ def comparison_of(
 
     return Comparison(
         f"{said.engine} {said.version}", statement, constraint, machine, state, prefix, said.mask,
-        judge or judge_of(statement), finish, own_pattern, accepts,
+        judge or judge_of(statement), finish, own_pattern, accepts, deadline,
     )  # fmt: skip
 
 

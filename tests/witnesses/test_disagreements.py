@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -11,10 +12,14 @@ import pytest
 
 import explorer
 from explorer import Constraint, Vocabulary
+from explorer.witnesses.classes import classified
+from explorer.witnesses.comparison import OutOfTime
 from explorer.witnesses.disagreements import Disagreements
 from explorer.witnesses.gbnf_recognizer import GbnfRecognizer
 from explorer.witnesses.report import DisagreementReport
+from explorer.witnesses.shrinking.shrink import shows, shrink, small_vocabulary
 from explorer.witnesses.shrinking.smaller import size_of, smaller
+from explorer.witnesses.witness import comparison_of
 from tests.automata.grammar.earley import Earley, as_gbnf
 
 for library in ("outlines_core", "xgrammar", "llguidance"):
@@ -91,6 +96,42 @@ def test_a_report_is_ready_to_paste() -> None:
         assert part in text
     assert report(0).contradicted == "engine"
     assert str(report(0)) in str(walked(0))
+
+
+def test_past_the_deadline_no_reason_is_looked_for() -> None:
+    state = explorer.witness(explorer.regex("a.b"), vocabulary(), "a", engines=["xgrammar"])
+    machine = explorer.compile(state.constraint, vocabulary(), lazy=True)
+    said = state.testimony("xgrammar")
+    late = comparison_of(machine, state.constraint, state.prefix, said, deadline=0.0)
+    assert late is not None
+    with pytest.raises(OutOfTime):
+        classified(late, 1)
+    with pytest.raises(OutOfTime):
+        list(late.partings(late.differing))
+    (wanted,) = state.disagreements
+    assert shows(state.constraint, vocabulary(), state.prefix, wanted, 0.0) is None
+    assert shrink(state, wanted, 0.0).steps == 0
+
+
+def test_a_walk_without_time_says_what_it_left_out() -> None:
+    found = explorer.disagreements(explorer.regex(r"\s\w"), vocabulary(), 1e-6)
+    assert (found.texts, found.states, found.reports) == (1, 1, ())
+    assert found.unclassed == 3
+    assert "Masks not looked into, though they differ: 3; no time." in str(found)
+    assert "no time: [bug] one" in str(replace(found, left_out=("[bug] one",)))
+
+
+@pytest.mark.parametrize("text", ["12.12", "12.1212121212121e"])
+def test_a_prefix_is_made_short(text: str) -> None:
+    number = explorer.json_schema({"type": "number", "maximum": 1e300})
+    small = small_vocabulary([b"12", b".12", b"1212", b"12e"])
+    token = small.ids_of(b"12e")[0]
+    state = explorer.witness(number, small, text, engines=["outlines-core"])
+    each = state.disagreement("outlines-core", token) or state.disagreements[0]
+    assert len(state.text) == len(text)
+    found = shrink(state, each, 20)
+    assert len(found.witness.prefix) <= 2, found.witness.text
+    assert found.disagreement.kind == each.kind
 
 
 def test_a_model_leads_the_walk() -> None:

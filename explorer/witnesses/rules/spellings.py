@@ -17,7 +17,7 @@ from explorer.automata.machine import NO_ARC, Bool
 from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.rules.recognised import Recognised, flags_of
 
-TRIED: Final = 6
+TRIED: Final = 3
 """Tokens of one character for which a pair of texts is looked for."""
 
 _NUMBER: Final = re.compile(rb"(?:^|[\[,:\s])(-?\d*(?:\.\d*)?(?:[eE][-+]?\d*)?)$")

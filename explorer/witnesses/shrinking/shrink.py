@@ -12,23 +12,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from explorer.automata.constraint import Constraint
-from explorer.budget import Budget
 from explorer.errors import ExplorerError
-from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.answers import Disagreement, Witness
 from explorer.witnesses.asking import statement_of
+from explorer.witnesses.comparison import OutOfTime
 from explorer.witnesses.process import shared_process
+from explorer.witnesses.rules.past_a_match import SENTENCES
 from explorer.witnesses.shrinking.smaller import size_of, smaller
+from explorer.witnesses.variants import SHORT_BUDGET, machine_of
 from explorer.witnesses.witness import testimony_of, witness_of
-
-BUDGET = Budget(seconds=2)
-"""Limits of our compilation in one step."""
 
 SECONDS_A_STEP = 2.0
 """The most that an engine may take in one step."""
+
+SECONDS_FOR_BYTES = 0.5
+"""What the step to single bytes may take, also when the time is up: without it a script holds the
+whole vocabulary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +74,12 @@ def shrink(witness: Witness, wanted: Disagreement, seconds: float) -> Shrunk:
     tokens = witness.vocabulary.tokens
     shortest = min(map(int, wanted.tokens), key=lambda token: len(tokens[token] or b""))
     prefix = witness.prefix[: wanted.position]
-    best = _small(witness, wanted, prefix, shortest) or Shrunk(witness, wanted, shortest, 0)
+    first = max(deadline, time.monotonic() + SECONDS_FOR_BYTES)
+    best = _small(witness, wanted, prefix, shortest, first) or Shrunk(witness, wanted, shortest, 0)
     steps = 0
     single = _in_bytes(best)
     if single is not None:
-        best = (
-            shows(witness.constraint, best.witness.vocabulary, single, wanted, SECONDS_A_STEP)
-            or best
-        )
+        best = shows(witness.constraint, best.witness.vocabulary, single, wanted, first) or best
     going = True
     while going and time.monotonic() < deadline:
         going = False
@@ -87,7 +87,7 @@ def shrink(witness: Witness, wanted: Disagreement, seconds: float) -> Shrunk:
             if time.monotonic() > deadline:
                 break
             steps += 1
-            found = shows(constraint, best.witness.vocabulary, ids, wanted, SECONDS_A_STEP)
+            found = shows(constraint, best.witness.vocabulary, ids, wanted, deadline)
             if found is not None:
                 best, going = found, True
                 break
@@ -95,7 +95,11 @@ def shrink(witness: Witness, wanted: Disagreement, seconds: float) -> Shrunk:
 
 
 def _small(
-    witness: Witness, wanted: Disagreement, prefix: tuple[int, ...], token: int
+    witness: Witness,
+    wanted: Disagreement,
+    prefix: tuple[int, ...],
+    token: int,
+    deadline: float,
 ) -> Shrunk | None:
     """The same state over single bytes and the tokens that it needs, if it still differs."""
     tokens = witness.vocabulary.tokens
@@ -112,7 +116,7 @@ def _small(
     if not all(vocabulary.ids_of(text) for text in needed if text):
         return None
     ids = tuple(vocabulary.ids_of(tokens[each] or b"")[0] for each in prefix)
-    return shows(witness.constraint, vocabulary, ids, wanted, SECONDS_A_STEP)
+    return shows(witness.constraint, vocabulary, ids, wanted, deadline)
 
 
 def _in_bytes(best: Shrunk) -> tuple[int, ...] | None:
@@ -133,14 +137,15 @@ def _candidates(best: Shrunk) -> Iterator[tuple[Constraint, tuple[int, ...]]]:
 
 
 def _prefixes(prefix: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Shorter prefixes: the beginning, half of it, all but one token."""
+    """Shorter prefixes, the shortest first: the beginning, the end, both, half, all but one."""
     known = {prefix}
     size = len(prefix)
     made = [(), *(prefix[-k:] for k in range(1, 5)), *(prefix[:k] for k in range(1, 4))]
+    made += [prefix[:k] + prefix[-m:] for k in (1, 2) for m in (1, 2)]
     made += [prefix[: size // 2], prefix[size // 2 :], prefix[:-1], prefix[1:]]
     made += [prefix[:k] + prefix[k + 1 :] for k in range(size)]
-    for ids in made:
-        if ids not in known:
+    for ids in sorted(made, key=len):
+        if ids not in known and len(ids) < size:
             known.add(ids)
             yield ids
 
@@ -150,24 +155,26 @@ def shows(
     vocabulary: Vocabulary,
     prefix: tuple[int, ...],
     wanted: Disagreement,
-    seconds: float,
+    deadline: float,
 ) -> Shrunk | None:
     """The difference of a class at a state, if there is one.
 
     Args:
         constraint, vocabulary, prefix: The state.
         wanted: The engine, the class and who allows the token.
-        seconds: The most that the engine may take.
+        deadline: By `time.monotonic`.
     """
+    seconds = min(SECONDS_A_STEP, max(0.1, deadline - time.monotonic()))
     try:
-        machine = compile(constraint, vocabulary, BUDGET, lazy=True)
+        machine = machine_of(constraint, vocabulary, SHORT_BUDGET)
         if not _differs(machine, constraint, prefix, wanted, seconds):
             return None  # Most candidates end here; to class a difference takes longer.
-        found = witness_of(machine, constraint, prefix, (wanted.engine,), seconds)
-    except ExplorerError:
+        found = witness_of(machine, constraint, prefix, (wanted.engine,), seconds, deadline)
+    except (ExplorerError, OutOfTime):
         return None
     for each in found.disagreements:
         same = (each.kind, each.allows) == (wanted.kind, wanted.allows)
+        same &= wanted.sentence not in SENTENCES or each.sentence == wanted.sentence
         if same and each.position == len(prefix):
             tokens = vocabulary.tokens
             token = min(map(int, each.tokens), key=lambda t: len(tokens[t] or b""))
