@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
+import re
 import secrets
 import shutil
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -176,8 +179,8 @@ def parse_json(data: bytes, most_values: int = MOST_VALUES) -> object:
         most_values: How many values it may hold.
 
     Raises:
-        ValueError: It is not JSON, holds more values or half of a surrogate pair, or is nested too
-            deep. A
+        ValueError: It is not JSON, holds more values, half of a surrogate pair, or a number that
+            cannot be read, or is nested too deep. A
             `json.JSONDecodeError` or a `UnicodeDecodeError` knows the place.
 
     Example:
@@ -190,14 +193,35 @@ def parse_json(data: bytes, most_values: int = MOST_VALUES) -> object:
     if not holds_at_most(data, most_values):
         raise ValueError(f"it has more than {most_values:,} values")
     try:
-        value: object = json.loads(data.decode("utf-8"), parse_constant=_refuse)
+        # Reading each number here takes long, so only where one may be too large.
+        read = _finite if _MAYBE_INFINITE.search(data) else None
+        text = data.decode("utf-8")
+        value: object = json.loads(text, parse_constant=_refuse, parse_float=read)
         if b"\\ud" in data or b"\\uD" in data:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
     except UnicodeEncodeError:
         raise ValueError("it holds a text with half of a surrogate pair") from None
+    except ValueError as error:
+        if "sys.set_int_max_str_digits" not in str(error):
+            raise
+        most = sys.get_int_max_str_digits()
+        raise ValueError(f"it holds a whole number of more than {most:,} digits") from None
     return value
+
+
+_MAYBE_INFINITE: Final = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}")
+"""What the spelling of a number above all floats holds."""
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits[:20]} is larger than any number that can be read")
+    return number
 
 
 def _refuse(word: str) -> NoReturn:

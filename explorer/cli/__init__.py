@@ -4,13 +4,14 @@ report, lab and doctor.
 A thin layer over the façade: it parses words, calls the engine and prints what the engine says.
 Results go to standard output, errors to standard error, and the exit status is 0, or 2 for input
 that is not usable, with the engine's own message and remedy. Output is readable on a terminal that
-knows ASCII only: characters that such a terminal cannot show are escaped. An interrupt, and a
+knows ASCII only: characters that such a terminal cannot show are escaped, and so are control
+characters on any terminal. An interrupt, and a
 reader of the output that stops early (``| head``), end a command silently; the exit status is then
 the one that a shell reports for a process ended by that signal.
 
 In order: this file, which imports nothing that takes time; `commands`, the commands and how one
-ends; `statuses`, `options` and `answers`, which they share; then a file for each command: `demo`,
-`compile`, `profile` (with `schema_options`), `trace`, `why` (with `served`), `invasiveness`,
+ends; `statuses`, `options` and `answers`, which they share; then a file for each command:
+`demo`, `compile`, `profile` (`schema_options`), `trace`, `why` (`served`), `invasiveness`,
 `engines` (witness), `sweeps` (and report), `lab`, `doctor`; `machine_lines` is a machine for a
 terminal.
 

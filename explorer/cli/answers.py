@@ -2,16 +2,21 @@
 
 A script that gives ``--json`` reads one JSON object from standard output, whatever happens; that
 includes a command line that is not understood. Somebody at a terminal reads standard error.
+
+What is printed reaches a terminal as text only, never as an instruction to it. Patterns, tokens and
+logs come from elsewhere, and may hold control characters: an escape can hide what follows, and a
+mark of direction can turn a line around. `text_only` sees to that for all commands.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import sys
-from collections.abc import Sequence
-from typing import Final, NoReturn
+from collections.abc import Generator, Sequence
+from typing import Any, Final, NoReturn, TextIO, cast
 
 from explorer.errors import ExplorerError
 
@@ -131,3 +136,48 @@ def print_json(answer: object) -> None:
 
 def _plain(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters other than the tab and the newline, and the marks of direction."""
+
+
+def without_controls(text: str) -> str:
+    """A text whose control characters are written as escapes.
+
+    Args:
+        text: Any text. Newlines and tabs stay.
+
+    Example:
+        >>> without_controls("a\\x1b]0;b\\x85\\n")
+        'a\\\\x1b]0;b\\\\u0085\\n'
+    """
+    return _CONTROL.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    # Those from 0x7f on may stand raw in JSON, where \x85 would not be an escape.
+    return f"\\x{code:02x}" if code < 0x20 else f"\\u{code:04x}"
+
+
+class _TextOnly:
+    """A stream that writes no control characters; otherwise the stream that it wraps."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text, control characters as escapes."""
+        self._stream.write(without_controls(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def text_only() -> Generator[None]:
+    """Inside, standard output writes no control characters."""
+    with contextlib.redirect_stdout(cast("TextIO", _TextOnly(sys.stdout))):
+        yield

@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from typing import cast
 
 import explorer
-from explorer.cli.answers import UNUSABLE, JsonParser, Parser, as_json, as_options, tell
+from explorer.cli.answers import (
+    UNUSABLE,
+    JsonParser,
+    Parser,
+    as_json,
+    as_options,
+    tell,
+    text_only,
+    without_controls,
+)  # fmt: skip
 from explorer.cli.compile import add_parser as add_compile
 from explorer.cli.demo import add_parser as add_demo
 from explorer.cli.doctor import add_parser as add_doctor
@@ -67,7 +76,8 @@ def run(words: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        status: int | None = arguments.run(arguments)
+        with text_only():
+            status: int | None = arguments.run(arguments)
         sys.stdout.flush()  # Here, where a reader that has gone is noticed in time.
     except KeyboardInterrupt:
         print(file=sys.stderr)  # The terminal has just shown ^C.
@@ -80,7 +90,7 @@ def run(words: Sequence[str] | None = None) -> int:
         if getattr(arguments, "json", None) is True:  # `trace --json` names a file instead.
             tell(error, type(raised).__name__)
         else:
-            print(f"explorer: {as_options(str(error))}", file=sys.stderr)
+            print(f"explorer: {without_controls(as_options(str(error)))}", file=sys.stderr)
         return UNUSABLE
     return status or 0
 

@@ -2,18 +2,20 @@
 
 Each run of the log is held against the constraint of its own request, or against the one that the
 options name. The exit status is 0 if the constraint allows all that was written, 1 if it would have
-masked a token of some run, or the end of its text.
+masked a token of some run, or the end of its text, and 2 if a run of several could not be asked.
+Verdicts are printed as they are found; such a run is a line of its own among them.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from explorer.automata.constraint import Constraint
-from explorer.cli.answers import print_json
+from explorer.cli.answers import UNUSABLE, as_options, print_json
 from explorer.decoding.models.embedded import EMBEDDED
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
@@ -61,10 +63,11 @@ def why_served(
         vocabulary_of: The vocabulary that the options name.
 
     Returns:
-        0 if the constraint allows all that was written, else 1.
+        0 if the constraint allows all that was written, else 1; 2 if a run could not be asked.
 
     Raises:
-        ExplorerError: The log is not usable, or no tokenizer is given.
+        ExplorerError: The log is not usable, or the only run that is asked about; or no tokenizer
+            is given.
     """
     try:
         from explorer.servers import read_runs, run_beside, verdict_of
@@ -76,20 +79,42 @@ def why_served(
     runs = _chosen(read_runs(arguments.run_file), arguments.index)
     model = _model(arguments)
     vocabulary = model.vocabulary if model else vocabulary_of(arguments) or _embedded(runs)
-    verdicts = [verdict_of(run, vocabulary, constraint) for run in runs]
-    tables = [run_beside(run, model, constraint) for run in runs] if model else []
+    answers: list[dict[str, object]] = []
+    status, unasked = WHOLE, 0
+    for run in runs:
+        try:
+            verdict = verdict_of(run, vocabulary, constraint)
+            table = run_beside(run, model, constraint) if model else None
+        except ExplorerError as error:
+            if len(runs) == 1:
+                raise
+            unasked += 1
+            answer, shown = _unasked(run, error)
+        else:
+            status = status if verdict.allowed else FAULTY
+            answer, shown = verdict.to_dict(), str(verdict)
+            if table is not None:
+                answer["beside"] = [asdict(row) for row in table.rows]
+                answer["agrees"] = table.agrees
+                shown += f"\n\n{table}"
+        if arguments.json:
+            answers.append(answer)
+        else:
+            print(f"{shown}\n" if run is not runs[-1] else shown, flush=True)
     if arguments.json:
-        answers = [verdict.to_dict() for verdict in verdicts]
-        for answer, table in zip(answers, tables, strict=False):
-            answer["beside"] = [asdict(row) for row in table.rows]
-            answer["agrees"] = table.agrees
         print_json({"runs": answers})
-    else:
-        shown = [str(verdict) for verdict in verdicts]
-        for k, table in enumerate(tables):
-            shown[k] += f"\n\n{table}"
-        print("\n\n".join(shown))
-    return WHOLE if all(verdict.allowed for verdict in verdicts) else FAULTY
+    if unasked:
+        print(f"explorer: {unasked:,} of {len(runs):,} runs could not be asked.", file=sys.stderr)
+    return UNUSABLE if unasked else status
+
+
+def _unasked(run: ServerRun, error: ExplorerError) -> tuple[dict[str, object], str]:
+    """A run that could not be asked, as JSON values and as a line."""
+    said = as_options(str(error))
+    shown = f"{run.place} ({run.format}): it could not be asked. {said}"
+    told = {"kind": type(error).__name__, "message": error.message, "remedy": error.remedy,
+            "evidence": dict(error.evidence)}  # fmt: skip
+    return {"run": run.place, "format": run.format, "outcome": None, "error": told}, shown
 
 
 def _model(arguments: argparse.Namespace) -> LanguageModel | None:

@@ -11,10 +11,11 @@ token ids or texts, log-probabilities, and the constraint. `read_runs` reads suc
     Explorer(cursor=Cursor(verdict.session))
 
 Read in this order: `place` (a value of a log and where it stands), `requested` (the constraint of a
-request), `run` (a run as a value), `log` (a request and its response), `formats` (the protocol of a
-format, and the registry), `openai`, `sglang`, `tgi` and
-`recorded` (the formats), `reading` (from a file to runs), `identifying` (which ids a run has),
-`verdict` (what the constraint says of a run), `beside` (its numbers beside a model's).
+request), `stopping` (what ended a text), `run` (a run as a value), `log` (a request and its
+response), `formats` (the protocol of a format, the registry, and what no format reads),
+`called` (tool calls and refusals), `openai`, `sglang`, `tgi` and `recorded` (the
+formats), `reading` (from a file to runs), `identifying` (which ids a run has), `verdict` (what the
+constraint says of a run), `beside` (its numbers beside a model's).
 `vllm_recorder` is a script that stands alone, for a server of yours. `docs/servers.md` says what
 each format holds.
 """

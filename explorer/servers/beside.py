@@ -2,8 +2,8 @@
 
 The model reads the run's prompt and its tokens, in a session under the same constraint. A server's
 numbers are of one of two kinds: before the mask (``model``) or under it (``constrained``); both are
-given, and which of them the server's agree with. vLLM, SGLang and TGI mask before they take the
-logarithm, so their numbers are those under the mask.
+given, and which of them the server's agree with. By its source, vLLM masks before it takes the
+logarithm, so its numbers are those under the mask; SGLang and TGI were not checked.
 """
 
 from __future__ import annotations

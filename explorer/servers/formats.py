@@ -1,15 +1,18 @@
 """The formats of logs: one protocol and one registry.
 
 A format tells by what a log holds whether it is its own, and says in words what it looked for. A
-log that no format knows is an error that lists what each of them looked for.
+log that no format knows is an error that lists what each of them looked for; streams, errors of a
+server and answers without a choice are called what they are.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
+from explorer.arguments import shown
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.servers.log import ServerLog
+from explorer.servers.place import LogPlace
 from explorer.servers.run import ServerRun
 
 
@@ -84,12 +87,82 @@ def format_of(log: ServerLog) -> LogFormat:
     for known in _FORMATS.values():
         if known.is_own(log):
             return known
+    unread = unread_answer(log)
+    if unread is not None:
+        raise unread
     looked = "; ".join(f"{known.name}: {known.looked_for}" for known in _FORMATS.values())
     place = log.response
-    where = f" at {place.path}" if place.path else ""
     raise DamagedFile(
-        f"{place.file}: the response{where} is not of a known format. Looked for: {looked}.",
+        f"{place.file}: {place.path or 'the document'} is not of a known format. "
+        f"Looked for: {looked}.",
         remedy='Write {"request": ..., "response": ...} with the bodies as they were sent; '
         "docs/servers.md has an example of each format.",
         evidence={"file": place.file, "place": place.path, "formats": list(_FORMATS)},
+    )
+
+
+# --- answers that are known and not read ------------------------------------------------------
+
+_STREAM: Final = (
+    "Keep the whole response: ask without `stream`, or put the chunks together (OpenAI's Python "
+    "library does: `client.chat.completions.stream(...).get_final_completion()`)."
+)
+_LEAVE_OUT: Final = "Leave this document out: nothing was written that could be explained."
+_NO_CHOICE: Final = "Record the response with its choices, or leave this document out."
+_RESPONSES: Final = "Ask by the chat completions interface, or write the run as one of its logs."
+
+
+def stream_of_events(data: bytes, file: str) -> DamagedFile | None:
+    """The error for a file of server-sent events; ``None`` for any other.
+
+    Args:
+        data: The content of the file.
+        file: Its name.
+    """
+    if not data.lstrip().startswith((b"data:", b"event:")):
+        return None
+    return DamagedFile(
+        f"{file} is a stream of server-sent events, not a response in one piece.",
+        remedy=_STREAM,
+        evidence={"file": file, "place": "", "what": "stream"},
+    )
+
+
+def unread_answer(log: ServerLog) -> DamagedFile | None:
+    """The error for an answer that is known and not read; ``None`` for any other.
+
+    Args:
+        log: The log.
+    """
+    place, first = log.response, log.first()
+    if not isinstance(first, dict):
+        return None
+    answer = cast("dict[str, object]", first)
+    kind = answer.get("object")
+    choices = answer.get("choices")
+    one = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
+    if (isinstance(kind, str) and kind.endswith(".chunk")) or _has(one, "delta"):
+        return _refused(place, "is a chunk of a stream, not a response in one piece", _STREAM)
+    if answer.get("error") is not None:
+        said = answer["error"]
+        if isinstance(said, dict):
+            said = cast("dict[str, object]", said).get("message") or cast("object", said)
+        return _refused(place, f"is an error of the server: {shown(said)}", _LEAVE_OUT)
+    if kind == "response":
+        what = "is an answer of OpenAI's Responses interface, which is not read"
+        return _refused(place, what, _RESPONSES)
+    if "choices" in answer and (choices is None or choices == []):
+        return _refused(place, "has no choice: its list of choices is empty", _NO_CHOICE)
+    return None
+
+
+def _has(value: object, key: str) -> bool:
+    return isinstance(value, dict) and key in value
+
+
+def _refused(place: LogPlace, what: str, remedy: str) -> DamagedFile:
+    return DamagedFile(
+        f"{place.file}: {place.path or 'the document'} {what}.",
+        remedy=remedy,
+        evidence={"file": place.file, "place": place.path},
     )

@@ -165,6 +165,8 @@ def _ways(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _split(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     text = run.text
+    if text is None and not run.tokens:
+        return IdentifiedRun((), 0, False, ())
     if text is None:
         text = "".join(token.text or "" for token in run.tokens)
     ids = vocabulary.encode(text)

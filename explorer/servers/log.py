@@ -37,6 +37,8 @@ class ServerLog:
         if not isinstance(whole, dict) or "response" not in whole:
             return cls(None, document)
         response, request = document.at("response"), document.at("request")
+        if not response and document.at("error"):
+            return cls(None, document)  # A request of a batch that failed has no response.
         if isinstance(response.value, dict) and response.at("body"):
             response = response.at("body")
         if not request and document.at("body"):

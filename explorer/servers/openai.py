@@ -14,14 +14,19 @@ import re
 from dataclasses import dataclass
 from typing import Final, cast
 
+from explorer.servers.called import answer_parts
 from explorer.servers.formats import register_format
 from explorer.servers.log import ServerLog
 from explorer.servers.place import LogPlace
 from explorer.servers.requested import requested_of
 from explorer.servers.run import ServedToken, ServerRun
+from explorer.servers.stopping import stops_of
 
 _UNLIKELY: Final = -9999.0
 """What OpenAI and vLLM write for a log-probability that they do not give."""
+
+_STOPPED_BY: Final = ("stop_reason", "matched_stop")
+"""Where vLLM and SGLang say what ended a text."""
 
 _ID_TEXT: Final = re.compile(r"token_id:(0|[1-9][0-9]{0,9})")
 
@@ -48,7 +53,7 @@ class ChatFormat:
         return "message" in _first_choice(log)
 
     def runs(self, log: ServerLog) -> tuple[ServerRun, ...]:
-        """One run for each choice."""
+        """One run for each choice, or for each of its calls of tools."""
         requested = requested_of(log.request)
         return tuple(
             ServerRun(
@@ -57,13 +62,16 @@ class ChatFormat:
                 model=log.model(),
                 prompt=log.messages(),
                 prompt_ids=_ids(log.response.at("prompt_token_ids")),
-                tokens=_chat_tokens(choice),
-                text=choice.at("message").at("content").optional_text(),
+                tokens=_chat_tokens(choice) if part.is_content else (),
+                text=part.text,
                 finish=choice.at("finish_reason").optional_text(),
-                requested=requested,
-                notes=_reasoning(choice.at("message")),
+                requested=part.requested,
+                notes=(*_reasoning(choice.at("message")), *part.notes),
+                stops=stops_of(log.request, choice, *_STOPPED_BY),
+                elsewhere=part.elsewhere,
             )
             for choice in log.response.at("choices").entries()
+            for part in answer_parts(log, choice, requested)
         )
 
 
@@ -101,6 +109,7 @@ class CompletionFormat:
                     text=text,
                     finish=choice.at("finish_reason").optional_text(),
                     requested=requested,
+                    stops=stops_of(log.request, choice, *_STOPPED_BY),
                 )
             )
         return tuple(runs)

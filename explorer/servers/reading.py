@@ -15,7 +15,7 @@ from typing import Final, cast
 from explorer.arguments import file_path, shown
 from explorer.errors import DamagedFile
 from explorer.files import file_errors, parse_json
-from explorer.servers.formats import LogFormat, format_of
+from explorer.servers.formats import LogFormat, format_of, stream_of_events
 from explorer.servers.log import ServerLog
 from explorer.servers.openai import CHAT, COMPLETIONS
 from explorer.servers.place import LogPlace
@@ -35,6 +35,10 @@ MOST_RUNS: Final = 100_000
 
 MOST_TOKENS: Final = 2**20
 """How many tokens a run may have."""
+
+
+MOST_CHARACTERS: Final = 2**22
+"""How many characters the text of a run may have."""
 
 
 def read_runs(path: str | os.PathLike[str]) -> tuple[ServerRun, ...]:
@@ -81,6 +85,13 @@ def runs_of(data: bytes, file: str = "the log") -> tuple[ServerRun, ...]:
                     remedy="Cut the run.",
                     evidence={"file": file, "place": document.path, "limit": MOST_TOKENS},
                 )
+            if len(run.text or "") > MOST_CHARACTERS:
+                raise DamagedFile(
+                    f"{run.place} has a text of {len(run.text or ''):,} characters; "
+                    f"{MOST_CHARACTERS:,} are read.",
+                    remedy="Cut the run.",
+                    evidence={"file": file, "place": document.path, "limit": MOST_CHARACTERS},
+                )
             runs.append(run)
         if len(runs) > MOST_RUNS:
             raise DamagedFile(
@@ -102,6 +113,9 @@ def runs_of(data: bytes, file: str = "the log") -> tuple[ServerRun, ...]:
 def _documents(data: bytes, file: str) -> Iterator[LogPlace]:
     """The documents of a file, entries of lists one by one."""
     data = data.removeprefix(b"\xef\xbb\xbf")
+    stream = stream_of_events(data, file)
+    if stream is not None:
+        raise stream
     try:
         whole = parse_json(data)
     except json.JSONDecodeError as error:
@@ -138,14 +152,15 @@ def _is_response(entries: list[object]) -> bool:
 
 
 def _not_json(error: ValueError, file: str) -> DamagedFile:
-    place, reason = "", str(error)
+    place, reason, what = "", str(error), "JSON that can be read"
     if isinstance(error, json.JSONDecodeError):
         place, reason = f"line {error.lineno}, column {error.colno}", error.msg
+        what = "JSON"
     elif isinstance(error, UnicodeDecodeError):
-        place, reason = f"byte {error.start}", "it is not UTF-8"
+        place, reason, what = f"byte {error.start}", "it is not UTF-8", "JSON"
     where = f" at {place}" if place else ""
     return DamagedFile(
-        f"{file} is not JSON{where}: {reason[:200]}.",
+        f"{file} is not {what}{where}: {reason[:200]}.",
         remedy="Write one JSON document, or one on each line.",
         evidence={"file": file, "place": place, "reason": shown(reason)},
     )

@@ -71,12 +71,10 @@ class RequestedConstraint:
         made = _KINDS[self.kind]
         try:
             return made(self, depth)
-        except ConstraintError:
-            raise
         except ExplorerError as error:
-            if not isinstance(error, OSError) and "place" not in error.evidence:
-                raise self.unusable(error) from error
-            raise
+            if "place" in error.evidence:
+                raise
+            raise self.unusable(error) from error
 
     def unusable(self, error: ExplorerError) -> ConstraintError:
         """The error for a constraint that cannot be built.
@@ -86,7 +84,7 @@ class RequestedConstraint:
         """
         return ConstraintError(
             f"{self.place.file}: {self.place.path} is not usable as a constraint.\n{error.message}",
-            remedy=error.remedy if hasattr(error, "remedy") else _OWN_CONSTRAINT,
+            remedy=error.remedy or _OWN_CONSTRAINT,
             evidence={"file": self.place.file, "place": self.place.path, **error.evidence},
         )
 

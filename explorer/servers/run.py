@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from explorer.decoding.models.model import Message
 from explorer.servers.requested import RequestedConstraint
+from explorer.servers.stopping import Stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,11 @@ class ServerRun:
         tokens: The tokens, in order; empty where the log holds a text alone.
         text: The text that the server returned.
         finish: Why it stopped, in the server's word: ``"stop"``, ``"length"``, ``"eos_token"``, ...
-        requested: The constraint of the request; ``None`` without one.
+        requested: The constraint of the request; ``None`` without one that speaks about the text.
         notes: What the reader should know, as sentences.
+        stops: The stop strings and stop ids that may have ended the text.
+        elsewhere: Why a constraint of the request does not speak about the text, as a sentence;
+            empty where it does.
     """
 
     place: str
@@ -60,6 +64,8 @@ class ServerRun:
     finish: str | None
     requested: RequestedConstraint | None
     notes: tuple[str, ...] = ()
+    stops: Stops = Stops()  # noqa: RUF009 - A frozen value.
+    elsewhere: str = ""
 
     def __repr__(self) -> str:
         what = f"{len(self.tokens)} tokens" if self.tokens else "a text"

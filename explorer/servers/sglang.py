@@ -18,6 +18,7 @@ from explorer.servers.log import ServerLog
 from explorer.servers.place import LogPlace
 from explorer.servers.requested import requested_of
 from explorer.servers.run import ServedToken, ServerRun
+from explorer.servers.stopping import stops_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class SglangFormat:
         prompt, prompt_ids = _own(log.asked("text"), index), log.asked("input_ids")
         if isinstance(_own(prompt_ids, index).value, list):
             prompt_ids = _own(prompt_ids, index)
+        request = _request(log, index)
         return ServerRun(
             place=answer.file,
             format=self.name,
@@ -56,7 +58,8 @@ class SglangFormat:
             tokens=_tokens(meta, ids),
             text=answer.at("text").optional_text(),
             finish=_finish(meta.at("finish_reason")),
-            requested=requested_of(_request(log, index)),
+            requested=requested_of(request),
+            stops=stops_of(request, meta.at("finish_reason"), "matched"),
         )
 
 

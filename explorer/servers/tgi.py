@@ -17,6 +17,7 @@ from explorer.servers.log import ServerLog
 from explorer.servers.place import LogPlace
 from explorer.servers.requested import RequestedConstraint, requested_of
 from explorer.servers.run import ServedToken, ServerRun
+from explorer.servers.stopping import stops_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class TgiFormat:
             text=answer.at("generated_text").optional_text(),
             finish=details.at("finish_reason").optional_text() if details else None,
             requested=requested,
+            stops=stops_of(log.request),
         )
 
 

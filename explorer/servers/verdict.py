@@ -16,9 +16,10 @@ from explorer.analysis.session import Session
 from explorer.arguments import counted, shown
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
+from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.servers.identifying import IdentifiedRun, identify
-from explorer.servers.requested import MOST_FREE_DEPTH
+from explorer.servers.requested import MOST_FREE_DEPTH, RequestedConstraint
 from explorer.servers.run import ServerRun
 from explorer.tokens.machine import TokenMachine
 from explorer.vocabulary import Vocabulary
@@ -26,8 +27,11 @@ from explorer.vocabulary import Vocabulary
 RunOutcome = Literal["masked", "ended early", "cut", "whole"]
 """How a run stands to its constraint; see the module's text."""
 
-_ENDED: Final = ("stop", "eos_token", "end_turn", "stop_sequence")
-"""The words by which servers say that the model ended its text."""
+_ENDED: Final = ("stop", "eos_token", "end_turn")
+"""The words by which servers say that the model ended its text; a stop string may be meant too."""
+
+_STOPPED: Final = ("stop", "stop_sequence")
+"""The words by which servers say that a stop string ended it."""
 
 _LEAST_DEPTH: Final = 3
 
@@ -102,7 +106,8 @@ def session_of(
             constraint is not usable.
     """
     found, wanted = identified_run(run, vocabulary, constraint)
-    return _session(run, found, vocabulary, wanted, budget)
+    requested = run.requested if constraint is None else None
+    return _session(run, found, vocabulary, wanted, requested, budget)
 
 
 def identified_run(
@@ -139,16 +144,19 @@ def verdict_of(
     """
     if constraint is None and run.requested is None:
         raise ExplorerError(
-            f"{run.place}: the request asks for no constraint that is known here.",
-            remedy="Give one: --regex, --json-schema, --grammar or --choice; or keep the request "
-            "beside the response.",
+            f"{run.place}: {run.elsewhere}"
+            if run.elsewhere
+            else f"{run.place}: the request asks for no constraint that is known here.",
+            remedy="Give one: --regex, --json-schema, --grammar or --choice"
+            + ("." if run.elsewhere else "; or keep the request beside the response."),
             evidence={"run": run.place},
         )
     found, wanted = identified_run(run, vocabulary, constraint)
-    session = _session(run, found, vocabulary, wanted, budget)
+    requested = run.requested if constraint is None else None
+    session = _session(run, found, vocabulary, wanted, requested, budget)
     notes = [*run.notes, *found.notes]
-    if constraint is None and run.requested is not None:
-        notes += run.requested.notes
+    if requested is not None:
+        notes += requested.notes
     notes += session.machine.report.warnings
     outcome, sentence, explanation = _outcome(run, session, budget)
     return RunVerdict(run, session, outcome, explanation, sentence, tuple(notes))
@@ -159,8 +167,16 @@ def _session(
     found: IdentifiedRun,
     vocabulary: Vocabulary,
     constraint: Constraint | TokenMachine | None,
+    requested: RequestedConstraint | None,
     budget: Budget | None,
 ) -> Session:
+    if requested is not None:
+        try:
+            constraint = Rule.of(constraint, vocabulary, budget).machine
+        except ExplorerError as error:
+            if "place" in error.evidence:
+                raise
+            raise requested.unusable(error) from error
     log_probs = [token.log_prob for token in found.tokens]
     return Session.from_ids(vocabulary, constraint, found.ids, log_probs, run.prompt, budget=budget)
 
@@ -196,13 +212,33 @@ def _outcome(
     complete = session.finished or any(bool(allowed[token]) for token in vocabulary.eos_ids)
     if complete:
         return "whole", f"the constraint allows the whole text, {shown(session.text)}.", None
-    if run.finish in _ENDED and vocabulary.eos_ids:
+    stopped = _stopped(run, vocabulary)
+    if run.finish in _ENDED and vocabulary.eos_ids and not stopped:
         why = session.explain(vocabulary.eos_ids[0], session.length, budget=budget)
         sentence = f"the server stopped ({run.finish!r}) {said}, where the text cannot end."
         return "ended early", sentence, why
-    reason = f"it stopped for {run.finish!r}" if run.finish else "the log does not say why"
+    reason = stopped or (
+        f"it stopped for {run.finish!r}" if run.finish else "the log does not say why"
+    )
     return (
         "cut",
         f"all that was written is allowed, but the text is not complete ({reason}) {said}.",
         None,
     )
+
+
+def _stopped(run: ServerRun, vocabulary: Vocabulary) -> str:
+    """How a stop string of the request ended the text, or may have; empty where none did."""
+    stops = [stop for stop in run.stops.possible if stop not in vocabulary.eos_ids]
+    if run.finish == "stop_sequence" and not stops:
+        return "a stop string ended it"
+    if run.finish not in _STOPPED or not stops:
+        return ""
+    if run.stops.known:
+        return f"{_named_stop(stops[0])} ended it"
+    listed = ", ".join(map(_named_stop, stops[:4])) + ", ..." * (len(stops) > 4)
+    return f"the request has {listed}, which servers take off the text and which may have ended it"
+
+
+def _named_stop(stop: str | int) -> str:
+    return f"the stop {'string' if isinstance(stop, str) else 'id'} {shown(stop)}"

@@ -83,7 +83,7 @@ def written(
     rows = list[torch.Tensor]()
     for k in range(session.length):
         logits = session.logits(k).float().clone()
-        # Servers take the logarithm after the mask.
+        # vLLM takes the logarithm after the mask; the others are assumed to.
         allowed = session.machine.allowed(session.trace.positions[k].state)
         logits[: len(allowed)][~torch.from_numpy(allowed.copy())] = -torch.inf
         logits[len(allowed) :] = -torch.inf

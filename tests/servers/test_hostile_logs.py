@@ -107,7 +107,7 @@ def test_a_wrong_value_is_named_with_its_place() -> None:
         (b'{"response": "\\ud800"}', "surrogate"),
         (b"[" + b"1," * 5_000_000 + b"1]", "values"),
         (b"[]", "holds no run"),
-        (b'{"response": {"choices": []}}', "Looked for"),
+        (b'{"response": {"choices": []}}', "has no choice"),
         (b"1\n{", "Looked for"),
     ],
     ids=["empty", "open", "bytes", "deep", "nan", "half", "many", "none", "no choice", "lines"],

@@ -18,7 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import numpy as np
+
 from explorer.automata.pipeline.restricted import Restricted
+from explorer.budget import Meter
 from explorer.decoding.models.model import LanguageModel, Message
 from explorer.decoding.sampling.measure import Measured, measure
 from explorer.decoding.sampling.randomness import uniform
@@ -41,10 +44,13 @@ from explorer.decoding.trace.records import (
     WrittenText,
     added,
 )
-from explorer.errors import ContextFull, ExplorerError
+from explorer.errors import BudgetExceeded, ContextFull, ExplorerError
 from explorer.tokens.states import DONE
 
 _MEASURED_KEPT: Final = 4
+
+_TOKENS_BETWEEN_LOOKS: Final = 1024
+"""How many tokens are followed until the clock is looked at again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +160,22 @@ class StepNode:
             node = node.parent
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedMask:
+    """What is recorded of a mask.
+
+    Args:
+        row, kept_row: As `StateMask` packs it.
+        num_allowed: How many ids it allows.
+        over_budget: How many the limit on tokens removes.
+    """
+
+    row: bytes
+    kept_row: bytes
+    num_allowed: int
+    over_budget: int
+
+
 class StepTree:
     """All paths of a session and its forks under one setting.
 
@@ -170,6 +192,7 @@ class StepTree:
         self._path: tuple[StepNode, tuple[int, ...]] = (self.root, setting.prompt_ids)
         self._measured: OrderedDict[int, tuple[StepNode, Measured]] = OrderedDict()
         self._rows: dict[bytes, bytes] = {}
+        self._recorded: dict[int, RecordedMask] = {}
         vocabulary = setting.rule.vocabulary
         self._seen = SeenClasses(len(vocabulary), vocabulary.eos_ids)
         # Which random numbers the last walk draws with: what is worth reading ahead. What is drawn
@@ -202,32 +225,53 @@ class StepTree:
     def position(self, node: StepNode) -> Position:
         """Everything about a node, measured now if it was not before."""
         if node.position is None:
-            began = time.perf_counter()
-            mask = self.mask(node)
-            spent = _milliseconds(began)
             distribution = None
-            if self.logits is not None and node.state != DONE:
+            if self.logits is None or node.state == DONE:
+                recorded = self._recorded_mask(node, None)
+            else:
+                began = time.perf_counter()
+                mask = self.mask(node)
+                spent = _milliseconds(began)
+                recorded = self._recorded_mask(node, mask)
                 try:
                     distribution = self._measure(node, mask, spent).distribution
                 except ContextFull:
                     # The text stands; only what would come next cannot be said.
                     if node.parent is None:
                         raise
-            node.row, node.kept_row = (
-                self._rows.setdefault(packed, packed) for packed in (mask.row, mask.kept_row)
-            )
+            node.row, node.kept_row = recorded.row, recorded.kept_row
             node.position = Position(
                 index=node.index,
                 state=node.state,
                 char_state=self.setting.rule.byte_state(node.state),
                 written=node.written,
-                num_allowed=int(mask.allowed.sum()),
-                over_budget=mask.over_budget,
+                num_allowed=recorded.num_allowed,
+                over_budget=recorded.over_budget,
                 log_prob_model=node.log_prob_model,
                 log_prob_constrained=node.log_prob_constrained,
                 distribution=distribution,
             )
         return node.position
+
+    def _recorded_mask(self, node: StepNode, mask: StateMask | None) -> RecordedMask:
+        """What is recorded of a node's mask; without a limit on tokens, worked out once a state.
+
+        Args:
+            node: The node.
+            mask: Its mask, if it is at hand.
+        """
+        limited = self.setting.remaining(node.index) is not None
+        found = None if limited else self._recorded.get(node.state)
+        if found is None:
+            mask = mask or self.mask(node)
+            row, kept_row = (
+                self._rows.setdefault(packed, packed) for packed in (mask.row, mask.kept_row)
+            )
+            count = int(np.count_nonzero(mask.allowed))
+            found = RecordedMask(row, kept_row, count, mask.over_budget)
+            if not limited:
+                self._recorded[node.state] = found
+        return found
 
     def measured(self, node: StepNode) -> Measured | None:
         """The distributions in full, computed again if they are no longer at hand."""
@@ -357,6 +401,7 @@ class StepTree:
         tokens: Sequence[int],
         log_probs: Sequence[float | None],
         chosen_by: ChosenBy,
+        meter: Meter | None = None,
     ) -> list[StepNode]:
         """Follow some tokens from the root on, as far as the mask allows them.
 
@@ -364,15 +409,29 @@ class StepTree:
             tokens: Ids; they may lie outside the vocabulary.
             log_probs: What is known of each under the model, in a run without one.
             chosen_by: Who chose them.
+            meter: The clock; ``None`` for as long as it takes.
+
+        Raises:
+            BudgetExceeded: The time is up.
         """
         line = [self.root]
         for token, log_prob in zip(tokens, log_probs, strict=True):
             node = line[-1]
-            allowed = self.mask(node).allowed
-            if node.state == DONE or not 0 <= token < len(allowed) or not allowed[token]:
+            if meter is not None and node.index % _TOKENS_BETWEEN_LOOKS == 0:
+                _check_time(meter, len(tokens))
+            if not self._follows(node, token):
                 break
             line.append(self.choose(node, token, chosen_by, None, log_prob))
         return line
+
+    def _follows(self, node: StepNode, token: int) -> bool:
+        """Whether the mask of a node allows an id, which may lie outside the vocabulary."""
+        if node.state == DONE:
+            return False
+        if self.setting.remaining(node.index) is None:
+            return self.setting.rule.step(node.state, token) is not None  # No mask is built.
+        allowed = self.mask(node).allowed
+        return 0 <= token < len(allowed) and bool(allowed[token])
 
     def _place(self, node: StepNode, seed: int, stream: int) -> DrawPlace:
         remaining = self.setting.remaining(node.index)
@@ -408,6 +467,14 @@ class StepTree:
         while len(self._measured) > _MEASURED_KEPT:
             self._measured.popitem(last=False)
         return measured
+
+
+def _check_time(meter: Meter, count: int) -> None:
+    try:
+        meter.check_time(f"Reading {count:,} ids")
+    except BudgetExceeded as error:
+        remedy = "Read fewer ids, or raise the limit with Budget(seconds=...)."
+        raise error.advising(remedy) from None
 
 
 def _milliseconds(began: float) -> float:

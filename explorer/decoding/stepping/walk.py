@@ -27,7 +27,7 @@ from typing import Final, Self
 
 from explorer.arguments import instance, listed, whole_number, wrong
 from explorer.automata.constraint import Constraint
-from explorer.budget import Budget
+from explorer.budget import Budget, Meter
 from explorer.decoding.models.arguments import (
     LAST_SEED,
     LAST_STREAM,
@@ -197,13 +197,14 @@ class Walk(Standing):
             ids: Token ids, the prompt's not included.
             logprobs: Natural log-probability of each id under its model, where it is known.
             prompt: For display only.
-            budget: Limits for compiling the constraint.
+            budget: Limits for compiling the constraint; its seconds hold for reading the ids too.
 
         Returns:
             A session whose cursor is at the end of what is allowed.
 
         Raises:
             ExplorerError: An id is not a whole number, or the log-probabilities do not fit.
+            BudgetExceeded: Compiling or reading took too long.
 
         Example:
             >>> from explorer import regex
@@ -220,7 +221,7 @@ class Walk(Standing):
         setting = given(vocabulary, constraint, prompt, budget)
         session = cls.__new__(cls)
         session._begin(StepTree(setting, None), 0, 0, budget)
-        session._read_ids(tokens, known)
+        session._read_ids(tokens, known, Meter(budget))
         return session
 
     # --- moving -------------------------------------------------------------------------------
@@ -469,8 +470,8 @@ class Walk(Standing):
     def _open(self) -> bool:
         return is_open(self._node, self._tree.setting.max_tokens)
 
-    def _read_ids(self, ids: Sequence[int], known: Sequence[float | None]) -> None:
-        self._line = self._tree.follow(ids, known, "given")
+    def _read_ids(self, ids: Sequence[int], known: Sequence[float | None], meter: Meter) -> None:
+        self._line = self._tree.follow(ids, known, "given", meter)
         self._unread = Unread.beyond(self._line, ids, known, self.vocabulary.eos_ids)
         self._at = len(self._line) - 1
 
