@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from itertools import pairwise
+from typing import Any, cast
 
 import pytest
 
@@ -127,12 +128,25 @@ def test_a_naturalised_template_has_the_models_own_tokens(model: str) -> None:
     assert checked >= 8 and not rest and not left
 
 
+def test_a_template_is_naturalised_within_the_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hole without an end: the text that is written once stops where the context is full."""
+    lm, endless = MODELS["tiny"], template(" {y}<b>", y=gen(regex="[a-z]+"))
+    full = len(lm.encode_prompt("Name:")) + 3
+    monkeypatch.setattr(type(lm), "max_length", full)  # Four tokens: the last one is not read.
+    machine = naturalised(lm, "Name:", endless)
+    assert [part for part in template_parts(endless) if isinstance(part, str)] == [" ", "<b>"]
+    assert machine.fixes(machine.start, machine.allowed(machine.start).nonzero()[0][0])
+
+
 def test_a_template_that_writes_otherwise_is_refused() -> None:
     vocabulary = Vocabulary.from_bytes([b"a"], eos_ids=[1])
     with pytest.raises(VocabularyError, match="has no tokenizer"):
         template_machine(template("a{x}", x=gen(regex="a")), vocabulary)
     with pytest.raises(ConstraintError, match="is not a template"):
         template_parts(regex("a"))
+    for odd in ("year {y}", 5):
+        with pytest.raises(ConstraintError, match=r"^template is .*Give explorer.template"):
+            schemes_of(MODELS["tiny"], "", regex("[0-9]+"), template=cast("Any", odd))
     with pytest.raises(ExplorerError, match="No constraint is given"):
         schemes_of(MODELS["tiny"], "")
 

@@ -214,7 +214,7 @@ def test_schemes_are_compared_with_their_marks() -> None:
     agree()
     assert not page.ask("scheme", side="left", scheme="k = 9")["ok"]
     assert not page.ask("scheme", scheme="ours")["ok"]
-    with pytest.raises(ExplorerError, match="scheme is 'nope'"):
+    with pytest.raises(ExplorerError, match="left is 'nope'"):
         Compare(None, "nope", schemes={"one": regex("(foo)+d")})
     shown = Explorer(made.session.lm, made.machines["k = 0"], made.schemes["prompt"])
     masked = [bar for bar in shown.position["top"] if not bar["allowed"]]

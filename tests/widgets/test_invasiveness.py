@@ -11,9 +11,11 @@ import pytest
 
 import explorer
 import widgets
+import widgets.views.invasiveness as view
 from explorer import Sampler
 from explorer.analysis.invasiveness import schemes_of
-from explorer.errors import ExplorerError
+from explorer.analysis.invasiveness.schemes import TEMPLATES
+from explorer.errors import ContextFull, ExplorerError
 from explorer.tokens.schemes.examples import FLAT_OBJECT
 from explorer.tokens.schemes.lookahead import bridges_of
 from explorer.tokens.schemes.scheme import SchemeMachine
@@ -127,6 +129,9 @@ def test_a_constraint_without_terminals_or_template() -> None:
     assert rows[1]["bridges"] is None and "note" not in rows[1]
     root = ElementTree.fromstring(made.snapshot().svg)
     assert root.get("role") == "img" and "ours: ␣Paris [0.0]" in made.snapshot().text
+    both = made.compare()  # The one scheme beside the model alone.
+    assert (both.left_scheme, both.right_scheme) == (ALONE, "ours")
+    both.close()
     made.close()
 
 
@@ -140,3 +145,56 @@ def test_what_cannot_be_shown_is_refused(shown: Invasiveness) -> None:
             Invasiveness(LM, **settings)
     with pytest.raises(ExplorerError, match="no row 'k = 9'"):
         shown.show_step("k = 9", 0)
+
+
+def test_an_endless_hole_is_cut_and_what_fails_becomes_a_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endless = explorer.template(" {y}<b>&", y=explorer.gen(regex="[a-z]+"))
+    made = Invasiveness(LM, None, "Name:", template=endless, max_tokens=3)
+    assert [row["name"] for row in made.schemes["rows"]] == [ALONE, "ours", *TEMPLATES]
+    assert all(len(row["tokens"]) == 3 for row in made.schemes["rows"])
+    # Defaults are schemes that are there; what is not is refused in the user's words.
+    both = made.compare()
+    assert (both.left_scheme, both.right_scheme) == ("template", "ours")
+    with pytest.raises(ExplorerError, match=r"^right is 'k = 0'"):
+        made.compare("ours", "k = 0")
+
+    # The model reads no text twice: what rows have in common is known to all of them.
+    read = list[tuple[int, ...]]()
+    reader = LM.read
+    monkeypatch.setattr(LM, "read", lambda ids: (read.append(tuple(ids)), reader(ids))[1])
+    monkeypatch.setattr(view, "naturalised", lambda *_, **__: made.machines[TEMPLATES[2]])
+    made.write("City:")
+    assert len(read) - 3 == len(set(read)) > 3  # The line that is shown reads its own three.
+    monkeypatch.undo()
+
+    # A scheme that cannot be made and one that cannot be written leave the other rows.
+    def full(*_: object, **__: object) -> None:
+        raise ContextFull("The context is full.")
+
+    compared = view.Scheme.compared
+
+    def some(scheme: view.Scheme, *given: Any, **settings: Any) -> Any:
+        return (full if scheme.name == "template" else compared)(
+            *([] if scheme.name == "template" else [scheme, *given]), **settings
+        )
+
+    monkeypatch.setattr(view, "naturalised", full)
+    monkeypatch.setattr(view.Scheme, "compared", some)
+    made.write("Town:")
+    rows = {row["name"]: row for row in made.schemes["rows"]}
+    assert list(rows) == [ALONE, "ours", "flexible template", TEMPLATES[2], "template"]
+    for name in ("template", "naturalised template"):
+        assert rows[name]["failed"] and rows[name]["said"] == "not written: The context is full."
+        assert not rows[name]["tokens"]
+        with pytest.raises(ExplorerError, match="no text in row"):
+            made.show_step(name, 0)
+    assert "flexible template" in made.machines and "The context is full" in made.snapshot().text
+    made.show_step("flexible template", 1)
+    assert made.session.machine is made.machines["flexible template"]
+    monkeypatch.undo()
+    made.write("Name:")  # And they are back once they can be written.
+    assert not any("failed" in row for row in made.schemes["rows"])
+    both.close()
+    made.close()

@@ -94,7 +94,7 @@ def _row(row: Mapping[str, Any]) -> TokenRow:
             for token in tokens
         ),
         frozenset(k for k, token in enumerate(tokens) if "parted" in token),
-        f"perplexity {row['perplexity']:.2f}",
+        row["said"] if "failed" in row else f"perplexity {row['perplexity']:.2f}",
         shades=tuple(token["bits"] for token in tokens),
     )
 

@@ -78,7 +78,11 @@ export function renderInvasiveness({ model, el }) {
     let [row, k] = spot;
     if (event.key === "Home") k = 0;
     else if (event.key === "End") k = Infinity;
-    else if (by) [row, k] = [row + by[0], k + by[1]];
+    else if (by) {
+      [row, k] = [row + by[0], k + by[1]];
+      while (all[row] && !all[row].tokens.length) row += by[0]; // A scheme that failed has no box.
+      if (!all[row]) row = spot[0];
+    }
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -96,11 +100,11 @@ export function renderInvasiveness({ model, el }) {
     temperature.value = packet.temperature;
     seed.value = packet.seed;
     put(rows, packet.rows.map((row, i) => {
-      const numbers = [row.note, `perplexity ${row.perplexity < 1000 ? row.perplexity.toFixed(2) : count(Math.round(row.perplexity))}`].filter(Boolean);
-      if (i) numbers.push(`${Math.round(100 * row.interventions)} % interventions`);
+      const numbers = row.failed ? [] : [row.note, `perplexity ${row.perplexity < 1000 ? row.perplexity.toFixed(2) : count(Math.round(row.perplexity))}`].filter(Boolean);
+      if (i && !row.failed) numbers.push(`${Math.round(100 * row.interventions)} % interventions`);
       if (row.bridges !== null) numbers.push(`${row.bridges} bridge${row.bridges === 1 ? "" : "s"}`);
-      return h("section.lmx-scheme", { role: "group", "aria-label": `${row.name}: ${numbers.join(", ")}; ${row.said}`, "data-scheme": row.name },
-        h("header", {}, h("h4", {}, row.name), h("span", {}, numbers.join(" · ")), h("span.said" + (row.violation === null ? "" : ".no"), {}, row.said)),
+      return h("section.lmx-scheme", { role: "group", "aria-label": `${row.name}: ${[numbers.join(", "), row.said].filter(Boolean).join("; ")}`, "data-scheme": row.name },
+        h("header", {}, h("h4", {}, row.name), h("span", {}, numbers.join(" · ")), h("span.said" + (row.violation === null && !row.failed ? "" : ".no"), {}, row.said)),
         h("div.lmx-boxes", {}, row.tokens.map((token, k) => schemeBox(token, i, k)), row.finished ? null : h("span.dim", {}, "… cut off")));
     }));
     spot = [0, 0];

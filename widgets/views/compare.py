@@ -114,16 +114,18 @@ class Compare(anywidget.AnyWidget):
         model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
         self._schemes, self._top_k = dict(schemes or {}), top_k
 
-        def place(rule: Constraint | TokenMachine | str | None, sampler: Sampler) -> ShownPlace:
-            rule = self._scheme_of(rule) if isinstance(rule, str) else rule
+        def place(
+            side: str, rule: Constraint | TokenMachine | str | None, sampler: Sampler
+        ) -> ShownPlace:
+            rule = self._scheme_of(side, rule) if isinstance(rule, str) else rule
             session = Session(
                 model, rule, prompt, sampler=sampler, seed=seed, top_k=top_k, budget=COMPILE
             )
             return ShownPlace.of(Cursor(session), top_k=top_k)
 
         self._sides = {
-            "left": place(left, left_sampler),
-            "right": place(right, right_sampler),
+            "left": place("left", left, left_sampler),
+            "right": place("right", right, right_sampler),
         }
         self._line_changes = {side: LineChanges() for side in self._sides}
         own = {
@@ -215,10 +217,10 @@ class Compare(anywidget.AnyWidget):
         with self.left.lock, self.right.lock:
             self._go(k)
 
-    def _scheme_of(self, name: str) -> Constraint | TokenMachine | None:
+    def _scheme_of(self, argument: str, name: str) -> Constraint | TokenMachine | None:
         if name not in self._schemes:
             known = ", ".join(map(repr, self._schemes)) or "schemes={name: machine}"
-            raise wrong("scheme", name, known)
+            raise wrong(argument, name, known)
         return self._schemes[name]
 
     def _chosen(self, side: str, scheme: str) -> Callable[[], None]:
@@ -227,8 +229,8 @@ class Compare(anywidget.AnyWidget):
         with cursor.lock:
             old = cursor.session
         line = Session(
-            old.lm or ToyModel(), self._scheme_of(scheme), old.prompt or "", sampler=old.sampler,
-            seed=old.seed, top_k=self._top_k, budget=COMPILE,
+            old.lm or ToyModel(), self._scheme_of("scheme", scheme), old.prompt or "",
+            sampler=old.sampler, seed=old.seed, top_k=self._top_k, budget=COMPILE,
         )  # fmt: skip
 
         def put() -> None:

@@ -4,8 +4,9 @@ A row for what the model writes alone and one for each scheme, under each other.
 opens its step, with its mask, machines and reasons, in an explorer below the rows, and in every
 other view on the same cursor. The rows are written anew for another prompt, temperature or seed.
 
-Cost: the texts of all schemes are written when the widget is made, some seconds where terminals
-are cut for the first time. A row becomes a line of the explorer when it is first opened.
+Cost: the texts of all schemes are written when the widget is made; nearly all of it is the model,
+which reads what rows have in common once. The first time after an installation the engine itself is
+compiled, about a minute of CPU. A row becomes a line of the explorer when it is first opened.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any, Final, cast
 
 import traitlets
 
-from explorer.analysis.invasiveness import RunPair, Scheme, schemes_of
-from explorer.analysis.invasiveness.schemes import LOOKAHEADS, OURS
+from explorer.analysis.invasiveness import RunPair, Scheme, naturalised, schemes_of
+from explorer.analysis.invasiveness.comparing import logits_store
+from explorer.analysis.invasiveness.schemes import LOOKAHEADS, OURS, TEMPLATES
 from explorer.analysis.session import Session
 from explorer.arguments import whole_number
 from explorer.automata.constraint import Constraint
@@ -35,7 +37,7 @@ from widgets.cursor import Cursor, line_of
 from widgets.dialogue import messages as ask
 from widgets.dialogue.handlers import Reply
 from widgets.dialogue.later import Later, Packet, Progress
-from widgets.figures.panels.schemes import schemes_packet
+from widgets.figures.panels.schemes import ALONE, failed_row, schemes_packet
 from widgets.figures.snapshot import Snapshot
 from widgets.lessons.invasive import rows_picture
 from widgets.views import bundle
@@ -70,12 +72,13 @@ class Invasiveness(Explorer):
         lookaheads: How many borders a token may cross, for each such scheme.
         sampler: How the model chooses, without filters; greedy by default.
         seed: Of the random numbers, the same for every row.
-        max_tokens: The most tokens of a row.
+        max_tokens: The most tokens of a row, and of the text that naturalises a template.
         top_k: How many tokens of each distribution are shown in the explorer.
         size: ``"projector"`` for larger text and marks.
 
     Raises:
-        ExplorerError: The sampler has a filter, or an argument is something else.
+        ExplorerError: The sampler has a filter, an argument is something else, or no scheme can
+            write its text. Where only some cannot, their rows say why.
 
     Example:
         >>> import explorer
@@ -117,6 +120,7 @@ class Invasiveness(Explorer):
         self._lines: dict[int, Session] = {}
         self._schemes: tuple[Scheme, ...] = ()
         self._pairs: dict[str, RunPair] = {}
+        self._unmade: dict[str, ExplorerError] = {}
         self._place: tuple[str, Sampler, int] = ("", sampler, 0)
         seed = whole_number("seed", seed, 0, LAST_SEED)
         put = self._written(prompt or "", without_filters(sampler), seed, Progress())
@@ -173,20 +177,23 @@ class Invasiveness(Explorer):
         number = names.index(scheme) if isinstance(scheme, str) else scheme
         self._opened(whole_number("scheme", number, 0, len(names) - 1), k)()
 
-    def compare(self, left: str = "k = 0", right: str = OURS) -> Compare:
+    def compare(self, left: str | None = None, right: str = OURS) -> Compare:
         """Two of the schemes side by side, on the same prompt with the same sampler and seed.
 
         Args:
-            left: The name of a scheme.
+            left: The name of a row; default the first scheme that has a text and is not
+                ``right``, and the model alone where there is no such scheme.
             right: The name of another one.
 
         Raises:
             ExplorerError: There is no scheme of that name.
         """
         prompt, sampler, seed = self._place
+        if left is None:
+            left = next((name for name in self._pairs if name != right), ALONE)
         return Compare(
             self._lm, left, right, prompt, left_sampler=sampler, right_sampler=sampler, seed=seed,
-            top_k=self._top_k, schemes=self.machines,
+            top_k=self._top_k, schemes={**self.machines, ALONE: None},
         )  # fmt: skip
 
     def snapshot(self) -> Snapshot:
@@ -240,26 +247,33 @@ class Invasiveness(Explorer):
     ) -> Callable[[], dict[str, Any]]:
         """Write the rows; the function that is returned puts them in place of the old ones."""
         constraint, template, lookaheads = self._asked
-        lm, known = self._lm, self._schemes
-        if not known or any(scheme.name.startswith("naturalised") for scheme in known):
-            # The tokens of a naturalised template depend on the prompt; the rest is kept.
-            made = schemes_of(
+        lm, known, unmade = self._lm, self._schemes, dict(self._unmade)
+        if not known:
+            known = schemes_of(
                 lm, prompt, constraint, template=template, lookaheads=lookaheads,
-                budget=Budget(seconds=FIRST_SECONDS),
+                max_tokens=self._max_tokens, budget=Budget(seconds=FIRST_SECONDS), failed=unmade,
             )  # fmt: skip
-            kept = {scheme.name: scheme for scheme in known}
-            known = tuple(
-                scheme if scheme.name.startswith("naturalised") else kept.get(scheme.name, scheme)
-                for scheme in made
-            )
+        else:
+            known = self._naturalised_anew(known, prompt, unmade)
         pairs: dict[str, RunPair] = {}
+        store = logits_store(lm)  # What the rows have in common is read once.
+        failed = dict(unmade)
         for number, scheme in enumerate(known):
             progress.at(f"{number} of {len(known)} schemes")
-            (pairs[scheme.name],) = scheme.compared(
-                lm, prompt, sampler=sampler, seed=seed, max_tokens=self._max_tokens
-            )
+            try:
+                (pairs[scheme.name],) = scheme.compared(
+                    lm, prompt, sampler=sampler, seed=seed, max_tokens=self._max_tokens,
+                    store=store,
+                )  # fmt: skip
+            except ExplorerError as error:
+                failed[scheme.name] = error
+        if not pairs:
+            raise next(iter(failed.values()))
+        written = [scheme for scheme in known if scheme.name in pairs]
+        rows = schemes_packet(written, pairs, lm.vocabulary)
+        rows += [failed_row(name, error) for name, error in failed.items()]
         packet: dict[str, Any] = {
-            "rows": schemes_packet(known, pairs, lm.vocabulary),
+            "rows": rows,
             "prompt": prompt,
             "temperature": sampler.temperature,
             "seed": seed,
@@ -267,10 +281,32 @@ class Invasiveness(Explorer):
 
         def put() -> dict[str, Any]:
             self._schemes, self._pairs, self._lines = known, pairs, {}
+            self._unmade = unmade
             self._place = (prompt, sampler, seed)
             return packet
 
         return put
+
+    def _naturalised_anew(
+        self, known: tuple[Scheme, ...], prompt: str, unmade: dict[str, ExplorerError]
+    ) -> tuple[Scheme, ...]:
+        """The schemes for another prompt: only a naturalised template depends on it."""
+        constraint, template, _ = self._asked
+        name = TEMPLATES[-1]
+        others = tuple(scheme for scheme in known if scheme.name != name)
+        if len(others) == len(known) and name not in unmade:
+            return known
+        unmade.pop(name, None)
+        source = cast("Constraint", constraint if template is None else template)
+        try:
+            made = naturalised(
+                self._lm, prompt, source, max_tokens=self._max_tokens,
+                budget=Budget(seconds=FIRST_SECONDS),
+            )  # fmt: skip
+        except ExplorerError as error:
+            unmade[name] = error
+            return others
+        return (*others, Scheme(name, made, made.language, others[0].grammar))
 
     def _put(self, packet: dict[str, Any]) -> None:
         with self.hold_sync():
@@ -295,11 +331,13 @@ class Invasiveness(Explorer):
         lines = self._lines
         if row not in lines:
             prompt, sampler, seed = self._place
-            if not 0 <= row <= len(self._schemes):
-                raise ExplorerError(f"There is no row {row}.")
+            names = [ALONE, *self._pairs]
+            if not 0 <= row < len(names):
+                raise ExplorerError(
+                    f"There is no text in row {row}.", remedy=f"Open one of: {', '.join(names)}."
+                )
             if row:
-                scheme = self._schemes[row - 1]
-                machine, text = scheme.machine, self._pairs[scheme.name].constrained
+                machine, text = self.machines[names[row]], self._pairs[names[row]].constrained
             else:
                 machine, text = None, next(iter(self._pairs.values())).free
             lines[row] = line_of(

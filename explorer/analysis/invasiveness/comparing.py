@@ -139,6 +139,7 @@ def invasiveness(
     max_tokens: int = 64,
     bridges: Callable[[OwnFirstText], int] | None = None,
     budget: Budget | None = None,
+    store: LogitsStore | None = None,
 ) -> tuple[RunPair, ...]:
     """Compare what a model writes with and without a constraint.
 
@@ -153,6 +154,7 @@ def invasiveness(
         max_tokens: The most tokens of a run; longer ones are cut off.
         bridges: Counts the tokens of a text that cross terminals.
         budget: Limits for compiling.
+        store: Logits of the model that are known from other runs; what is read here is put there.
 
     Returns:
         A pair of runs for each seed; each prints as a few lines.
@@ -177,7 +179,7 @@ def invasiveness(
     free = Rule.of(None, lm.vocabulary)
     ids = prompt_ids(lm, prompt)
     found: list[RunPair] = []
-    store = LogitsStore(lm, _LOGITS_BYTES)
+    store = logits_store(lm) if store is None else store
     for number in range(seed, seed + seeds):
         own = followed(store, free, ids, sampler, max_tokens, number, 0)
         made = followed(store, scheme, ids, sampler, max_tokens, number, 0)
@@ -185,6 +187,15 @@ def invasiveness(
         crossed = None if bridges is None else bridges(made)
         found.append(RunPair(own, made, outcome, valid, crossed))
     return tuple(found)
+
+
+def logits_store(lm: LanguageModel) -> LogitsStore:
+    """An empty store of logits, which the runs of several schemes may share.
+
+    Args:
+        lm: The model.
+    """
+    return LogitsStore(lm, _LOGITS_BYTES)
 
 
 def judged(language: Rule, own: OwnFirstText) -> tuple[Outcome, int]:

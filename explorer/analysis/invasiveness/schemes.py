@@ -8,7 +8,7 @@ by token, which is the lookahead without a limit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,9 +17,11 @@ from explorer.analysis.invasiveness.retokenizing import retokenize
 from explorer.automata.constraint import Constraint, literal
 from explorer.automata.template.source import Template
 from explorer.budget import Budget
+from explorer.decoding.models.arguments import prompt_ids
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.own_first import own_first
+from explorer.decoding.stepping.logits_store import LogitsStore
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
@@ -64,16 +66,17 @@ class Scheme:
         seed: int = 0,
         seeds: int = 1,
         max_tokens: int = 64,
+        store: LogitsStore | None = None,
     ) -> tuple[RunPair, ...]:
         """What a model writes by itself and under this scheme, as `invasiveness` has it.
 
         Args:
-            lm, prompt, sampler, seed, seeds, max_tokens: As `invasiveness` has them.
+            lm, prompt, sampler, seed, seeds, max_tokens, store: As `invasiveness` has them.
         """
         grammar, known = self.grammar, lm.vocabulary
         return invasiveness(
             lm, prompt, self.language, machine=self.machine, sampler=sampler, seed=seed,
-            seeds=seeds, max_tokens=max_tokens,
+            seeds=seeds, max_tokens=max_tokens, store=store,
             bridges=grammar and (lambda text: bridges_of(grammar, known, text.tokens)),
         )  # fmt: skip
 
@@ -85,7 +88,9 @@ def schemes_of(
     *,
     template: Constraint | None = None,
     lookaheads: Sequence[int] = LOOKAHEADS,
+    max_tokens: int = 512,
     budget: Budget | None = None,
+    failed: dict[str, ExplorerError] | None = None,
 ) -> tuple[Scheme, ...]:
     """The schemes that there are for a constraint.
 
@@ -96,13 +101,16 @@ def schemes_of(
             is also taken as ``template``.
         template: A template to compare with.
         lookaheads: How many borders a token may cross, where terminals are known.
+        max_tokens: The most tokens that the model writes to naturalise a template.
         budget: Limits for compiling.
+        failed: Where it is given, the error of each template that cannot be made is put here, by
+            the name of its scheme, and the others are made all the same.
 
     Returns:
         The lookaheads, ours, and the templates, as far as there are such.
 
     Raises:
-        ExplorerError: There is neither a constraint nor a template.
+        ExplorerError: There is neither a constraint nor a template, or a scheme cannot be made.
 
     Example:
         >>> from explorer import gen, load_model, template
@@ -116,6 +124,8 @@ def schemes_of(
         constraint = template
     if constraint is None:
         raise ExplorerError("No constraint is given.", remedy="Give a constraint or a template.")
+    if template is not None:
+        template_parts(template)  # A wrong argument is no scheme that fails.
     known = lm.vocabulary
     grammar = constraint if isinstance(constraint, TerminalGrammar) else None
     found: list[Scheme] = []
@@ -130,13 +140,20 @@ def schemes_of(
         )
     found.append(Scheme(OURS, language, language, grammar))
     if template is not None:
-        machines = (
-            template_machine(template, known, budget=budget),
-            template_machine(template, known, flexible=True, budget=budget),
-            naturalised(lm, prompt, template, budget=budget),
+        makers: tuple[Callable[[], FixedTokensMachine], ...] = (
+            lambda: template_machine(template, known, budget=budget),
+            lambda: template_machine(template, known, flexible=True, budget=budget),
+            lambda: naturalised(lm, prompt, template, max_tokens=max_tokens, budget=budget),
         )
-        for name, made in zip(TEMPLATES, machines, strict=True):
-            found.append(Scheme(name, made, made.language, grammar))
+        for name, make in zip(TEMPLATES, makers, strict=True):
+            try:
+                made = make()
+            except ExplorerError as error:
+                if failed is None:
+                    raise
+                failed[name] = error
+            else:
+                found.append(Scheme(name, made, made.language, grammar))
     return tuple(found)
 
 
@@ -159,7 +176,8 @@ def naturalised(
         lm: The model.
         prompt: What stands before.
         template: From `explorer.template`.
-        max_tokens: The most tokens of the text that is written once.
+        max_tokens: The most tokens of the text that is written once; fewer where the model's
+            context is full before.
         budget: Limits for compiling.
 
     Raises:
@@ -179,6 +197,9 @@ def naturalised(
     )
     ids: list[list[int]] = [[] for _ in parts]
     state, part = free.start, 0
+    longest: int | None = getattr(lm, "max_length", None)
+    if longest is not None:  # The last token that is written is not read.
+        max_tokens = max(1, min(max_tokens, longest + 1 - len(prompt_ids(lm, prompt))))
     for token in own_first(lm, prompt, free, max_tokens=max_tokens).tokens:
         may = free.parts_that_read(state, token)
         after = free.step(state, token)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from explorer.arguments import instance
 from explorer.automata.constraint import Constraint, regex
 from explorer.automata.template.source import Template
 from explorer.budget import Budget
@@ -28,6 +29,8 @@ WHITE_SPACE: Final = r"[ \t\n]*"
 """What stands for each run of white space in a whitespace-flexible template."""
 
 _RUN: Final = re.compile(r"[ \t\n]+")
+
+_REMEDY: Final = 'Give explorer.template("Name: {name}", name=explorer.gen(regex="[a-z]+")).'
 
 _ANCHORS: Final = ("\n", ".", "0", "x")
 """What is put before a text whose tokenizer would put a space there."""
@@ -49,11 +52,12 @@ def template_parts(template: Constraint, *, flexible: bool = False) -> tuple[str
         >>> [str(part) for part in template_parts(made, flexible=True)]
         ['a:', "regex('[ \\\\t\\\\n]*')", "regex('[0-9]')", "regex('[ \\\\t\\\\n]*')", 'b']
     """
+    instance("template", template, Constraint, "a template", remedy=_REMEDY, error=ConstraintError)
     source = template.source
     if not isinstance(source, Template):
         raise ConstraintError(
             f"{template} is not a template.",
-            remedy='Give explorer.template("Name: {name}", name=explorer.gen(regex="[a-z]+")).',
+            remedy=_REMEDY,
         )
     found: list[str | Constraint] = []
     for k, fixed in enumerate(source.fixed):

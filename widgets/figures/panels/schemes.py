@@ -100,6 +100,27 @@ def schemes_packet(
     return rows
 
 
+def failed_row(name: str, error: Exception) -> Packet:
+    """The row of a scheme that could not be made or written: it says why.
+
+    Args:
+        name: The name of the scheme.
+        error: What was raised.
+
+    Returns:
+        A row without tokens whose ``failed`` is true; ``said`` is the error's own sentence.
+
+    Example:
+        >>> row = failed_row("template", ValueError("The text is too long."))
+        >>> row["said"], row["tokens"], row["failed"]
+        ('not written: The text is too long.', [], True)
+    """
+    return {
+        "name": name, "tokens": [], "finished": True, "interventions": 0.0, "bridges": None,
+        "violation": None, "perplexity": 1.0, "said": f"not written: {error}", "failed": True,
+    }  # fmt: skip
+
+
 def borders_crossed(
     text: OwnFirstText, vocabulary: Vocabulary, grammar: TerminalGrammar
 ) -> list[int]:
