@@ -46,7 +46,13 @@ CASES: Final[tuple[Exercise, ...]] = (
         "!",
         "With it `yes` can be finished.",
         "What is left of the choice after `yes`?",
-        ((lambda answer: answer == "yes!", "That would help too. But is there a shorter one?"),),
+        (
+            (
+                lambda answer: answer == "yes!",
+                "That token could be taken in place of `yes`, which stays masked. What is left to "
+                "write behind `yes`?",
+            ),
+        ),
     ),
     ValueExercise(
         "why-too-long",

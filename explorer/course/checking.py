@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explorer.course.cases import CASES
-from explorer.course.exercise import Exercise
+from explorer.course.exercise import Exercise, plain_value, same_value
 from explorer.course.foundations import FOUNDATIONS
 from explorer.course.masked import MASKED
 from explorer.course.own import OWN
@@ -54,7 +54,7 @@ def reveal(prediction: object, outcome: object) -> str:
     """Put what a reader predicted beside what is the case.
 
     Args:
-        prediction: The guess; ``None`` if there was none.
+        prediction: The guess, also as a text; ``None`` if there was none.
         outcome: What is the case.
 
     Returns:
@@ -70,6 +70,8 @@ def reveal(prediction: object, outcome: object) -> str:
     """
     if prediction is None:
         return f"It is {outcome}. (You made no prediction.)"
-    if prediction == outcome:
+    guess, real = plain_value(prediction), plain_value(outcome)
+    written = isinstance(guess, str) and guess.strip() == str(real)  # "48" for 48.
+    if written or same_value(guess, real):
         return f"You predicted {prediction}, and so it is."
     return f"You predicted {prediction}; it is {outcome}."

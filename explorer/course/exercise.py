@@ -71,7 +71,7 @@ class ValueExercise:
             answer: The reader's.
         """
         given = plain_value(answer)
-        if _same(given, plain_value(self.answer), self.within):
+        if same_value(given, plain_value(self.answer), self.within):
             return Graded(True, self.right)
         if kind_in_words(given) != kind_in_words(plain_value(self.answer)):
             wanted = kind_in_words(plain_value(self.answer))
@@ -90,7 +90,7 @@ class LanguageExercise:
         name: Of the exercise.
         answer: A pattern of the right language.
         right: What is said to it.
-        hint: What is said to an answer that is not a language.
+        hint: What is said to every wrong answer, behind what is wrong with it.
     """
 
     name: str
@@ -113,12 +113,14 @@ class LanguageExercise:
             return Graded(False, f"The answer is a constraint or a pattern. {self.hint}")
         wanted = regex(self.answer)
         try:
+            if answer.is_empty():
+                return Graded(False, f"It accepts no text at all. {self.hint}")
             for one, other, words in (
                 (answer, wanted, "It also accepts {}, which it should not."),
                 (wanted, answer, "It does not accept {}, which it should."),
             ):
-                if apart := (one - other).examples(1):
-                    return Graded(False, words.format(repr(apart[0])))
+                if apart := _plainest(one - other):
+                    return Graded(False, f"{words.format(repr(apart))} {self.hint}")
         except ExplorerError as error:
             return Graded(False, f"This language cannot be compared: {error.message}")
         return Graded(True, self.right)
@@ -138,10 +140,12 @@ def plain_value(value: object) -> object:
         return frozenset(plain_value(one) for one in cast("Collection[object]", value))
     if isinstance(value, Sequence):
         return tuple(plain_value(one) for one in cast("Sequence[object]", value))
-    try:
-        return plain_value(value.item())  # type: ignore[attr-defined]
-    except (AttributeError, TypeError, ValueError):
-        return value
+    for name in ("item", "tolist"):  # An array of several has no item.
+        try:
+            return plain_value(getattr(value, name)())
+        except (AttributeError, TypeError, ValueError, RuntimeError):
+            continue
+    return value
 
 
 def kind_in_words(value: object) -> str:
@@ -165,12 +169,27 @@ def kind_in_words(value: object) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def _same(one: object, other: object, within: float) -> bool:
+def same_value(one: object, other: object, within: float = 0.0) -> bool:
+    """Whether two plain values are the same answer; ``True`` is not 1.
+
+    Args:
+        one: From `plain_value`.
+        other: The other.
+        within: How far a number may be off.
+    """
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, int | float) and isinstance(other, int | float):
         return math.isfinite(one) and abs(one - other) <= within
     if isinstance(one, tuple) and isinstance(other, tuple):
         pairs = zip(cast("Sequence[object]", one), cast("Sequence[object]", other), strict=False)
-        return len(one) == len(other) and all(_same(a, b, within) for a, b in pairs)  # pyright: ignore[reportUnknownArgumentType]
-    return one == other
+        return len(one) == len(other) and all(same_value(a, b, within) for a, b in pairs)  # pyright: ignore[reportUnknownArgumentType]
+    return (one == other) is True
+
+
+def _plainest(language: Constraint) -> str | None:
+    """An example; one that can be seen, if there is such."""
+    for seen in ("[!-~]*", "[ -~]*"):
+        if found := (language & regex(seen)).examples(1):
+            return found[0]
+    return next(iter(language.examples(1)), None)

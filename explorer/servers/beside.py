@@ -125,7 +125,9 @@ def run_beside(
             )
         )
     if len(rows) < len(found.tokens) and not session.finished:
-        notes = (*notes, f"{counted(len(rows), 'token')} of {len(found.tokens)} are allowed.")
+        verb = "is" if len(rows) == 1 else "are"
+        said = f"{len(rows)} of the {counted(len(found.tokens), 'token')} written {verb} allowed."
+        notes = (*notes, said)
     return RunBeside(run, session, tuple(rows), _agreement(rows), (*notes, *found.notes))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import nbformat
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from explorer.course import check, reveal
 from explorer.course.checking import EXERCISES
 from explorer.course.exercise import LanguageExercise, ValueExercise
 from explorer.errors import ExplorerError
+from tests.notebooks.running import notebook
 
 
 @pytest.mark.parametrize("name", sorted(EXERCISES))
@@ -80,8 +82,12 @@ def test_languages_are_compared_as_languages() -> None:
     asked = LanguageExercise("l", "a+b", "yes", "Think of runs.")
     for right in ("a+b", "aa*b", explorer.regex("a{1,}b")):
         assert asked.grade(right).right
-    assert asked.grade("a*b").message == "It also accepts 'b', which it should not."
-    assert asked.grade("aa+b").message == "It does not accept 'ab', which it should."
+    assert asked.grade("a*b").message == (
+        "It also accepts 'b', which it should not. Think of runs."
+    )
+    assert asked.grade("aa+b").message == (
+        "It does not accept 'ab', which it should. Think of runs."
+    )
     assert asked.grade("(").message.startswith("This pattern cannot be read")
     assert asked.grade(7).message == "The answer is a constraint or a pattern. Think of runs."
     # A pattern that grows beyond every limit is refused, not run.
@@ -100,3 +106,34 @@ def test_an_exercise_that_is_not_there() -> None:
 
 def test_a_prediction_is_put_beside_the_outcome() -> None:
     assert reveal(2, 3) == "You predicted 2; it is 3."
+    for guess, outcome in (("48", 48), ("False", False), (np.int64(3), 3), (["a"], ("a",))):
+        assert reveal(guess, outcome).endswith(", and so it is."), guess
+    assert reveal(np.array([1, 2]), 2) == "You predicted [1 2]; it is 2."
+    assert reveal(np.array([1, 2]), [1, 2]).endswith(", and so it is.")
+
+
+def test_a_hint_says_what_is_so() -> None:
+    # With a token yes! the token yes stays masked: that is no way to the answer.
+    few = [b"yes", b"no", b"ye", b"s", b"n", b"o"]
+    machine = explorer.compile(
+        explorer.regex("yes!|no"), explorer.Vocabulary.from_bytes([*few, b"yes!"], eos_ids=[7])
+    )
+    assert list(machine.allowed(machine.start)[[0, 6]]) == [False, True]
+    assert "stays masked" in check("why-dead-end", "yes!").message
+
+
+def test_an_example_can_be_read_and_gives_nothing_away() -> None:
+    date = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]).?"
+    said = check("quickstart-stop", date).message
+    assert "'0000-01-01!'" in said and "a dot alone means any character" in said
+    nothing = check("why-space", r"[^\s\S]").message
+    assert nothing.startswith("It accepts no text at all. ") and "Paris" not in nothing
+
+
+def test_the_exercise_on_the_space_says_that_it_must_stand_there() -> None:
+    (asked,) = [
+        cell.source
+        for cell in nbformat.read(notebook("06_why_was_it_masked"), as_version=4).cells
+        if cell.cell_type == "markdown" and "before the name" in cell.source
+    ]
+    assert "must stand there" in asked

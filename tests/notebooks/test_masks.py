@@ -157,8 +157,8 @@ def test_why_was_it_masked(show: Show) -> None:
     )
     # 8: three loops; the repaired pattern has none and keeps the text.
     assert "It is 3." in shown.printed("tool-8")
-    text = json.loads(shown.printed("case-8").replace("'", "").replace("\\n", " "))
-    assert set(text) == {"a"}
+    text = shown.value("wild.text")
+    assert sum(map(str.isspace, text)) > 15 and "}" not in text
     assert re.fullmatch(str(answer("why-white-space")), '{ "a": 7 }')
     tight = f"explorer.Session(tiny, explorer.regex({str(answer('why-white-space'))!r}), '')"
     assert shown.value(f"[t.kind for t in {tight}.traps() if t.kind == 'whitespace_loop']") == []

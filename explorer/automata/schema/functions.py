@@ -57,8 +57,8 @@ def json_schema(
         strict: Whether a keyword that no automaton can follow exactly raises. Otherwise it is
             ignored, and ``report.warnings`` of what is compiled names it.
         formats: Whether ``format`` constrains, or is a remark as the drafts have it.
-        max_depth: How many references of a recursive schema are followed inside each other, where
-            it is unrolled.
+        max_depth: How often a reference of a recursive schema is followed again inside the first
+            one, where it is unrolled: references are followed ``max_depth + 1`` deep.
         free_depth: How deep arrays and objects nest in a value that the schema does not describe.
         recursion: ``"unroll"`` to that depth, a finite machine; ``"stack"`` without end, a machine
             with a stack (a push-down automaton). Comparing values that recurse with others

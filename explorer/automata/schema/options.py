@@ -34,7 +34,8 @@ class SchemaOptions:
         property_order: Of the members of objects: ``"schema"``, or ``"any"``.
         strict: Whether a keyword that cannot be followed exactly is an error.
         formats: Whether ``format`` constrains.
-        max_depth: How many references of a recursive schema are followed inside each other.
+        max_depth: How often a reference of a recursive schema is followed again inside the first
+            one: references are followed ``max_depth + 1`` deep.
         free_depth: How deep arrays and objects nest in a value that nothing describes.
         recursion: ``"unroll"`` to ``max_depth``, or ``"stack"`` without end.
         escapes: Where a character may be written as an escape, ``"free"`` or ``"any"``.

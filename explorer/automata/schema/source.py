@@ -145,7 +145,8 @@ class JsonSchema(Source):
             container = places[-1] if outline == b"{" else places[-2]
             if not container.subschemas:
                 return f"free_depth={self.options.free_depth}, the deepest that values nest"
-            return f"max_depth={self.options.max_depth}, the deepest that references are followed"
+            most = self.options.max_depth
+            return f"max_depth={most}, with which references are followed {most + 1} deep"
         names = places[-1].names
         if outline[:1] != b"{" or self.options.property_order == "any" or len(names) > MOST_TRACKED:
             return ""

@@ -60,6 +60,7 @@ PAIR: dict[str, Any] = {
     "type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
 }  # fmt: skip
 FREE = "Expected by free_depth=3, the deepest that values nest."
+DEEP = "max_depth=5, with which references are followed 6 deep."
 ORDER = 'property_order="schema", where "any" takes every order.'
 
 
@@ -68,7 +69,7 @@ ORDER = 'property_order="schema", where "any" takes every order.'
     [
         ({}, "[[[[1]]]]", FREE),
         ({}, '{"a":{"a":{"a":{"b"', FREE),
-        ({"$defs": LISTS, "$ref": "#/$defs/l"}, "[" * 7, "max_depth=5, the deepest that ref"),
+        ({"$defs": LISTS, "$ref": "#/$defs/l"}, "[" * 7, DEEP),
         (PAIR, '{"b":1,"a":2}', f"Expected by /properties, {ORDER}"),
         ({**PAIR, "required": ["a"]}, '{"b":1}', f"Expected by /required, {ORDER}"),
     ],
