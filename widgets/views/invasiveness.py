@@ -4,8 +4,9 @@ A row for what the model writes alone and one for each scheme, under each other.
 opens its step, with its mask, machines and reasons, in an explorer below the rows, and in every
 other view on the same cursor. The rows are written anew for another prompt, temperature or seed.
 
-Cost: the texts of all schemes are written when the widget is made; nearly all of it is the model,
-which reads what rows have in common once. The first time after an installation the engine itself is
+Cost: the texts of all schemes are written when the widget is made, the example in about a second of
+CPU on one thread (more where the threads of torch wait for each other); the model
+reads what rows have in common once. The first time after an installation the engine itself is
 compiled, about a minute of CPU. A row becomes a line of the explorer when it is first opened.
 """
 
