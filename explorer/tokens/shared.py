@@ -12,11 +12,14 @@ has been through is the session's.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import fields, is_dataclass
 from threading import Lock
-from typing import Final
+from typing import Final, cast
 from weakref import WeakValueDictionary
 
 from explorer.automata.constraint import Constraint
+from explorer.automata.pipeline.stage import PipelineStage
+from explorer.automata.tree.nodes import Source
 from explorer.budget import Budget
 from explorer.tokens.compile import compile
 from explorer.tokens.machine import TokenMachine
@@ -81,16 +84,42 @@ def machines_in_use() -> int:
 
 def _key(constraint: Constraint, vocabulary: Vocabulary, budget: Budget | None) -> Hashable:
     """What equal machines have in common; ``None`` where a source of somebody's own has no hash."""
+    if type(constraint) is not Constraint:
+        return None  # A kind of somebody's own may mean more than its source.
     # With another tokenizer the same bytes split otherwise, so an encoder stands for itself.
     encoder = vocabulary.encoder
     key = (
         constraint.source,
+        _left_out(constraint.source),
         vocabulary.fingerprint,
         None if encoder is None else id(encoder),
-        budget or Budget(),
+        Budget() if budget is None else budget,
     )
     try:
         hash(key)
     except Exception:  # A source of somebody's own may raise anything.
         return None
     return key
+
+
+def _left_out(source: Source) -> tuple[int, ...]:
+    """What sources that count as equal may differ in: the objects that their comparison leaves out.
+
+    The rules given to `canonical` and the class of a type are not saved with a source, and so are
+    not compared. Each stands for itself; the machine that is shared holds it.
+    """
+    found: list[int] = []
+    waiting: list[object] = [source]
+    while waiting:
+        here = waiting.pop()
+        for each in fields(here) if is_dataclass(here) else ():
+            value = getattr(here, each.name)
+            if not each.compare and value is not None and not isinstance(value, str | tuple):
+                found.append(id(value))
+            elif isinstance(value, Source | PipelineStage):
+                waiting.append(value)
+            elif isinstance(value, tuple):
+                waiting += [
+                    part for part in cast("tuple[object, ...]", value) if isinstance(part, Source)
+                ]
+    return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import gc
 import threading
 import tracemalloc
@@ -55,6 +56,35 @@ def test_a_thousand_equal_constraints_have_one_machine(vocabulary: Vocabulary) -
             explorer.Session.from_ids(vocabulary, constraints(0)[kind], []) for _ in range(count)
         ]
         assert {id(session.machine) for session in sessions} == {id(first)}
+
+
+def test_what_equal_sources_leave_out_keeps_machines_apart(vocabulary: Vocabulary) -> None:
+    """The class of a type and the rules of a tokenizer are not compared, and they matter."""
+
+    def of(number: int) -> type:
+        return dataclasses.make_dataclass("Point", [("x", int)], namespace={"number": number})
+
+    one, other = of(1), of(2)
+    first = explorer.Session.from_ids(vocabulary, explorer.from_type(one), [])
+    second = explorer.Session.from_ids(vocabulary, explorer.from_type(other), [])
+    assert first.machine is not second.machine
+    constraint = second.machine.constraint
+    assert constraint is not None and constraint.parse('{"x":1}').number == 2
+
+    written = [Vocabulary.from_file(EMBEDDED[name]) for name in ("tiny", "tiny-sp")]
+    given = [explorer.regex("a*").canonical(each) for each in written]
+    assert given[0].source == given[1].source
+    machines = [shared_machine(constraint, written[0]) for constraint in given[:1]]
+    with pytest.raises(explorer.errors.ExplorerError):
+        shared_machine(given[1], written[0])  # Rules of another vocabulary are not followed.
+    assert machines[0].constraint is given[0]
+
+    class Mine(Constraint):
+        """A kind of the user's own."""
+
+    mine = Mine(explorer.regex("a*").source)
+    plain = shared_machine(explorer.regex("a*"), vocabulary)
+    assert shared_machine(mine, vocabulary) is not plain
 
 
 def test_different_constraints_vocabularies_and_limits_have_their_own(

@@ -9,12 +9,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import TYPE_CHECKING
 
 from explorer.arguments import file_path
 from explorer.cli.options import Commands, add_command, add_constraint, constraint_of
 from explorer.cli.statuses import INTERRUPTED
 from explorer.errors import ExplorerError
 from explorer.files import read_text
+
+if TYPE_CHECKING:
+    from explorer.decoding.models.model import Prompt
 
 FAILED = 1
 """The exit status where rows are failures."""
@@ -114,12 +118,12 @@ def _report(arguments: argparse.Namespace) -> None:
     print(report(folder, arguments.output, title=arguments.title, worst=arguments.worst))
 
 
-def _prompts(name: str) -> list[object]:
+def _prompts(name: str) -> list[Prompt]:
     path = file_path("file", name)
     lines = [line for line in read_text(path).split("\n") if line.strip()]
     if path.suffix.lower() != ".jsonl":
         return list(lines)
-    found: list[object] = []
+    found: list[Prompt] = []
     for number, line in enumerate(lines, 1):
         try:
             found.append(json.loads(line))
