@@ -49,8 +49,8 @@ def template_parts(template: Constraint, *, flexible: bool = False) -> tuple[str
     Example:
         >>> from explorer import gen, template
         >>> made = template("a: {x} b", x=gen(regex="[0-9]"))
-        >>> [str(part) for part in template_parts(made, flexible=True)]
-        ['a:', "regex('[ \\\\t\\\\n]*')", "regex('[0-9]')", "regex('[ \\\\t\\\\n]*')", 'b']
+        >>> [type(part).__name__ for part in template_parts(made, flexible=True)]
+        ['str', 'Constraint', 'Constraint', 'Constraint', 'str']
     """
     instance("template", template, Constraint, "a template", remedy=_REMEDY, error=ConstraintError)
     source = template.source
