@@ -214,7 +214,7 @@ def parse_json(data: bytes, most_values: int = MOST_VALUES) -> object:
 
 
 _MAYBE_INFINITE: Final = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}")
-"""What the spelling of a number above all floats holds."""
+"""A part that each spelling of a number above all floats holds."""
 
 
 def _finite(digits: str) -> float:

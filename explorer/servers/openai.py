@@ -23,7 +23,7 @@ from explorer.servers.run import ServedToken, ServerRun
 from explorer.servers.stopping import stops_of
 
 _UNLIKELY: Final = -9999.0
-"""What OpenAI and vLLM write for a log-probability that they do not give."""
+"""The number that OpenAI and vLLM write for a log-probability that they do not give."""
 
 _STOPPED_BY: Final = ("stop_reason", "matched_stop")
 """Where vLLM and SGLang say what ended a text."""

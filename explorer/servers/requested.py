@@ -43,7 +43,7 @@ ws     ::= [ \t\n\r]*
 
 @dataclass(frozen=True)
 class RequestedConstraint:
-    """What a request says that the text must be.
+    """The constraint that a request puts on the text.
 
     Args:
         place: The key that says it, with its value.

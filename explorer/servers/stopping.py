@@ -1,4 +1,4 @@
-"""What may have ended a text besides the model: the stop strings and the stop ids of a request.
+"""The other ends of a text, besides the model's own: stop strings and stop ids of a request.
 
 A server takes the stop string off the text, so a text that ends there is not one that the model
 ended. vLLM says which it was (`stop_reason`), and so does SGLang (`matched`, `matched_stop`);
@@ -18,7 +18,7 @@ _NESTED: Final = ("extra_body", "sampling_params", "parameters")
 
 @dataclass(frozen=True, slots=True)
 class Stops:
-    """What may have ended a text besides the model.
+    """The ends of a text besides the model's own.
 
     Args:
         possible: Stop strings and stop ids.

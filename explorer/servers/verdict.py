@@ -1,4 +1,4 @@
-"""What the constraint says of a run: the first token that it would have masked, or how it ended.
+"""The verdict of a constraint on a run: the first token that it would have masked, or how it ended.
 
 Four outcomes. A token is *masked*: the server wrote what the constraint does not allow. The run
 *ended early*: the server stopped where the constraint does not let a text end. It was *cut*: the

@@ -276,7 +276,7 @@ _ASKED: tuple[str, ...] = ("json", "regex", "choice", "grammar", "json_object", 
 
 
 def request_of(params: Any) -> dict[str, Any]:
-    """What vLLM's ``SamplingParams`` ask for, as the keys of a request.
+    """The constraint of vLLM's ``SamplingParams``, as the keys of a request.
 
     Args:
         params: The parameters of a request.

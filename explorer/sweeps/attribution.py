@@ -45,7 +45,7 @@ UNPLACED: Final = "a place that the constraint does not name"
 
 @dataclass(frozen=True)
 class PartCost:
-    """What one part of a constraint took from the model.
+    """The probability that one part of a constraint took from the model.
 
     Args:
         part: What the part is called, or the parts where several could go on.
@@ -62,7 +62,7 @@ class PartCost:
 
 @dataclass(frozen=True)
 class ConstraintCost:
-    """What the parts of a constraint took from the model.
+    """The probability that the parts of a constraint took from the model.
 
     Args:
         constraint: Its name.
@@ -83,7 +83,7 @@ class ConstraintCost:
 
 @dataclass
 class _LostAfter:
-    """What was lost after one text."""
+    """The probability that was lost after one text."""
 
     nats: float = 0.0
     interventions: int = 0
@@ -166,7 +166,7 @@ def _cost_of(
 
 
 def named_place(constraint: Constraint, text: bytes) -> str:
-    """What the place after a text is called: the part of the constraint that must go on there.
+    """The name of the place after a text: the part of the constraint that must go on there.
 
     Args:
         constraint: The constraint.

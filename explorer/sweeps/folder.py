@@ -161,7 +161,7 @@ def _lock(file: IO[str], path: Path) -> None:
 
 
 def read_manifest(folder: Path) -> KnownSweep:
-    """What a sweep was asked for, from its folder.
+    """The grid of a sweep, read from its folder.
 
     Raises:
         FileError: It is not there.

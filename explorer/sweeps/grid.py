@@ -1,4 +1,4 @@
-"""What a sweep is asked for: prompts × constraints × models × samplers × seeds, and a key for each
+"""The grid of a sweep: prompts × constraints × models × samplers × seeds, and a key for each
 row.
 
 The key is a digest of all that decides the row, and of nothing else: the prompt, the constraint's
@@ -53,7 +53,7 @@ KeptPrompt = str | tuple[Message, ...]
 
 @dataclass(frozen=True)
 class SweepSettings:
-    """What all rows of a sweep share.
+    """The settings that all rows of a sweep share.
 
     Args:
         max_tokens: The most tokens of each text, EOS included.
@@ -141,7 +141,7 @@ class SweepBatch:
 
 @dataclass(frozen=True)
 class SweepSetup:
-    """What a worker must know besides its batches.
+    """The settings that a worker needs besides its batches.
 
     Args:
         constraints, models, samplers: With their names, by their numbers.

@@ -1,4 +1,4 @@
-"""What a table knows of its sweep: constraints, models, samplers and settings, as plain data.
+"""The description of a sweep in its table: constraints, models, samplers, settings, as plain data.
 
 A table of rows has names; a report needs what they stand for. So a sweep writes it down once, as
 JSON beside the parts of a folder and in the metadata of a table. It is read as data of a stranger:
@@ -136,7 +136,7 @@ def with_knowledge(table: Any, known: KnownSweep) -> Any:
 
 
 def knowledge_of(table: Any) -> KnownSweep | None:
-    """What a table's sweep was asked for; ``None`` if the table does not say.
+    """The description of a table's sweep; ``None`` if the table does not say.
 
     Raises:
         DamagedFile: What it says cannot be read.

@@ -1,4 +1,4 @@
-"""What a large sweep will cost, from a small part of it.
+"""The cost of a large sweep, reckoned from a small part of it.
 
 `plan` runs some of the prompts here, takes the time of each part, and says what a million rows
 would take on a number of workers, and what bounds that. The model behind it:
@@ -43,7 +43,7 @@ WORKERS: Final = (1, 2, 4, 16, 64, 256)
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """What a sweep costs; it prints as a table.
+    """The cost of a sweep; it prints as a table.
 
     Args:
         measured: How many rows were run for it.
@@ -96,7 +96,7 @@ class SweepPlan:
         return math.fsum(self.once.values()) + rows * share
 
     def bound(self, workers: int) -> str:
-        """What bounds a sweep on so many workers."""
+        """The part that bounds a sweep on so many workers."""
         if workers >= self.most_workers:
             return "the process that asks"
         return f"the workers: {max(self.each, key=lambda part: self.each[part])}"
@@ -136,7 +136,7 @@ def plan(
     masking_budget: bool | None = None,
     batch_size: int = 32,
 ) -> SweepPlan:
-    """What a sweep will cost, from running a small part of it in this process.
+    """Reckon the cost of a sweep from running a small part of it in this process.
 
     Args:
         prompts, constraints, models, samplers, seeds, max_tokens, masking_budget, batch_size: As

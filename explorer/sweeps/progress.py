@@ -102,7 +102,7 @@ class SweepBar:
 
 
 def checked_progress(progress: object) -> SweepBar | Listener | None:
-    """What is told of the progress: a bar for ``True``, nothing for ``False``, or a function.
+    """The listener to the progress: a bar for ``True``, nothing for ``False``, or a function.
 
     Raises:
         ExplorerError: It is something else.

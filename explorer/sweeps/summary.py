@@ -1,4 +1,4 @@
-"""What a table of a sweep says: conformance, traps, failures, and the worst runs. Figures only.
+"""The figures of a sweep's table: conformance, traps, failures, and the worst runs. Figures only.
 
 Everything here is a pure function of the table, so that a report can be made elsewhere than the
 sweep, and a test can work the same figures out by hand.

@@ -50,7 +50,7 @@ a failure."""
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What came of a sweep: a table, and how the run went.
+    """The result of a sweep: a table, and how the run went.
 
     It is a table for whoever takes Arrow: ``pyarrow.table(sweep)``, ``polars.from_arrow(sweep)``
     and DuckDB read it as it is.
@@ -250,7 +250,7 @@ class _Running:
         return self.cancel is not None and self.cancel.is_set()
 
     def _tried_again(self, back: Finished) -> list[SweepBatch]:
-        """What is to be tried again of a batch that was lost.
+        """The rows of a lost batch that are tried again.
 
         A batch that may be why its workers died is tried a few times, then row by row; rows that
         still are not survived are failures.

@@ -44,7 +44,7 @@ PARTS: Final = ("opening", "compiling", "encoding", "reading", "choosing", "judg
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What came of a batch.
+    """The result of a batch.
 
     Args:
         rows: A pyarrow table of its rows.

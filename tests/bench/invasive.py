@@ -362,11 +362,11 @@ def table(results: dict[str, Any]) -> str:
         "",
         "The paper reports 0.415 unconstrained, 0.308 and 0.1 with too little lookahead and 0.418 "
         "with k = ∞ (Mistral 7B on GSM8K). The shape is the same here. With k = ∞ the model writes "
-        "what it writes by itself. With k = 1 the answer ends after its first number, because "
-        "`, \"`, the model's token before the next name, crosses two borders of terminals; with "
-        'k = 0 it cannot write `{"` either, and what it writes instead is no answer. The templates '
-        "keep those tokens; the whitespace-flexible one cuts them at the white space, and the "
-        "model goes on with more digits or more spaces.",
+        "the same texts as alone. With k = 1 the answer ends after its first number: the model's "
+        'next token, `, "`, crosses two borders of terminals and is forbidden. With k = 0 the '
+        'token `{"` is forbidden too, and the model writes texts that answer nothing. The two '
+        "other templates keep these tokens. The whitespace-flexible template cuts them at the "
+        "white space, and the model then writes more digits or more spaces.",
         "",
         f"{results['cases']} word problems in plain words of the corpus (`Ada has 3 apples and "
         "gets 4 more. How many apples does Ada have?`), answered in JSON with the steps. Here the "

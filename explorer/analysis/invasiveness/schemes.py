@@ -68,7 +68,7 @@ class Scheme:
         max_tokens: int = 64,
         store: LogitsStore | None = None,
     ) -> tuple[RunPair, ...]:
-        """What a model writes by itself and under this scheme, as `invasiveness` has it.
+        """Compare a model's texts alone and under this scheme; see `invasiveness`.
 
         Args:
             lm, prompt, sampler, seed, seeds, max_tokens, store: As `invasiveness` has them.
@@ -125,7 +125,7 @@ def schemes_of(
     if constraint is None:
         raise ExplorerError("No constraint is given.", remedy="Give a constraint or a template.")
     if template is not None:
-        template_parts(template)  # A wrong argument is no scheme that fails.
+        template_parts(template)  # A wrong argument is an error, not a row.
     known = lm.vocabulary
     grammar = constraint if isinstance(constraint, TerminalGrammar) else None
     found: list[Scheme] = []

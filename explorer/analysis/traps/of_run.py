@@ -66,7 +66,7 @@ def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
         end = None
         if found is not None:
             known = [found.candidate(token) for token in ends]
-            # What is not among the candidates is less likely than all of them.
+            # Every token outside the candidates is less likely than all of them.
             end = max((math.exp(c.constrained) for c in known if c is not None), default=0.0)
         moments.append(
             RunMoment(

@@ -69,7 +69,7 @@ _OPTIONS: Final = tuple(
 
 
 _VALUES: Final = (dict, list, tuple, set, frozenset, bytes, int, float, complex)
-"""What is written where a type was meant, such as ``[int]`` for ``list[int]``."""
+"""Plain data that people write in place of a type, such as ``[int]`` for ``list[int]``."""
 
 
 def _check_type(described: object) -> None:

@@ -126,7 +126,7 @@ class StepNode:
         state: Of the constraint.
         written: The bytes of the tokens.
         log_prob_model, log_prob_constrained: Sums over the steps.
-        position: What is recorded of it; ``None`` until it is asked for.
+        position: Its record; ``None`` until it is asked for.
         row, kept_row: The mask as `StateMask` packs it, together with the position.
         key: Stands for the path where logits are kept (`following_key`).
     """
@@ -162,7 +162,7 @@ class StepNode:
 
 @dataclass(frozen=True, slots=True)
 class RecordedMask:
-    """What is recorded of a mask.
+    """The record of a mask.
 
     Args:
         row, kept_row: As `StateMask` packs it.
@@ -254,7 +254,7 @@ class StepTree:
         return node.position
 
     def _recorded_mask(self, node: StepNode, mask: StateMask | None) -> RecordedMask:
-        """What is recorded of a node's mask; without a limit on tokens, worked out once a state.
+        """The record of a node's mask; without a limit on tokens, it is made once for each state.
 
         Args:
             node: The node.

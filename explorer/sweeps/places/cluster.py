@@ -78,7 +78,7 @@ class OnDask:
         self._flying[key] = future, batch
 
     def finished(self, seconds: float) -> Sequence[Finished]:
-        """What has come back; see `Place.finished`."""
+        """The batches that have come back; see `Place.finished`."""
         if self._gone():
             return self._again()
         waited = [future for future, _ in self._flying.values()]
@@ -99,7 +99,7 @@ class OnDask:
         return found
 
     def _result(self, future: Any, batch: SweepBatch) -> Finished | None:
-        """What came of a batch; ``None`` if that is not known now."""
+        """The result of a batch; ``None`` if it is not known now."""
         if future.status == "finished":
             try:
                 return Finished(batch, future.result(timeout=30))

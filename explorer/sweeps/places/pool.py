@@ -61,7 +61,7 @@ class OnExecutor:
         self._flying[future] = batch
 
     def finished(self, seconds: float) -> Sequence[Finished]:
-        """What has come back; see `Place.finished`."""
+        """The batches that have come back; see `Place.finished`."""
         done, _ = wait(self._flying, timeout=seconds, return_when=FIRST_COMPLETED)
         found: list[Finished] = []
         broken: BaseException | None = None

@@ -26,7 +26,7 @@ Tokenize = Callable[[str], Sequence[int]]
 """From a fixed text to the ids that write it."""
 
 WHITE_SPACE: Final = r"[ \t\n]*"
-"""What stands for each run of white space in a whitespace-flexible template."""
+"""The pattern that stands for each run of white space in a whitespace-flexible template."""
 
 _RUN: Final = re.compile(r"[ \t\n]+")
 

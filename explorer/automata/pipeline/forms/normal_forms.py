@@ -209,7 +209,7 @@ def decomposing_characters(form: Literal["NFD", "NFKD"]) -> Int32:
 
 @cache
 def decompositions(form: Literal["NFD", "NFKD"]) -> Mapping[int, str]:
-    """What each character of `decomposing_characters` becomes.
+    """Decompose each character of `decomposing_characters`.
 
     Args:
         form: As there.
