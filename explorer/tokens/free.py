@@ -15,7 +15,7 @@ from explorer.arguments import whole_number
 from explorer.automata.machine import NO_ARC, Bool
 from explorer.tokens.lost import Lost
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, FREE, checked_state
+from explorer.tokens.states import DEAD, DONE, FREE, SENTINEL_DISTANCE, checked_state
 from explorer.tokens.words import UInt32, pack
 from explorer.vocabulary import Vocabulary
 
@@ -98,9 +98,8 @@ class Free:
         return state != DEAD
 
     def distance_to_end(self, state: int) -> int | None:
-        """One, the end of the text; ``None`` from `DEAD`."""
-        state = checked_state(state, 0)
-        return None if state == DEAD else 1
+        """1 from `FREE`, the end of the text; 0 from `DONE`; ``None`` from `DEAD`."""
+        return SENTINEL_DISTANCE[checked_state(state, 0)]
 
     def byte_state(self, state: int) -> int:
         """`NO_ARC`: there is no machine over bytes."""

@@ -37,7 +37,7 @@ from explorer.memo import memo
 from explorer.tokens.kept import Kept
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, checked_state
+from explorer.tokens.states import SENTINEL_DISTANCE, checked_state
 from explorer.tokens.walks.arrays import arrays_from
 from explorer.tokens.walks.common_words import broad_trie
 from explorer.tokens.walks.finishing import Finishing, words_from
@@ -234,7 +234,7 @@ class LazyMachine(NumberedPlaces[int]):
         """
         state = checked_state(state, len(self._places))
         if state < 0:
-            return None if state == DEAD else 1
+            return SENTINEL_DISTANCE[state]
         with self._lock:
             return self._finishing.distance(self._places[state], Meter(self._budget))
 

@@ -92,7 +92,10 @@ class TokenMachine(Protocol):
         ...
 
     def distance_to_end(self, state: int) -> int | None:
-        """The fewest tokens to the end of the text, EOS included; ``None`` where not known."""
+        """The fewest tokens to the end of the text, EOS included; ``None`` where not known.
+
+        0 from `DONE`, 1 from `FREE`; ``None`` from `DEAD`, where there is no way to the end.
+        """
         ...
 
     def byte_state(self, state: int) -> int:

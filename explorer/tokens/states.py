@@ -20,6 +20,9 @@ DONE: Final = -2
 FREE: Final = -3
 """No constraint: every id of the vocabulary is allowed, staying here."""
 
+SENTINEL_DISTANCE: Final[dict[int, int | None]] = {DEAD: None, DONE: 0, FREE: 1}
+"""The fewest tokens from a sentinel to the end of the text, EOS included; ``None`` for no way."""
+
 DEAD_CLASS: Final = 0
 """The class of tokens that no state allows, ids that are not text included."""
 

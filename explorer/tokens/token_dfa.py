@@ -27,7 +27,7 @@ from explorer.tokens.closed_form.class_words import ClassWords, class_words
 from explorer.tokens.kept import Kept
 from explorer.tokens.lost import Lost
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, checked_state
+from explorer.tokens.states import DEAD, DONE, EOS_CLASS, FREE, SENTINEL_DISTANCE, checked_state
 from explorer.tokens.words import UInt32, pack, unpack
 from explorer.vocabulary import Vocabulary
 
@@ -151,12 +151,12 @@ class TokenDFA:
     def distance_to_end(self, state: int) -> int | None:
         """The fewest tokens to the end of the text, EOS included; ``None`` from `DEAD`.
 
-        One from `DONE`, where only EOS is left to write, and from `FREE`.
+        0 from `DONE`, where the end is written; 1 from `FREE`; ``None`` from `DEAD`.
         """
         state = self._checked_state(state)
         if state >= 0:
             return int(self.distance[state])
-        return None if state == DEAD else 1
+        return SENTINEL_DISTANCE[state]
 
     def mask(self, state: int) -> UInt32:
         """The mask of a state as packed words; see `explorer.tokens.machine.TokenMachine`.

@@ -25,7 +25,15 @@ from explorer.errors import BudgetExceeded
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.needed import distances_of
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DEAD_CLASS, DONE, EOS_CLASS, NUM_FIXED_CLASSES
+from explorer.tokens.states import (
+    DEAD,
+    DEAD_CLASS,
+    DONE,
+    EOS_CLASS,
+    NUM_FIXED_CLASSES,
+    SENTINEL_DISTANCE,
+    checked_state,
+)
 from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
 
@@ -132,8 +140,8 @@ class VisitedWhole:
 
     def distance_to_end(self, state: int) -> int | None:
         """The fewest tokens to the end of the text, EOS included."""
-        known = 0 <= state < len(self._distance)
-        return int(self._distance[state]) if known else self._machine.distance_to_end(state)
+        state = checked_state(state, len(self._distance))
+        return SENTINEL_DISTANCE[state] if state < 0 else int(self._distance[state])
 
     def byte_state(self, state: int) -> int:
         """The state of `byte_machine` that a state stands for."""

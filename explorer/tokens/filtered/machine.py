@@ -44,7 +44,7 @@ from explorer.tokens.kept import Kept
 from explorer.tokens.machine import Refusal, Reusable, TokenMachine
 from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
-from explorer.tokens.states import DONE, FREE, checked_state
+from explorer.tokens.states import SENTINEL_DISTANCE, checked_state
 from explorer.tokens.words import UInt32, num_words, set_bits
 from explorer.vocabulary.canonical.rules import CanonicalRules, Rules
 
@@ -139,9 +139,9 @@ class FilteredMachine(NumberedPlaces[Place]):
         return b"".join(self._vocabulary.tokens[token] or b"" for token in reversed(tokens))
 
     def distance_to_end(self, state: int) -> int | None:
-        """One for a sentinel that is not `DEAD`; elsewhere it is not known."""
+        """Known of the sentinels alone; ``None`` of every other state."""
         state = checked_state(state, len(self._places))
-        return 1 if state in (DONE, FREE) else None
+        return SENTINEL_DISTANCE.get(state)
 
     def _after(self, place: Place, token: int) -> Place | None:
         before, written = place

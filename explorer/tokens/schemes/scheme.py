@@ -28,7 +28,7 @@ from explorer.tokens.compile import compile
 from explorer.tokens.kept import Kept
 from explorer.tokens.machine import Refusal, TokenMachine
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, FREE, checked_state
+from explorer.tokens.states import DEAD, DONE, FREE, SENTINEL_DISTANCE, checked_state
 from explorer.tokens.words import UInt32, num_words, set_bits, unpack
 from explorer.vocabulary import Vocabulary
 
@@ -167,8 +167,8 @@ class SchemeMachine(ABC, Generic[K]):
         return self._language.is_final(state if state < 0 else self._states[state][1])
 
     def distance_to_end(self, state: int) -> int | None:
-        """Not known: ``None``, but 0 of `DONE`."""
-        return 0 if checked_state(state, self.num_states) == DONE else None
+        """Known of the sentinels alone; ``None`` of every other state."""
+        return SENTINEL_DISTANCE.get(checked_state(state, self.num_states))
 
     def byte_state(self, state: int) -> int:
         """The state of `byte_machine`; `NO_ARC` for a sentinel."""
