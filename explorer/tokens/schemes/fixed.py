@@ -119,12 +119,12 @@ class FixedTokensMachine(SchemeMachine[Spots]):
                     waiting.append(following)
         return frozenset(found)
 
-    def _after(self, known: Spots, token: int) -> Spots | None:
+    def _reads(self, known: Spots, token: int) -> Spots | None:
         read = {(part, self._read(part, at, token)) for part, at in known}
         following = {(part, after) for part, after in read if after is not None}
         return self._opened(following) if following else None
 
-    def _set_tokens(self, known: Spots, words: UInt32) -> None:
+    def _set_known(self, known: Spots, words: UInt32) -> None:
         for part, at in known:
             hole = self._holes[part]
             if hole is not None:

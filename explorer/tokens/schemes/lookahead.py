@@ -117,11 +117,11 @@ class LookaheadMachine(SchemeMachine[Threads]):
             return 0
         return min(_parts(self._grammar, self.known(state), data).values(), default=1) - 1
 
-    def _after(self, known: Threads, token: int) -> Threads | None:
+    def _reads(self, known: Threads, token: int) -> Threads | None:
         data = self.vocabulary.tokens[token] or b""
         return _read(self._grammar, known, data, self._most) or None
 
-    def _set_tokens(self, known: Threads, words: UInt32) -> None:
+    def _set_known(self, known: Threads, words: UInt32) -> None:
         for chart, place in known:
             self._set_below(self.tree(place), chart, words)
 

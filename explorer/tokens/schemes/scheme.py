@@ -12,32 +12,33 @@ is allowed, and a run stops with an error.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import replace
-from threading import RLock
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from explorer.arguments import whole_number
 from explorer.automata.constraint import Constraint
-from explorer.automata.machine import NO_ARC, Bool, ByteMachine
+from explorer.automata.machine import NO_ARC, ByteMachine
 from explorer.budget import Budget
 from explorer.errors import ExplorerError
 from explorer.tokens.compile import compile
-from explorer.tokens.kept import Kept
 from explorer.tokens.machine import Refusal, TokenMachine
+from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
-from explorer.tokens.states import DEAD, DONE, FREE, SENTINEL_DISTANCE, checked_state
-from explorer.tokens.words import UInt32, num_words, set_bits, unpack
+from explorer.tokens.states import SENTINEL_DISTANCE, checked_state
+from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
 
-K = TypeVar("K")
+K = TypeVar("K", bound=Hashable)
 """What a filter knows of the tokens so far: a value that can be a key."""
 
 
-class SchemeMachine(ABC, Generic[K]):
+class SchemeMachine(NumberedPlaces[tuple[K, int]], Generic[K]):
     """A token machine that is a language and a filter; thread-safe.
+
+    A place is what the filter knows of the tokens so far, and the state of the language's machine.
 
     Args:
         constraint: The language.
@@ -57,23 +58,38 @@ class SchemeMachine(ABC, Generic[K]):
     ) -> None:
         self._language = compile(constraint, vocabulary, budget, lazy=True)
         self._report = replace(self._language.report, kind=kind)
-        start = (known, self._language.start)
-        self._states: list[tuple[K, int]] = [start]
-        self._numbers = {start: 0}
-        self._masks: Kept[int, UInt32] = Kept()
-        self._lock = RLock()
+        super().__init__(vocabulary, ((known, self._language.start),))
 
     @abstractmethod
-    def _after(self, known: K, token: int) -> K | None:
+    def _reads(self, known: K, token: int) -> K | None:
         """What is known after a token that the language allows; ``None`` if it is refused."""
 
     @abstractmethod
-    def _set_tokens(self, known: K, words: UInt32) -> None:
-        """Set the bits of the tokens that are not refused; EOS is asked of the language alone."""
+    def _set_known(self, known: K, words: UInt32) -> None:
+        """Set the bits of the tokens of text that are not refused."""
 
     @abstractmethod
     def _reason(self, known: K, token: int) -> Refusal:
         """Why a token is refused that the language allows."""
+
+    def _after(self, place: tuple[K, int], token: int) -> tuple[K, int] | None:
+        known, language = place
+        target = self._language.step(language, token)
+        following = None if target is None else self._reads(known, token)
+        return None if target is None or following is None else (following, target)
+
+    def _can_finish(self, place: tuple[K, int]) -> bool:
+        """True: the language can be finished, and a scheme looks no further."""
+        return True
+
+    def _is_end(self, place: tuple[K, int]) -> bool:
+        return self._language.is_final(place[1])
+
+    def _set_tokens(self, place: tuple[K, int], words: UInt32) -> None:
+        known, language = place
+        allowed = np.zeros_like(words)
+        self._set_known(known, allowed)
+        words |= allowed & self._language.mask(language) & ~self._end
 
     @property
     def constraint(self) -> Constraint | None:
@@ -86,11 +102,6 @@ class SchemeMachine(ABC, Generic[K]):
         return self._language
 
     @property
-    def vocabulary(self) -> Vocabulary:
-        """The tokens."""
-        return self._language.vocabulary
-
-    @property
     def report(self) -> Report:
         """Times and sizes, those of the language's machine."""
         return self._report
@@ -100,71 +111,13 @@ class SchemeMachine(ABC, Generic[K]):
         """The machine over bytes of the language: a scheme forbids tokens, not texts."""
         return self._language.byte_machine
 
-    @property
-    def start(self) -> int:
-        """The start state, 0."""
-        return 0
-
-    @property
-    def num_states(self) -> int:
-        """The number of states met so far."""
-        return len(self._states)
-
     def known(self, state: int) -> K:
         """What the filter knows in a state.
 
         Args:
             state: A state that was met.
         """
-        return self._states[checked_state(state, self.num_states)][0]
-
-    def step(self, state: int, token: int) -> int | None:
-        """The state after one more token; ``None`` where it is not allowed."""
-        state = checked_state(state, self.num_states)
-        token = whole_number("token", token, None)
-        if state in (DONE, DEAD, FREE):
-            return self._language.step(state, token)
-        known, language = self._states[state]
-        after = self._language.step(language, token)
-        if after is None or after == DONE:
-            return after
-        following = self._after(known, token)
-        if following is None:
-            return None
-        with self._lock:
-            made = (following, after)
-            if made not in self._numbers:
-                self._numbers[made] = len(self._states)
-                self._states.append(made)
-            return self._numbers[made]
-
-    def mask(self, state: int) -> UInt32:
-        """The mask of a state as packed words; see `TokenMachine.mask`."""
-        state = checked_state(state, self.num_states)
-        if state < 0:
-            return self._language.mask(state)
-        with self._lock:
-            words = self._masks.get(state)
-            if words is None:
-                known, language = self._states[state]
-                words = np.zeros(num_words(len(self.vocabulary)), np.uint32)
-                self._set_tokens(known, words)
-                set_bits(words, np.array(self.vocabulary.eos_ids, np.int32))
-                words &= self._language.mask(language)
-                words.setflags(write=False)
-                self._masks.put(state, words, words.nbytes)
-            return words
-
-    def allowed(self, state: int) -> Bool:
-        """The mask of a state: bool[len(vocabulary)], read-only."""
-        found = unpack(self.mask(state), len(self.vocabulary))
-        found.setflags(write=False)
-        return found
-
-    def is_final(self, state: int) -> bool:
-        """Whether the text may end in a state."""
-        state = checked_state(state, self.num_states)
-        return self._language.is_final(state if state < 0 else self._states[state][1])
+        return self._places[checked_state(state, self.num_states)][0]
 
     def distance_to_end(self, state: int) -> int | None:
         """Known of the sentinels alone; ``None`` of every other state."""
@@ -173,7 +126,7 @@ class SchemeMachine(ABC, Generic[K]):
     def byte_state(self, state: int) -> int:
         """The state of `byte_machine`; `NO_ARC` for a sentinel."""
         state = checked_state(state, self.num_states)
-        return NO_ARC if state < 0 else self._language.byte_state(self._states[state][1])
+        return NO_ARC if state < 0 else self._language.byte_state(self._places[state][1])
 
     def refusal(self, state: int, token: int) -> Refusal | None:
         """Why the scheme masks a token that the language allows; else ``None``.
@@ -184,7 +137,7 @@ class SchemeMachine(ABC, Generic[K]):
         """
         if state < 0 or self.step(state, token) is not None:
             return None
-        known, language = self._states[state]
+        known, language = self._places[state]
         return None if self._language.step(language, token) is None else self._reason(known, token)
 
     def crossed(self, state: int, token: int) -> int:
