@@ -2,9 +2,9 @@
 
 Reading order: `reading` (what a reader finds), `tokenizer` (what a tokenizer does to a text),
 `guards` (libraries, and what is checked before they read), `readers` (one per format),
-`without_encoder`, `configs` and `files` (which file, and what stands beside it), `proof`,
-`assemble`, `vocabulary`, the public value, and `canonical` (the one sequence of tokens that a
-tokenizer writes).
+`without_encoder`, `classes` (of transformers), `configs` and `files` (which file, and what stands
+beside it), `proof`, `assemble`, `vocabulary`, the public value, and `canonical` (the one sequence
+of tokens that a tokenizer writes).
 """
 
 from explorer.vocabulary.proof import Proof, bank, prove

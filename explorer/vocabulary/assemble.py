@@ -24,6 +24,7 @@ from typing import Final, cast
 
 from explorer.arguments import listed, shown
 from explorer.errors import VocabularyError
+from explorer.vocabulary.classes import CLEANING_CLASSES, TIDIED_CLASSES
 from explorer.vocabulary.configs import Beside
 from explorer.vocabulary.proof import bank, prove
 from explorer.vocabulary.reading import Encoder, TokenizerReading, checked_width
@@ -86,6 +87,11 @@ def vocabulary_parts(
     tokens = list(reading.tokens)
     special = dict(reading.special)
     notes = [*reading.notes, *beside.notes]
+    if _cleans_up(reading, beside):
+        notes.append(
+            "transformers drops spaces before punctuation when it decodes with this configuration; "
+            "decode(..., clean_up_tokenization_spaces=False) prints what the tokens write."
+        )
     unknown_to_encoder = _add_declared(tokens, special, notes, reading, beside)
 
     ends = checked_ids(eos_ids) if eos_ids is not None else _ends(special, notes, reading, beside)
@@ -131,6 +137,15 @@ def vocabulary_parts(
             )
     special = dict(sorted(special.items()))
     return Parts(tuple(tokens), ends, tuple(dict.fromkeys(notes)), special, silent, encoder)
+
+
+def _cleans_up(reading: TokenizerReading, beside: Beside) -> bool:
+    """Whether transformers drops spaces when it decodes; its version 5 never does so for BPE."""
+    name, settings = beside.tokenizer_class, beside.settings
+    if settings.get("clean_up_tokenization_spaces", name in CLEANING_CLASSES) is not True:
+        return False
+    forced = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
+    return reading.model != "BPE" or name in TIDIED_CLASSES or settings.get(forced) is True
 
 
 def _add_declared(

@@ -8,7 +8,10 @@ A tokenizer's own file seldom says what ends a text. The files that travel with 
                              ``tokenizer_class``, which decides how some formats number their pieces
 ``special_tokens_map.json``  ``eos_token`` by name, and the names of other special tokens
 ``added_tokens.json``        further tokens and their ids, as older versions of transformers wrote
-                             them; a token is special where one of the files above names it
+                             them; a token is special where one of the files above names it. Not
+                             read where tokenizer_config.json has added_tokens_decoder
+
+A known class also reserves names by itself (``<mask>`` of BARThez): see `classes`.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from explorer.errors import DamagedFile
+from explorer.vocabulary.classes import CLASS_OF_TYPE, NAMES_OF_CLASS
 
 MAX_FILE_BYTES: Final = 1 << 28
 """Largest file that is read (the largest tokenizers in use have 40 MB): parsing takes thirty times
@@ -28,6 +32,13 @@ its size in memory."""
 
 CONTROL_NAME: Final = re.compile(r"<[^<>\s]*>|<\|.*\|>|<｜.*｜>|\[[^\[\]\s]+\]|__\w+__|>>\w+<<")
 """How control tokens are spelled. It counts only where no file says what is special."""
+
+TIMESTAMPS_NOTE: Final = (
+    "Timestamps such as '<|0.72|>' are not text: Whisper's tokenizer drops them when it decodes, "
+    "also where other tokens spell them."
+)
+
+_TIMESTAMP: Final = re.compile(r"<\|\d+\.\d+\|>")
 
 _NAMED: Final = (
     "bos_token",
@@ -38,38 +49,6 @@ _NAMED: Final = (
     "cls_token",
     "mask_token",
 )
-
-# Model types whose folders often come without a tokenizer_config.json, or with one that names no
-# class, and the class that transformers then takes.
-_CLASS_OF_MODEL: Final = {
-    "bart": "BartTokenizer",
-    "bert": "BertTokenizer",
-    "camembert": "CamembertTokenizer",
-    "clip": "CLIPTokenizer",
-    "clip_text_model": "CLIPTokenizer",
-    "codegen": "CodeGenTokenizer",
-    "ctrl": "CTRLTokenizer",
-    "distilbert": "DistilBertTokenizer",
-    "electra": "ElectraTokenizer",
-    "gpt2": "GPT2Tokenizer",
-    "longformer": "LongformerTokenizer",
-    "m2m_100": "M2M100Tokenizer",
-    "marian": "MarianTokenizer",
-    "mbart": "MBartTokenizer",
-    "openai-gpt": "OpenAIGPTTokenizer",
-    "opt": "GPT2Tokenizer",
-    "pegasus": "PegasusTokenizer",
-    "plbart": "PLBartTokenizer",
-    "qwen2": "Qwen2Tokenizer",
-    "qwen2_moe": "Qwen2Tokenizer",
-    "qwen3": "Qwen2Tokenizer",
-    "roberta": "RobertaTokenizer",
-    "seamless_m4t": "SeamlessM4TTokenizer",
-    "speech_to_text": "Speech2TextTokenizer",
-    "whisper": "WhisperTokenizer",
-    "xglm": "XGLMTokenizer",
-    "xlm-roberta": "XLMRobertaTokenizer",
-}
 
 
 @dataclass(frozen=True)
@@ -109,6 +88,11 @@ def read_beside(folder: Path) -> Beside:
     generation = _object(folder / "generation_config.json")
     config = _object(folder / "config.json")
     eos_ids = _ids(generation, folder / "generation_config.json")
+    decoder = _added(settings, folder / "tokenizer_config.json")
+    if decoder is not None:
+        # As in transformers: where the configuration lists its added tokens, the older files do
+        # not count. An end of text that they alone name is still better than none.
+        names = {"eos_token": names.get("eos_token")} if not settings.get("eos_token") else {}
     ends = [token_name(source.get("eos_token")) for source in (settings, names)]
     special = {token_name(source.get(key)) for source in (settings, names) for key in _NAMED}
     for source in (settings, names):
@@ -118,33 +102,47 @@ def read_beside(folder: Path) -> Beside:
                 extra = list(cast(Mapping[str, object], extra).values())
             if isinstance(extra, list):
                 special |= {token_name(entry) for entry in cast(list[object], extra)}
+    name = _tokenizer_class((settings, config), config.get("model_type"))
+    own = NAMES_OF_CLASS.get(name, {})
+    reserved = {own[key] for key in own if key not in settings and key not in names}
     special_names = frozenset(name for name in special if name)
     notes: list[str] = []
-    if settings.get("clean_up_tokenization_spaces") is True:
-        notes.append(
-            "transformers drops spaces before punctuation when it decodes with this configuration; "
-            "decode(..., clean_up_tokenization_spaces=False) prints what the tokens write."
-        )
-    added = _added_file(folder / "added_tokens.json", special_names)
-    if added and not special_names and not settings:
-        added = {t: (name, bool(CONTROL_NAME.fullmatch(name))) for t, (name, _) in added.items()}
-        controls = sum(special for _, special in added.values())
-        if controls:
-            notes.append(
-                f"{controls} tokens of added_tokens.json are spelled like control tokens and are "
-                f"not text; no file beside it says which tokens are special."
-            )
-    added.update(_added(settings, folder / "tokenizer_config.json"))
+    added = decoder
+    if added is None:
+        added = _added_file(folder / "added_tokens.json", special_names | reserved)
+        if added and not special_names and not settings:
+            added = {
+                token: (text, special or bool(CONTROL_NAME.fullmatch(text)))
+                for token, (text, special) in added.items()
+            }
+            controls = sum(special for _, special in added.values())
+            if controls:
+                notes.append(
+                    f"{controls} tokens of added_tokens.json are spelled like control tokens and "
+                    f"are not text; no file beside it says which tokens are special."
+                )
+    stamps = timestamps(text for text, _ in added.values())
+    if stamps:
+        added = {t: (text, special or text in stamps) for t, (text, special) in added.items()}
+        notes.append(TIMESTAMPS_NOTE)
     return Beside(
         eos_ids=eos_ids,
         eos_names=frozenset(name for name in ends if name),
         fallback_ids=frozenset() if eos_ids else _ids(config, folder / "config.json"),
-        special_names=special_names,
+        special_names=special_names | reserved,
         added=added,
         settings=settings,
         notes=tuple(notes),
-        tokenizer_class=_tokenizer_class((settings, config), config.get("model_type")),
+        tokenizer_class=name,
     )
+
+
+def timestamps(names: Iterable[str]) -> frozenset[str]:
+    """The names of Whisper's timestamps among the tokens of its tokenizer; empty for any other."""
+    listed = list(names)
+    if "<|notimestamps|>" not in listed:
+        return frozenset()
+    return frozenset(name for name in listed if _TIMESTAMP.fullmatch(name))
 
 
 def _tokenizer_class(sources: Iterable[Mapping[str, object]], model_type: object) -> str:
@@ -154,7 +152,7 @@ def _tokenizer_class(sources: Iterable[Mapping[str, object]], model_type: object
         name = source.get("tokenizer_class")
         if isinstance(name, str) and name.removesuffix("Fast") not in (*general, ""):
             return name.removesuffix("Fast")
-    return _CLASS_OF_MODEL.get(model_type, "") if isinstance(model_type, str) else ""
+    return CLASS_OF_TYPE.get(model_type, "") if isinstance(model_type, str) else ""
 
 
 def json_of_file(data: bytes, where: str) -> object:
@@ -315,10 +313,10 @@ def _added_file(path: Path, special_names: frozenset[str]) -> dict[int, tuple[st
     return added
 
 
-def _added(settings: Mapping[str, object], path: Path) -> dict[int, tuple[str, bool]]:
+def _added(settings: Mapping[str, object], path: Path) -> dict[int, tuple[str, bool]] | None:
     declared = settings.get("added_tokens_decoder")
     if declared is None:
-        return {}
+        return None
     if not isinstance(declared, dict):
         raise DamagedFile(
             f"{path.name}: added_tokens_decoder is not an object.",

@@ -16,6 +16,16 @@ from typing import Final, cast
 from tokenizers import Tokenizer
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
+from explorer.vocabulary.classes import (
+    BYTE_MERGES,
+    CONTINUED_MERGES,
+    ENDED_MERGES,
+    FORMATS_OF_CLASS,
+    LINES,
+    RANKS,
+    SENTENCEPIECE,
+    check_files,
+)
 from explorer.vocabulary.configs import Beside, json_of_file, read_beside, read_bytes
 from explorer.vocabulary.guards.library import library_call
 from explorer.vocabulary.guards.limits import check_declaration
@@ -44,6 +54,15 @@ _IN_FOLDER: Final = (
     "rwkv_vocab*.txt",
     "*.spm",
 )
+_MODELS: Final = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "*.model")
+_TABLES: Final = ("encoder.json", "vocab.json")
+_NAMES_OF_FORMAT: Final = {
+    SENTENCEPIECE: (*_MODELS, "*.model.*", "*.spm"),
+    BYTE_MERGES: _TABLES,
+    ENDED_MERGES: _TABLES,
+    CONTINUED_MERGES: _TABLES,
+    LINES: ("vocab.txt",),
+}
 _PIECES_OF: Final = {"vocab.bpe": "encoder.json", "merges.txt": "vocab.json"}
 _MERGES_OF: Final = {pieces: merges for merges, pieces in _PIECES_OF.items()}
 _KNOWN: Final = (
@@ -108,7 +127,7 @@ _SPM_BESIDE_TABLE: Final = ("target.spm", "source.spm", "sentencepiece.bpe.model
 
 
 def _file_in(folder: Path, beside: Beside) -> Path:
-    for pattern in _IN_FOLDER:
+    for pattern in _patterns(beside.tokenizer_class):
         matches = sorted(match for match in folder.glob(pattern) if match.is_file())
         if len(matches) > 1:
             raise VocabularyError(
@@ -125,6 +144,13 @@ def _file_in(folder: Path, beside: Beside) -> Path:
         remedy=f"Give the path of {_KNOWN}.",
         evidence={"path": str(folder)},
     )
+
+
+def _patterns(name: str) -> list[str]:
+    """The names of files to look for, those that a class reads before any others."""
+    read = FORMATS_OF_CLASS.get(name, ())
+    own = {pattern for kind in read for pattern in _NAMES_OF_FORMAT.get(kind, ())}
+    return sorted(_IN_FOLDER, key=lambda p: p not in own and p not in _IN_FOLDER[:2])
 
 
 def _check_dictionary(folder: Path, file: Path, beside: Beside) -> None:
@@ -154,6 +180,7 @@ def _read_file(path: Path, beside: Beside, decoder: Component | None) -> Tokeniz
     if path.suffix == ".json" or data.lstrip()[:1] == b"{":
         return _read_json(path, data, beside, decoder)
     if RANK_LINE.fullmatch(data[:4096].partition(b"\n")[0]):
+        check_files(beside.tokenizer_class, RANKS, where)
         return read_ranks(data, where)
     # The first field of a SentencePiece model is a piece: field 1, a message.
     if data[0] == 0x0A:

@@ -61,6 +61,7 @@ class TokenizerReading:
             where a configuration file gives others.
         literal: The bytes of an added token that only a configuration file lists, by its content.
         probes: Strings that are dangerous for this tokenizer in particular.
+        model: The kind of its model, such as ``BPE``, or "" where it does not matter.
     """
 
     tokens: list[bytes | None]
@@ -73,6 +74,7 @@ class TokenizerReading:
     lists_added: bool = False
     literal: Callable[[str], bytes] = str.encode
     probes: tuple[str, ...] = ()
+    model: str = ""
 
 
 def checked_width(highest: int, what: str) -> int:

@@ -155,7 +155,7 @@ def test_a_rank_file_may_be_called_tokenizer_model(tmp_path: Path) -> None:
 
 
 def test_pieces_that_no_merge_gives(tmp_path: Path) -> None:
-    pieces = [*CHAR_OF, "ab", "<|endoftext|>", "madeup", "ĠĠĠ"]
+    pieces = [*CHAR_OF, "ab", "<|im_end|>", "madeup", "ĠĠĠ"]
     write(
         tmp_path,
         vocab__json={piece: i for i, piece in enumerate(pieces)},
@@ -168,7 +168,7 @@ def test_pieces_that_no_merge_gives(tmp_path: Path) -> None:
     assert vocab.eos_ids == (257,)
     assert any("No merge gives 1 piece spelled like control tokens" in note for note in vocab.notes)
     assert any("No merge gives 2 pieces (the first is" in note for note in vocab.notes)
-    assert vocab.encode("ab<|endoftext|>") == (256, *b"<|endoftext|>")
+    assert vocab.encode("ab<|im_end|>") == (256, *b"<|im_end|>")
     assert Vocabulary.from_file(tmp_path / "merges.txt") == vocab
     (tmp_path / "merges.txt").unlink()
     with pytest.raises(UnsupportedTokenizer, match=r"merges\.txt is missing"):

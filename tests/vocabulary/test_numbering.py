@@ -178,14 +178,6 @@ def test_words_joined_by_rules_for_punctuation_are_refused(tmp_path: Path) -> No
         Vocabulary.from_file(tmp_path)
 
 
-def test_clean_up_after_decoding_is_noted(tmp_path: Path) -> None:
-    settings = {"clean_up_tokenization_spaces": True}
-    write(tmp_path, vocab__json=table(*CHAR_OF, "</s>"), merges__txt=b"")
-    write(tmp_path, tokenizer_config__json=settings)
-    notes = Vocabulary.from_file(tmp_path).notes
-    assert any("clean_up_tokenization_spaces=False" in note for note in notes)
-
-
 def test_chatglm_s_white_space_and_images(tmp_path: Path) -> None:
     model = trained(user_defined_symbols=["<n>", "<|tab|>", "<|blank_2|>", "<|blank_80|>"])
     (tmp_path / "ice_text.model").write_bytes(model)

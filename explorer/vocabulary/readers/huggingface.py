@@ -19,6 +19,7 @@ from tokenizers.decoders import Decoder
 
 from explorer.arguments import instance
 from explorer.errors import UnsupportedTokenizer, VocabularyError
+from explorer.vocabulary.configs import TIMESTAMPS_NOTE, timestamps
 from explorer.vocabulary.guards.limits import check_affix, check_component
 from explorer.vocabulary.reading import TokenizerReading, checked_width
 from explorer.vocabulary.tokenizer.byte_alphabet import BYTE_OF
@@ -92,7 +93,11 @@ def read_tokenizer(
     if model.unknown is not None:
         special.setdefault(model.unknown, names[model.unknown] or "<unk>")
     special.update({token: entry.content for token, entry in added.items() if entry.special})
+    stamps = timestamps(known)
+    special.update({known[name]: name for name in stamps})
     notes = [*declared.notes, *reader.notes]
+    if stamps:
+        notes.append(TIMESTAMPS_NOTE)
     differing: list[int] = []
     for token, entry in added.items():
         if token not in special:
@@ -148,6 +153,7 @@ def read_tokenizer(
             for text in (*special.values(), *(entry.content for entry in literals.values()))
             if text
         ),
+        model=model.kind,
     )
 
 

@@ -30,6 +30,13 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 
 from explorer.arguments import counted
 from explorer.errors import DamagedFile, UnsupportedTokenizer
+from explorer.vocabulary.classes import (
+    BYTE_MERGES,
+    CONTINUED_MERGES,
+    ENDED_MERGES,
+    SPACED_MERGES,
+    check_files,
+)
 from explorer.vocabulary.configs import CONTROL_NAME, Beside
 from explorer.vocabulary.guards.library import library_call
 from explorer.vocabulary.readers.huggingface import read_tokenizer
@@ -121,16 +128,20 @@ def read_merge_files(
     files = _Files(ids_of_pieces(pieces, where), _merges(merges, where), where, beside, gpt2)
     continued = sum(piece.endswith(_CONTINUES) for piece in files.ids)
     if 20 * continued > len(files.ids):
+        check_files(name, CONTINUED_MERGES, where)
         return _continued(files)
     if any(b.endswith(_WORD_END) for _, b in files.merges):
+        check_files(name, ENDED_MERGES, where)
         complete = all(c in files.ids and c + _WORD_END in files.ids for c in BYTE_OF)
         return _ending_in_bytes(files) if complete else _ending_in_characters(files)
     foreign = next((p for p in sorted(files.parts) if not BYTE_OF.keys() >= set(p)), None)
     if foreign is None:
+        check_files(name, BYTE_MERGES, where)
         if name not in _GPT2_CLASSES | _BYTE_CLASSES and not gpt2:
             _check_spaces(files)
         return _byte_level(files)
     if any(_SPACE in a + b for a, b in files.merges):
+        check_files(name, SPACED_MERGES, where)
         return _spaced(files)
     raise UnsupportedTokenizer(
         "pieces",
@@ -278,6 +289,7 @@ def _finished(
         encoder=reading.encoder,
         encodes=known,
         probes=reading.probes,
+        model=reading.model,
     )
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer, VocabularyError
+from explorer.vocabulary.classes import SENTENCEPIECE, check_files
 from explorer.vocabulary.configs import CONTROL_NAME, Beside, json_of_file, read_bytes
 from explorer.vocabulary.readers.lines import lines_of
 from explorer.vocabulary.readers.piece_table import as_pieces, ids_of_pieces
@@ -169,6 +170,7 @@ def read_numbered(data: bytes, where: str, beside: Beside) -> TokenizerReading:
             f"the ids are not those of {where}: {_REFUSED[name]}",
             remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
         )
+    check_files(name, SENTENCEPIECE, where)
     reading = read_sentencepiece(data, where)
     numbering = _BY_CLASS.get(name)
     if name == "PegasusTokenizer" and isinstance(numbering, Shifted):
@@ -227,10 +229,14 @@ def _shifted(reading: TokenizerReading, numbering: Shifted, name: str) -> Tokeni
                 remedy="Check that the files belong to the same model.",
             )
         special[token] = piece
-    # The unknown piece and the others of the file's own numbering stay names only where the class
-    # has no token of that name.
+    # The unknown piece and the others that are not text have the class's own ids where the class
+    # has tokens of their names.
     pieces = {piece: token + by for piece, token in reading.pieces.items()}
     pieces.update({piece: token for token, piece in enumerate(first)})
+    numbers = range(by, by + len(reading.tokens))
+    moved = [
+        pieces[reading.special[t]] if t in reading.special else n for t, n in enumerate(numbers)
+    ]
     inner = reading.encoder
     note = f"The ids are those of {name}: {by} more than the numbers in the file."
     return TokenizerReading(
@@ -239,44 +245,10 @@ def _shifted(reading: TokenizerReading, numbering: Shifted, name: str) -> Tokeni
         pieces=pieces,
         eos_ids=frozenset({pieces["</s>"]}) if "</s>" in pieces else frozenset(),
         notes=(*reading.notes, note),
-        encoder=inner and ShiftedEncoder(inner, by),
+        encoder=inner and TableEncoder(inner, tuple(moved), 0, inner.greedy),
         probes=(*reading.probes, *first[:8]),
+        model=reading.model,
     )
-
-
-@dataclass(frozen=True)
-class ShiftedEncoder:
-    """An encoder whose ids all move up.
-
-    Attributes:
-        inner: The encoder under the numbers of the file.
-        by: How far.
-    """
-
-    inner: Encoder
-    by: int
-
-    @property
-    def greedy(self) -> bool:
-        """Ask the inner encoder."""
-        return self.inner.greedy
-
-    @property
-    def apart(self) -> frozenset[int]:
-        """Encode with the inner encoder and move the ids."""
-        return frozenset(token + self.by for token in self.inner.apart)
-
-    def encode(self, text: str) -> tuple[int, ...]:
-        """The ids of ``text``, moved."""
-        return tuple(token + self.by for token in self.inner.encode(text))
-
-    def image(self, text: str) -> bytes:
-        """Ask the inner encoder: the bytes do not depend on the numbers."""
-        return self.inner.image(text)
-
-    def loses(self, text: str) -> bool:
-        """Ask the inner encoder."""
-        return self.inner.loses(text)
 
 
 # --- by a table -------------------------------------------------------------------------------
@@ -387,7 +359,7 @@ def _table_encoder(
     for piece, token in reading.pieces.items():
         if reading.tokens[token] is not None:
             numbers[token] = ids.get(piece, -1)
-    return TableEncoder(inner, tuple(numbers), unknown)
+    return TableEncoder(inner, tuple(numbers), unknown, greedy=True)
 
 
 @dataclass(frozen=True)
@@ -397,13 +369,14 @@ class TableEncoder:
     Attributes:
         inner: The encoder under the numbers of the file.
         numbers: The id of each of those numbers; -1 where the table has none.
-        unknown: The id of the unknown token.
+        unknown: The id that stands for what has none.
+        greedy: Whether it may call text unknown that other pieces could spell.
     """
 
     inner: Encoder
     numbers: Sequence[int]
     unknown: int
-    greedy: bool = True
+    greedy: bool
     apart: frozenset[int] = frozenset()
 
     def encode(self, text: str) -> tuple[int, ...]:
@@ -417,7 +390,7 @@ class TableEncoder:
 
     def loses(self, text: str) -> bool:
         """Whether some of ``text`` has no piece, or one without an id."""
-        return self.unknown in self.encode(text)
+        return self.inner.loses(text) or any(self.numbers[t] < 0 for t in self.inner.encode(text))
 
 
 # --- ChatGLM ----------------------------------------------------------------------------------

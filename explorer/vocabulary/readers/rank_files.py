@@ -90,6 +90,7 @@ def read_ranks(data: bytes, where: str) -> TokenizerReading:
             "Not proved by encoding: a rank file does not name the pattern that cuts text into "
             "words.",
         ),
+        model="BPE",
     )
 
 
@@ -149,6 +150,7 @@ def read_tekken(declared: Mapping[str, object], where: str) -> TokenizerReading:
         notes=() if encoder is not None else (unproved,),
         encoder=encoder,
         probes=tuple(special.values()),
+        model="BPE",
     )
 
 

@@ -43,6 +43,7 @@ _TYPE_NAMES: Final = {_CONTROL: "control", _UNKNOWN: "unknown", _UNUSED: "unused
 # Field numbers of the messages.
 _PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER = 1, 2, 3, 5
 _TRAINER_KIND, _TRAINER_SUFFIX, _TRAINER_EOS_PIECE = 3, 24, 47
+_BPE = 2  # The trainer's kind.
 _RULES_NAME, _RULES_MAP, _RULES_DUMMY_PREFIX, _RULES_EXTRA_SPACES = 1, 2, 3, 4
 
 Value = int | bytes
@@ -109,6 +110,7 @@ def read_sentencepiece(data: bytes, where: str) -> TokenizerReading:
         encoder=encoder,
         literal=_literal,
         probes=tuple(special.values()),
+        model="BPE" if trainer.get(_TRAINER_KIND) == _BPE else "Unigram",
     )
 
 
@@ -210,7 +212,7 @@ def model_pieces(data: bytes, where: str = "the model") -> ModelPieces:
             elif sort == _BYTE and (byte := byte_of(piece)) is not None:
                 byte_ids[byte] = token
             token += 1
-    name = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}.get(kind, str(kind))
+    name = {1: "unigram", _BPE: "bpe", 3: "word", 4: "char"}.get(kind, str(kind))
     return ModelPieces(name, normal, literal, byte_ids, frozenset(unused))
 
 

@@ -17,6 +17,7 @@ from typing import Final
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from explorer.errors import DamagedFile, UnsupportedTokenizer
+from explorer.vocabulary.classes import LINES, NAMES_OF_CLASS, check_files
 from explorer.vocabulary.configs import Beside, token_name
 from explorer.vocabulary.guards.library import library_call
 from explorer.vocabulary.readers.huggingface import read_tokenizer
@@ -83,8 +84,10 @@ def read_word_piece(data: bytes, beside: Beside, where: str) -> TokenizerReading
             f"it does not print the pieces of {where} as WordPiece does: {_OTHER_RULES[name]}",
             remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
         )
+    check_files(name, LINES, where)
     ids = _ids(lines_of(data, where), where)
-    unknown = token_name(beside.settings.get("unk_token")) or "[UNK]"
+    reserved = NAMES_OF_CLASS.get(name, {}).get("unk_token", "[UNK]")
+    unknown = token_name(beside.settings.get("unk_token")) or reserved
     if unknown not in ids:
         raise _not_word_piece(list(ids), unknown, where)
     tokenizer = library_call(

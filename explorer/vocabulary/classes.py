@@ -1,0 +1,276 @@
+"""The tokenizer classes of transformers: the files that each reads, and the names it reserves.
+
+A folder names its class, and the class says which files are its own. Other files beside them are
+left over from another model, or the class's own have not been downloaded; read all the same, they
+would give every id another model's bytes. So a reader asks `check_files` before it reads on.
+
+A class that is not listed here (a model's own code) may read anything, and is not checked. Nor are
+``tokenizer.json``, ``tekken.json`` and RWKV's list, which say themselves what each id writes.
+
+Source: transformers, the classes of these names: their ``vocab_files_names`` and the defaults of
+their arguments; ``models/auto/tokenization_auto.py`` for the class that a type of model takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from explorer.errors import UnsupportedTokenizer
+
+SENTENCEPIECE: Final = "a SentencePiece model"
+TABLE: Final = "a table of ids beside a SentencePiece model"
+BYTE_MERGES: Final = "byte-level pieces with their merges"
+ENDED_MERGES: Final = "pieces that end a word in '</w>', with their merges"
+CONTINUED_MERGES: Final = "pieces marked with '@@', with their merges"
+SPACED_MERGES: Final = "pieces with '▁' for a space, with their merges"
+LINES: Final = "one piece a line"
+RANKS: Final = "tiktoken's list of byte pairs"
+OTHER: Final = "files of a format that is not read here"
+
+_FILES: Final[Mapping[str, str]] = {
+    SENTENCEPIECE: "a SentencePiece model such as spiece.model, tokenizer.model or "
+    "sentencepiece.bpe.model",
+    TABLE: "vocab.json beside a SentencePiece model",
+    BYTE_MERGES: "byte-level vocab.json with merges.txt",
+    ENDED_MERGES: "vocab.json with merges.txt, where '</w>' ends a word",
+    CONTINUED_MERGES: "pieces marked with '@@' and their merges",
+    LINES: "vocab.txt",
+    OTHER: "files of its own, in a format that is not read here",
+}
+
+_READERS: Final[Mapping[str, str]] = {
+    SENTENCEPIECE: "Albert Baichuan Barthez Bartpho BertGeneration BigBird Camembert ChatGLM "
+    "CodeLlama Cpm DebertaV2 FNet GPTSw3 Gemma InternLM InternLM2 Lasr LayoutXLM Llama MBart "
+    "MBart50 MLuke MT5 Nllb PLBart Parakeet Pegasus Reformer RemBert SeamlessM4T Siglip Siglip2 "
+    "SpeechT5 T5 Tipsv2 Udop VideoPrism XGLM XLMProphetNet XLMRoberta XLMRobertaXL XLNet Yi",
+    TABLE: "ErnieM M2M100 Marian SMALL100 Speech2Text",
+    BYTE_MERGES: "Bart Blenderbot Bloom CodeGen Cohere Deberta GPT2 GPTNeoX LED LayoutLMv3 "
+    "Longformer Luke MarkupLM Mvp Nougat Qwen2 Qwen3_5 Roberta Whisper",
+    ENDED_MERGES: "BioGpt CLIP FSMT Flaubert Herbert OpenAIGPT XLM",
+    CONTINUED_MERGES: "BlenderbotSmall CTRL",
+    SPACED_MERGES: "CodeLlama Gemma Llama",
+    LINES: "Bert BertJapanese Bertweet ConvBert CpmAnt DPRContextEncoder DPRQuestionEncoder "
+    "DPRReader DistilBert Electra ErnieM Esm Funnel GPTNeoXJapanese LayoutLM LayoutLMv2 Lxmert "
+    "MPNet MobileBert Nystromformer Phobert Realm RetriBert RoCBert RoFormer Splinter SqueezeBert "
+    "Tapas TransfoXL",
+    RANKS: "Bart Bloom ChatGLM CodeGen CodeLlama Cohere GPT2 GPTNeoX Llama Qwen2 Qwen3_5 Roberta "
+    "Whisper",
+    OTHER: "ByT5 Canine Clvp Dia Esmc FastSpeech2Conformer Mgpstr MyT5 Perceiver Pop2Piano "
+    "ProphetNet Vits Wav2Vec2CTC Wav2Vec2PhonemeCTC",
+}
+
+# The special tokens that a class has where no configuration names others.
+_NAMES: Final[Mapping[str, str]] = {
+    "bos=[CLS] eos=[SEP] unk=<unk> sep=[SEP] pad=<pad> cls=[CLS] mask=[MASK]": "Albert FNet "
+    "RemBert",
+    "bos=<s> eos=</s> unk=<unk> sep=</s> pad=<pad> cls=<s> mask=<mask>": "Bart Barthez Bartpho "
+    "Bertweet Blenderbot Camembert LED LayoutLMv3 LayoutXLM Longformer Luke MBart MLuke MarkupLM "
+    "Mvp Nllb PLBart Phobert Roberta XLMRoberta XLMRobertaXL",
+    "bos=<s> eos=</s> unk=<unk> sep=<::::> pad=<pad>": "BertGeneration",
+    "unk=[UNK] sep=[SEP] pad=[PAD] cls=[CLS] mask=[MASK]": "Bert BertJapanese ConvBert "
+    "DPRContextEncoder DPRQuestionEncoder DPRReader DistilBert Electra LayoutLM LayoutLMv2 Lxmert "
+    "MobileBert Nystromformer Realm RetriBert RoCBert RoFormer Splinter SqueezeBert Tapas",
+    "bos=<s> eos=</s> unk=<unk> sep=[SEP] pad=<pad> cls=[CLS] mask=[MASK]": "BigBird",
+    "bos=<s> eos=</s> unk=<unk> sep=</s> pad=<pad>": "BioGpt M2M100 SMALL100",
+    "bos=__start__ eos=__end__ unk=__unk__ pad=__null__": "BlenderbotSmall",
+    "eos=</s> unk=<unk> pad=<pad>": "Lasr MT5 Marian T5 VideoPrism",
+    "bos=<|startoftext|> eos=<|endoftext|> unk=<|endoftext|> pad=<|endoftext|>": "CLIP "
+    "GPTNeoXJapanese",
+    "unk=<unk>": "CTRL OpenAIGPT",
+    "bos=<|endoftext|> eos=<|endoftext|> unk=<|endoftext|>": "CodeGen GPT2 Whisper",
+    "bos=<s> eos=</s> unk=<unk>": "CodeLlama Llama",
+    "bos=<BOS_TOKEN> eos=<|END_OF_TURN_TOKEN|> unk=<UNK> sep=<SEP> pad=<PAD> cls=<CLS> "
+    "mask=<MASK_TOKEN>": "Cohere",
+    "bos=<s> eos=</s> unk=<unk> pad=<pad>": "CpmAnt Nougat Speech2Text SpeechT5",
+    "bos=<s> eos=</s> unk=<unk> sep=<sep> pad=<pad> cls=<cls> mask=<mask>": "Cpm Funnel XLNet",
+    "bos=[CLS] eos=[SEP] unk=[UNK] sep=[SEP] pad=[PAD] cls=[CLS] mask=[MASK]": "Deberta DebertaV2",
+    "eos=<eos> unk=<unk> pad=<pad> cls=<cls> mask=<mask>": "Esm",
+    "bos=<s> unk=<unk> sep=</s> pad=<pad>": "FSMT",
+    "bos=<s> unk=<unk> sep=</s> pad=<pad> cls=</s> mask=<special1>": "Flaubert XLM",
+    "bos=<|endoftext|> eos=<|endoftext|> unk=<|endoftext|> pad=<|padding|>": "GPTNeoX",
+    "bos=<bos> eos=<eos> unk=<unk> pad=<pad> mask=<mask>": "Gemma Siglip2",
+    "unk=<unk> sep=</s> pad=<pad> cls=<s> mask=<mask>": "Herbert",
+    "eos=</s> unk=<unk> sep=</s> pad=<pad> cls=<s> mask=<mask>": "MBart50",
+    "bos=<s> eos=</s> unk=[UNK] sep=</s> pad=<pad> cls=<s> mask=<mask>": "MPNet",
+    "eos=</s> unk=<unk> pad=<pad> mask=<mask_2>": "Pegasus",
+    "eos=<|endoftext|> unk=<|endoftext|> pad=<|endoftext|>": "Qwen2 Qwen3_5",
+    "eos=</s> unk=<unk>": "Reformer",
+    "bos=<s> eos=</s> unk=<unk> sep=</s> pad=<pad> cls=<s>": "SeamlessM4T XGLM",
+    "eos=</s> unk=<unk> pad=</s>": "Siglip",
+    "unk=<unk> pad=<pad>": "Tipsv2",
+    "eos=</s> unk=<unk> sep=</s> pad=<pad>": "Udop",
+}
+
+_TIDIED: Final = (
+    "BertGeneration BertJapanese BlenderbotSmall CTRL Flaubert GPTSw3 Luke M2M100 MLuke Marian "
+    "PLBart RoCBert SMALL100 Siglip Speech2Text SpeechT5 Tapas XLM"
+)
+
+# Types of models whose folders often come without a tokenizer_config.json, or with one that names
+# no class, and the class that transformers then takes.
+_TYPES: Final[Mapping[str, str]] = {
+    "Albert": "albert yoso",
+    "Bart": "bart florence2",
+    "Barthez": "barthez",
+    "Bartpho": "bartpho",
+    "Bert": "align bark bert blip bros chinese_clip ernie flava git grounding-dino megatron-bert "
+    "mm-grounding-dino nezha nomic_bert qdqbert tvp vilt visual_bert",
+    "BertGeneration": "bert-generation",
+    "BertJapanese": "bert-japanese",
+    "Bertweet": "bertweet",
+    "BigBird": "big_bird",
+    "BioGpt": "biogpt",
+    "Blenderbot": "blenderbot",
+    "BlenderbotSmall": "blenderbot-small",
+    "ByT5": "byt5",
+    "CLIP": "aimv2 clip clip_text_model clipseg groupvit omdet-turbo oneformer owlv2 owlvit sam3 "
+    "sam3_video xclip",
+    "CTRL": "ctrl",
+    "Camembert": "camembert",
+    "Canine": "canine",
+    "Clvp": "clvp",
+    "CodeGen": "codegen",
+    "CodeLlama": "code_llama",
+    "Cohere": "aya_vision cohere cohere2",
+    "ConvBert": "convbert",
+    "Cpm": "cpm",
+    "CpmAnt": "cpmant",
+    "DPRQuestionEncoder": "dpr",
+    "Deberta": "deberta",
+    "DebertaV2": "deberta-v2",
+    "Dia": "dia",
+    "DistilBert": "distilbert",
+    "Electra": "electra",
+    "Esm": "esm",
+    "FNet": "fnet",
+    "FSMT": "fsmt",
+    "Flaubert": "flaubert",
+    "Funnel": "funnel",
+    "GPT2": "blip-2 dbrx emu3 gpt2 gpt_neo gptj instructblip instructblipvideo jais2 opt phi "
+    "starcoder2",
+    "GPTNeoX": "falcon_mamba gpt_neox mamba mamba2 mpt olmo olmoe xlstm",
+    "GPTNeoXJapanese": "gpt_neox_japanese",
+    "GPTSw3": "gpt-sw3",
+    "Gemma": "gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text recurrent_gemma shieldgemma2 "
+    "t5gemma",
+    "Herbert": "herbert",
+    "LED": "led",
+    "LayoutLM": "layoutlm",
+    "LayoutLMv2": "layoutlmv2",
+    "LayoutLMv3": "layoutlmv3",
+    "LayoutXLM": "layoutxlm",
+    "Llama": "idefics idefics2",
+    "Longformer": "longformer",
+    "Luke": "luke",
+    "Lxmert": "lxmert",
+    "M2M100": "m2m_100",
+    "MBart": "mbart",
+    "MBart50": "mbart50",
+    "MLuke": "mluke",
+    "MPNet": "mpnet",
+    "MT5": "mt5",
+    "Marian": "marian",
+    "MarkupLM": "markuplm",
+    "Mgpstr": "mgp-str",
+    "MobileBert": "mobilebert",
+    "Mvp": "mvp",
+    "MyT5": "myt5",
+    "Nllb": "nllb nllb-moe",
+    "Nougat": "nougat",
+    "OpenAIGPT": "openai-gpt",
+    "PLBart": "plbart",
+    "Pegasus": "pegasus",
+    "Perceiver": "perceiver",
+    "Phobert": "phobert",
+    "ProphetNet": "prophetnet",
+    "Qwen2": "qwen2 qwen2_5_omni qwen2_5_vl qwen2_audio qwen2_moe qwen2_vl qwen3 qwen3_moe "
+    "qwen3_next qwen3_omni_moe qwen3_vl qwen3_vl_moe",
+    "Qwen3_5": "qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text",
+    "Realm": "realm",
+    "Reformer": "reformer",
+    "RemBert": "rembert",
+    "RetriBert": "retribert",
+    "RoCBert": "roc_bert",
+    "RoFormer": "roformer",
+    "Roberta": "bridgetower clap data2vec-text ibert lilt mega mra roberta roberta-prelayernorm",
+    "SeamlessM4T": "seamless_m4t seamless_m4t_v2",
+    "Siglip": "siglip",
+    "Speech2Text": "speech_to_text",
+    "SpeechT5": "speecht5",
+    "Splinter": "splinter",
+    "SqueezeBert": "squeezebert",
+    "T5": "musicgen musicgen_melody switch_transformers t5",
+    "Tapas": "tapas",
+    "Udop": "udop",
+    "Vits": "vits",
+    "Wav2Vec2CTC": "data2vec-audio hubert unispeech unispeech-sat wav2vec2 wav2vec2-bert "
+    "wav2vec2-conformer",
+    "Wav2Vec2PhonemeCTC": "wav2vec2_phoneme",
+    "Whisper": "whisper",
+    "XGLM": "xglm",
+    "XLM": "xlm",
+    "XLMRoberta": "gte jina_embeddings_v3 metaclip_2 trocr xlm-roberta xmod",
+    "XLNet": "xlnet",
+}
+
+
+def _inverted(grouped: Mapping[str, str], ending: str = "") -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for group, members in grouped.items():
+        for member in members.split():
+            found[member + ending] = (*found.get(member + ending, ()), group)
+    return found
+
+
+FORMATS_OF_CLASS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    _inverted(_READERS, "Tokenizer")
+)
+"""The formats that each known class reads, by its name."""
+
+NAMES_OF_CLASS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        name: {f"{key}_token": token for key, _, token in (e.partition("=") for e in line.split())}
+        for name, (line,) in _inverted(_NAMES, "Tokenizer").items()
+    }
+)
+"""The special tokens of each known class by their place, such as ``mask_token``."""
+
+CLASS_OF_TYPE: Final[Mapping[str, str]] = MappingProxyType(
+    {model_type: f"{name}Tokenizer" for model_type, (name,) in _inverted(_TYPES).items()}
+)
+"""The class that a type of model takes where no file names one."""
+
+
+TIDIED_CLASSES: Final = frozenset(_inverted({"": _TIDIED}, "Tokenizer"))
+"""Classes that obey ``clean_up_tokenization_spaces`` even where their model is BPE: those that are
+written in Python, and two that ask for it."""
+
+CLEANING_CLASSES: Final = frozenset(("PLBartTokenizer", "TapasTokenizer"))
+"""Classes that clean up where no configuration says whether to."""
+
+
+def check_files(name: str, kind: str, where: str) -> None:
+    """Refuse files that the class of a folder does not read.
+
+    Args:
+        name: The class, or "".
+        kind: The format of the files.
+        where: The files, for messages.
+
+    Raises:
+        UnsupportedTokenizer: The class is known and reads other files.
+    """
+    read = FORMATS_OF_CLASS.get(name, (kind,))
+    if kind in read:
+        return
+    expected = " or ".join(_FILES[format_] for format_ in read if format_ in _FILES)
+    raise UnsupportedTokenizer(
+        f"tokenizer_class {name}",
+        f"it reads {expected}, but {where} {'hold' if ' with ' in where else 'holds'} {kind}, "
+        f"so the ids would be those of another tokenizer",
+        remedy="Put the class's own files into the folder, or the tokenizer.json of the same "
+        f"model: the download may be incomplete. If {where} is right, correct tokenizer_class in "
+        "tokenizer_config.json (or model_type in config.json).",
+    )
