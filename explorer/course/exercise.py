@@ -119,8 +119,10 @@ class LanguageExercise:
                 (answer, wanted, "It also accepts {}, which it should not."),
                 (wanted, answer, "It does not accept {}, which it should."),
             ):
-                if apart := _plainest(one - other):
-                    return Graded(False, f"{words.format(repr(apart))} {self.hint}")
+                apart = _plainest(one - other)
+                if apart is not None:
+                    shown = repr(apart) if apart else "the empty text"
+                    return Graded(False, f"{words.format(shown)} {self.hint}")
         except ExplorerError as error:
             return Graded(False, f"This language cannot be compared: {error.message}")
         return Graded(True, self.right)
@@ -188,8 +190,9 @@ def same_value(one: object, other: object, within: float = 0.0) -> bool:
 
 
 def _plainest(language: Constraint) -> str | None:
-    """An example; one that can be seen, if there is such."""
-    for seen in ("[!-~]*", "[ -~]*"):
-        if found := (language & regex(seen)).examples(1):
-            return found[0]
+    """An example, visible where one is; ``None`` for a language without texts."""
+    for seen in ("[!-~]+", "[ -~]+"):
+        examples = (language & regex(seen)).examples(1)
+        if examples:
+            return examples[0]
     return next(iter(language.examples(1)), None)

@@ -85,15 +85,18 @@ AUTOMATA: Final[tuple[Exercise, ...]] = (
 TRANSDUCTION: Final[tuple[Exercise, ...]] = (
     ValueExercise(
         "transduction-original",
-        7,
-        "The root, and one state for each byte of each token.",
+        4,
+        "The root, one state inside the cycle of `ab`, and two inside the cycle of `abc`.",
         "Run Algorithm 1 by hand: which line makes a state, and how often is it executed?",
         (
             (
-                lambda answer: answer == 6,
+                lambda answer: answer == 3,
                 "So many states are made in the inner loop. Is there one that was there before?",
             ),
-            (lambda answer: answer == 3, "That is the other form."),
+            (
+                lambda answer: answer == 7,
+                "The last byte of a token makes no state: its arc goes back to the root.",
+            ),
         ),
     ),
     ValueExercise(

@@ -94,6 +94,35 @@ def test_languages_are_compared_as_languages() -> None:
     assert "cannot be" in asked.grade("(a|b)*a(a|b){40}").message
 
 
+LANGUAGES = [name for name, one in EXERCISES.items() if isinstance(one, LanguageExercise)]
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_a_language_that_is_nearly_right_is_wrong(name: str) -> None:
+    """Too wide or too narrow by one text, the empty one included, is another language."""
+    exercise = EXERCISES[name]
+    assert isinstance(exercise, LanguageExercise)
+    wanted = explorer.regex(exercise.answer)
+    shortest = explorer.literal(wanted.examples(1)[0])
+    empty = explorer.literal("")
+    wrong: list[Any] = ["", ".*", r"(?s:.*)", r"[^\s\S]", wanted - shortest]
+    wrong += [
+        wanted | explorer.literal("~{"),
+        wanted - empty if wanted.accepts("") else wanted | empty,
+    ]
+    for answer in wrong:
+        said = check(name, answer)
+        assert said.right is False and repr(said).startswith("Not yet. "), answer
+    assert check(name, wanted | shortest).right
+
+
+def test_the_empty_text_tells_languages_apart() -> None:
+    assert check("automata-even", "(aa)+").message.startswith("It does not accept the empty text")
+    assert check("automata-even", "aa").message.startswith("It does not accept 'aaaa'")
+    plus = LanguageExercise("plus", "a+", "yes", "Think.")
+    assert plus.grade("a*").message == "It also accepts the empty text, which it should not. Think."
+
+
 def test_an_answer_is_not_run() -> None:
     said = check("spaces-where", "__import__('os').getcwd()")
     assert said.right is False and "a text" in said.message

@@ -124,28 +124,30 @@ def test_detokenization_is_transduction(show: Show) -> None:
     figures = ("figure-3-ab", "figure-3-odd", "figure-3-brackets", "original", "compact")
     pictures(shown, *figures, "odd-film", "first-token", "second-token", "transduced", "composed")
     assert "It is xoxox." in shown.printed("figure-3-odd")
-    assert "It is 14." in shown.printed("trace")
+    assert "It is 9." in shown.printed("trace")
     assert shown.plain("odd-film").endswith("written xox; the text may end here")
     assert [len(pairs) for pairs in shown.value("list(proofs.values())")] == [3, 2, 5]
-    # Each line of Algorithm 1: one for the root, then two and one for each byte of each token.
+    # Each line of Algorithm 1: one for the root, then one and one for each byte of each token.
     lines = shown.plain("trace").splitlines()[2:]
-    assert len(lines) == 1 + 2 * 5 + sum(map(len, ["f", "oo", "foo", "for", "food"]))
-    assert lines[-1].split() == ["6", "food", "13", "-food:ε->", "0", "14", "18"]
-    assert shown.plain("original").startswith("T_V, original form (Figure 4): 14 states, 18 arcs")
+    assert len(lines) == 1 + 5 + sum(map(len, ["f", "oo", "foo", "for", "food"]))
+    assert lines[-1].split() == ["6", "food", "8", "-food:d->", "0", "9", "13"]
+    assert shown.plain("original").startswith(
+        "T_V, original form (Figure 9, left): 9 states, 13 arcs"
+    )
     assert shown.plain("compact").splitlines()[1:] == [
         "r -ε : f-> f", "r -ε : o-> o", "r -f : f-> r", "f -ε : o-> fo", "fo -ε : o-> foo",
         "fo -foo : o   for : r-> r", "foo -food : d-> r", "o -oo : o-> r",
         "start r; the text may end in r",
     ]  # fmt: skip
     assert shown.printed("forms").splitlines() == [
-        "Figure 4 and Algorithm 1: the same machine",
-        "Figure 4 and the engine: the same machine",
-        "Figure 9 and the engine: the same machine",
+        "Figure 9, left, and Algorithm 1: the same machine",
+        "Figure 9, left, and the engine: the same machine",
+        "Figure 9, right, and the engine: the same machine",
     ]
-    # The sizes: a state per byte and the root; a state per beginning, counted from the vocabulary.
+    # Counted from the vocabulary: a state per byte but the last, and the root; one per beginning.
     tokens = [bytes.fromhex(t) for t in shown.value("[t.hex() for t in tiny.tokens if t]")]
     beginnings = {token[:k] for token in tokens for k in range(len(token))}
-    assert shown.value("sizes['tiny']") == [1 + sum(map(len, tokens)), len(beginnings)]
+    assert shown.value("sizes['tiny']") == [1 + sum(len(t) - 1 for t in tokens), len(beginnings)]
     assert shown.plain("transduced").splitlines()[-1] == (
         "food : d leads to r; read foo food, written foofood; the text may end here"
     )

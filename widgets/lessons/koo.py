@@ -48,18 +48,15 @@ FIGURE_3: Final = {
 """By what they do."""
 
 FIGURE_4: Final = DrawnTransducer(
-    14,
+    5,
     (
-        (0, "", "f", 1), (1, "f", "", 0),
-        (0, "", "o", 2), (2, "", "o", 3), (3, "oo", "", 0),
-        (0, "", "f", 4), (4, "", "o", 5), (5, "", "o", 6), (6, "foo", "", 0),
-        (0, "", "f", 7), (7, "", "o", 8), (8, "", "r", 9), (9, "for", "", 0),
-        (0, "", "f", 10), (10, "", "o", 11), (11, "", "o", 12), (12, "", "d", 13),
-        (13, "food", "", 0),
+        (0, "f", "f", 0), (0, "", "f", 1), (1, "", "o", 2),
+        (2, "foo", "o", 0), (2, "for", "r", 0), (2, "", "o", 3), (3, "food", "d", 0),
+        (0, "", "o", 4), (4, "oo", "o", 0),
     ),
     frozenset([0]),
 )  # fmt: skip
-"""The detokenizing transducer of {f, oo, foo, for, food}, as Algorithm 1 builds it."""
+"""The detokenizing transducer of {f, oo, foo, for, food}, compact: a state is a proper prefix."""
 
 FIGURE_5: Final = acceptor(
     4,
@@ -72,13 +69,18 @@ FIGURE_5: Final = acceptor(
 )  # fmt: skip
 """``(foo)+d`` over those tokens: the composition, determinized."""
 
-FIGURE_9: Final = DrawnTransducer(
-    5,
-    (
-        (0, "f", "f", 0), (0, "", "f", 1), (1, "", "o", 2),
-        (2, "foo", "o", 0), (2, "for", "r", 0), (2, "", "o", 3), (3, "food", "d", 0),
-        (0, "", "o", 4), (4, "oo", "o", 0),
+FIGURE_9: Final = (
+    DrawnTransducer(
+        9,
+        (
+            (0, "f", "f", 0),
+            (0, "", "o", 1), (1, "oo", "o", 0),
+            (0, "", "f", 2), (2, "", "o", 3), (3, "foo", "o", 0),
+            (0, "", "f", 4), (4, "", "o", 5), (5, "for", "r", 0),
+            (0, "", "f", 6), (6, "", "o", 7), (7, "", "o", 8), (8, "food", "d", 0),
+        ),
+        frozenset([0]),
     ),
-    frozenset([0]),
+    FIGURE_4,
 )  # fmt: skip
-"""The same transducer in its compact form: a state is a beginning of a token."""
+"""The same transducer as Algorithm 1 builds it, with three arcs ε : f, and its compact form."""

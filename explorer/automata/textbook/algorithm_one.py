@@ -17,11 +17,11 @@ LINES: Final = (
     "make the root: texts start and end there",
     "for each token v:",
     "    stand at the root",
-    "    for each byte b of v:",
+    "    for each byte b of v but the last:",
     "        make a state, draw the arc ε : b to it, stand there",
-    "    draw the arc v : ε back to the root",
+    "    draw the arc v : (the last byte of v) back to the root",
 )
-"""The algorithm in our words; the original form, in which tokens share no states."""
+"""The algorithm in our words; the original form, in which tokens share no states (section 2.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ def algorithm_one(tokens: Sequence[bytes]) -> tuple[ExecutedLine, ...]:
         one is the detokenizing FST.
 
     Example:
-        >>> [f"{step.line}: {step.words}" for step in algorithm_one([b"a"])]
-        ['1: the root is 0', '3: at 0', '5: 0 -ε:a-> 1', '6: 1 -a:ε-> 0']
+        >>> [f"{step.line}: {step.words}" for step in algorithm_one([b"ab"])]
+        ['1: the root is 0', '3: at 0', '5: 0 -ε:a-> 1', '6: 1 -ab:b-> 0']
     """
     root = frozenset([0])
     arcs: list[tuple[int, str, str, int]] = []
@@ -67,13 +67,13 @@ def algorithm_one(tokens: Sequence[bytes]) -> tuple[ExecutedLine, ...]:
     for token in tokens:
         here = 0
         note(3, token, "at 0")
-        for byte in token:
-            letter = readable(bytes([byte]))
+        letters = [readable(bytes([byte])) for byte in token]
+        for letter in letters[:-1]:
             arcs.append((here, "", letter, states))
             states += 1
             note(5, token, f"{here} -ε:{letter}-> {states - 1}")
             here = states - 1
         name = readable(token)
-        arcs.append((here, name, "", 0))
-        note(6, token, f"{here} -{name}:ε-> 0")
+        arcs.append((here, name, letters[-1], 0))
+        note(6, token, f"{here} -{name}:{letters[-1]}-> 0")
     return tuple(done)

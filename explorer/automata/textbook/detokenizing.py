@@ -111,16 +111,16 @@ def token_symbols(vocabulary: Vocabulary, only: Collection[int] | None = None) -
 
 
 def _original(tokens: list[tuple[bytes, int]]) -> tuple[int, list[tuple[int, int, int, int]]]:
-    """A cycle per token: its bytes, then its id."""
+    """A cycle per token: its bytes but the last, then its id together with the last byte."""
     arcs: list[tuple[int, int, int, int]] = []
     states = 1
     for data, token in tokens:
         here = 0
-        for byte in data:
+        for byte in data[:-1]:
             arcs.append((here, EPSILON, byte_label(byte), states))
             here = states
             states += 1
-        arcs.append((here, token_label(token), EPSILON, 0))
+        arcs.append((here, token_label(token), byte_label(data[-1]), 0))
     return states, arcs
 
 
@@ -151,9 +151,10 @@ def detokenizing_fst(
 
     Args:
         vocabulary: The tokens. Ids that are not text write nothing and are left out.
-        form: ``"original"``: every token is a cycle of its own, one state per byte, which
-            writes the bytes and then reads the id. ``"compact"``: tokens with a common prefix
-            share states, and the id is read together with the last byte; states are prefixes.
+        form: ``"original"``, as Algorithm 1 builds it: every token is a cycle of its own, which
+            writes its bytes but the last, and then reads the id together with the last byte.
+            ``"compact"``: cycles that begin alike share states, so that a state is a proper prefix
+            of a token (Figure 9 of the paper shows both).
         only: Restrict the machine to these ids, for pictures.
 
     Returns:
@@ -167,7 +168,7 @@ def detokenizing_fst(
         >>> from explorer import Vocabulary
         >>> vocab = Vocabulary.from_bytes([b"f", b"oo", b"foo", b"for", b"food"], eos_ids=[5])
         >>> detokenizing_fst(vocab).num_states(), detokenizing_fst(vocab, "original").num_states()
-        (5, 14)
+        (5, 9)
     """
     vocabulary = instance(
         "vocabulary", vocabulary, Vocabulary, "a Vocabulary", error=VocabularyError
