@@ -23,6 +23,9 @@ from explorer.errors import ExplorerError
 
 T = TypeVar("T")
 
+LAST_ID: Final = 2**31 - 1
+"""The highest id that a token may have, as in every vocabulary and every file."""
+
 _SHOWN = 60
 _LARGEST = 10**1000  # Python writes no number of 5,000 digits, and no message could show it.
 

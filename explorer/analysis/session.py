@@ -7,6 +7,9 @@ one stands.
 
 from __future__ import annotations
 
+from collections.abc import Set
+from typing import cast
+
 from explorer.analysis.explaining.explanation import Explanation
 from explorer.analysis.explaining.groups import MaskReasons
 from explorer.analysis.explaining.step import explain_step, reasons_at
@@ -61,7 +64,8 @@ class Session(Walk):
     def traps(self, *, budget: Budget | None = None) -> tuple[Trap, ...]:
         """Find what makes this run go wrong or could, each with its evidence and a remedy.
 
-        First those of the run, then those of its constraint, whose position is ``None``.
+        First those of the run, then those of its constraint, whose position is ``None``: of these
+        first the ones around the place where the run is, then those that it went through.
 
         Args:
             budget: Limits for looking through the constraint's machine.
@@ -74,5 +78,18 @@ class Session(Walk):
                 "A session without a constraint masks nothing, so it has no traps.",
                 remedy="Give the session a constraint.",
             )
+        trace = self.trace
         found = machine_traps(self.machine, budget=budget)
-        return (*session_traps(self.machine, self.trace), *found)
+        passed = {position.state for position in trace.positions}
+        here = trace.positions[-1].state
+        own = sorted(found, key=lambda trap: _distance(trap, here, passed))
+        return (*session_traps(self.machine, trace), *own)
+
+
+def _distance(trap: Trap, here: int, passed: Set[int]) -> int:
+    """How far a trap of the constraint is from a run: 0 for where it is, 1 for where it was."""
+    states = trap.evidence.get("states")
+    if trap.kind == "visited_only":
+        return 3  # It speaks about all that was said before it.
+    around = {trap.state, *(cast("tuple[int, ...]", states) if isinstance(states, tuple) else ())}
+    return 0 if here in around else 1 if around & passed else 2

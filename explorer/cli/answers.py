@@ -18,6 +18,7 @@ import sys
 from collections.abc import Generator, Sequence
 from typing import Any, Final, NoReturn, TextIO, cast
 
+from explorer.alphabet import without_controls
 from explorer.errors import ExplorerError
 
 UNUSABLE: Final = 2
@@ -136,29 +137,6 @@ def print_json(answer: object) -> None:
 
 def _plain(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters other than the tab and the newline, and the marks of direction."""
-
-
-def without_controls(text: str) -> str:
-    """A text whose control characters are written as escapes.
-
-    Args:
-        text: Any text. Newlines and tabs stay.
-
-    Example:
-        >>> without_controls("a\\x1b]0;b\\x85\\n")
-        'a\\\\x1b]0;b\\\\u0085\\n'
-    """
-    return _CONTROL.sub(_escape, text)
-
-
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    # Those from 0x7f on may stand raw in JSON, where \x85 would not be an escape.
-    return f"\\x{code:02x}" if code < 0x20 else f"\\u{code:04x}"
 
 
 class _TextOnly:

@@ -14,8 +14,8 @@ Read in this order: `place` (a value of a log and where it stands), `requested` 
 request), `stopping` (what ended a text), `run` (a run as a value), `log` (a request and its
 response), `formats` (the protocol of a format, the registry, and what no format reads),
 `called` (tool calls and refusals), `openai`, `sglang`, `tgi` and `recorded` (the
-formats), `reading` (from a file to runs), `identifying` (which ids a run has), `verdict` (what the
-constraint says of a run), `beside` (its numbers beside a model's).
+formats), `reading` (from a file to runs), `judging` (what the constraint says of a run), `beside`
+(its numbers beside a model's).
 `vllm_recorder` is a script that stands alone, for a server of yours. `docs/servers.md` says what
 each format holds.
 """
@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from explorer.servers.beside import NumbersBeside, RunBeside, run_beside
 from explorer.servers.formats import LogFormat, format_names, register_format
+from explorer.servers.judging.verdict import RunVerdict, session_of, verdict_of
 from explorer.servers.reading import read_runs, runs_of
 from explorer.servers.requested import RequestedConstraint
 from explorer.servers.run import ServedToken, ServerRun
-from explorer.servers.verdict import RunVerdict, session_of, verdict_of
 
 __all__ = [
     "LogFormat",

@@ -9,19 +9,21 @@ logarithm, so its numbers are those under the mask; SGLang and TGI were not chec
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from explorer.analysis.session import Session
+from explorer.alphabet import without_controls
 from explorer.arguments import counted
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
-from explorer.decoding.models.arguments import checked_model
-from explorer.decoding.models.model import LanguageModel
-from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from explorer.servers.run import ServerRun
-from explorer.servers.verdict import identified_run
+from explorer.servers.judging.following import follow_run
+from explorer.servers.judging.verdict import identified_run
+from explorer.servers.run import ServedToken, ServerRun
 from explorer.tokens.machine import TokenMachine
+
+if TYPE_CHECKING:  # They come with torch, which is loaded once a run is read with a model.
+    from explorer.analysis.session import Session
+    from explorer.decoding.models.model import LanguageModel
 
 AGREEING: Final = 0.02
 """How far two log-probabilities may be apart and still agree: servers compute in 16 bits."""
@@ -76,7 +78,7 @@ class RunBeside:
             numbers = f"{row.model:>9.4f}  {row.constrained:>9.4f}"
             lines.append(f"{row.token:>8}  {server:>9}  {numbers}  {row.text!r}")
         lines.append(f"The server's log-probabilities {_AGREEING[self.agrees]}.")
-        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+        return without_controls("\n".join([*lines, *(f"Note: {note}" for note in self.notes)]))
 
 
 _AGREEING: Final[dict[Agreement, str]] = {
@@ -107,11 +109,17 @@ def run_beside(
     Raises:
         ExplorerError: The run is of another tokenizer, or longer than the model reads.
     """
+    from explorer.decoding.models.arguments import checked_model
+
     lm = checked_model(lm)
     found, wanted = identified_run(run, lm.vocabulary, constraint)
     session, notes = _opened(run, lm, wanted, budget)
+    tokens = found.tokens
+    if found.text is not None:
+        # Of a text, one way of writing it that the constraint allows, if there is one.
+        tokens = tuple(map(ServedToken, follow_run(found, session.machine, budget).written))
     rows: list[NumbersBeside] = []
-    for token in found.tokens:
+    for token in tokens:
         if session.finished or token.token is None or not _allowed(session, token.token):
             break
         step = session.step(token=token.token)
@@ -124,9 +132,9 @@ def run_beside(
                 step.log_prob_constrained or 0.0,
             )
         )
-    if len(rows) < len(found.tokens) and not session.finished:
+    if len(rows) < len(tokens) and not session.finished:
         verb = "is" if len(rows) == 1 else "are"
-        said = f"{len(rows)} of the {counted(len(found.tokens), 'token')} written {verb} allowed."
+        said = f"{len(rows)} of the {counted(len(tokens), 'token')} written {verb} allowed."
         notes = (*notes, said)
     return RunBeside(run, session, tuple(rows), _agreement(rows), (*notes, *found.notes))
 
@@ -143,6 +151,9 @@ def _opened(
     budget: Budget | None,
 ) -> tuple[Session, tuple[str, ...]]:
     """A session after the run's prompt; of the prompt's ids, where the log has them."""
+    from explorer.analysis.session import Session
+    from explorer.decoding.sampling.sampler import Sampler
+
     sampler = Sampler(temperature=1.0)
     empty = tuple(lm.encode_prompt(""))
     ids = run.prompt_ids

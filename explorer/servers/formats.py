@@ -7,15 +7,16 @@ server and answers without a choice are called what they are.
 
 from __future__ import annotations
 
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, cast, runtime_checkable
 
-from explorer.arguments import shown
+from explorer.arguments import shown, whole_text, wrong
 from explorer.errors import DamagedFile, ExplorerError
 from explorer.servers.log import ServerLog
 from explorer.servers.place import LogPlace
 from explorer.servers.run import ServerRun
 
 
+@runtime_checkable
 class LogFormat(Protocol):
     """How one kind of server writes down its runs."""
 
@@ -59,8 +60,13 @@ def register_format(made: LogFormat) -> LogFormat:
         made: The format.
 
     Raises:
-        ExplorerError: Another format has its name.
+        ExplorerError: Another format has its name, or it is not a format.
     """
+    if isinstance(made, type) or not isinstance(made, LogFormat):  # pyright: ignore[reportUnnecessaryIsInstance]
+        remedy = "Give an object with name, looked_for, is_own and runs; docs/servers.md."
+        raise wrong("made", made, "a format of logs", remedy=remedy)
+    whole_text("The format's name", made.name)
+    whole_text("What the format looks for", made.looked_for)
     other = _FORMATS.get(made.name)
     if other is not None and type(other) is not type(made):
         raise ExplorerError(
@@ -143,17 +149,46 @@ def unread_answer(log: ServerLog) -> DamagedFile | None:
     one = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
     if (isinstance(kind, str) and kind.endswith(".chunk")) or _has(one, "delta"):
         return _refused(place, "is a chunk of a stream, not a response in one piece", _STREAM)
-    if answer.get("error") is not None:
-        said = answer["error"]
-        if isinstance(said, dict):
-            said = cast("dict[str, object]", said).get("message") or cast("object", said)
-        return _refused(place, f"is an error of the server: {shown(said)}", _LEAVE_OUT)
+    if (error := server_error(log)) is not None:
+        return error
     if kind == "response":
         what = "is an answer of OpenAI's Responses interface, which is not read"
         return _refused(place, what, _RESPONSES)
     if "choices" in answer and (choices is None or choices == []):
         return _refused(place, "has no choice: its list of choices is empty", _NO_CHOICE)
     return None
+
+
+def server_error(log: ServerLog) -> DamagedFile | None:
+    """The error for an answer by which a server says that it failed; ``None`` for any other.
+
+    Args:
+        log: The log.
+    """
+    first = log.first()
+    answer = cast("dict[str, object]", first) if isinstance(first, dict) else {}
+    said = answer.get("error")
+    if said is None or "choices" in answer:
+        return None
+    if isinstance(said, dict):
+        said = cast("dict[str, object]", said).get("message") or cast("object", said)
+    return _refused(log.response, f"is an error of the server: {shown(said)}", _LEAVE_OUT)
+
+
+def failed_run(log: ServerLog, error: DamagedFile) -> ServerRun:
+    """The run of a request that a server answered with an error.
+
+    Args:
+        log: The log.
+        error: The error, as `server_error` has it.
+    """
+    place = log.response.path or "the document"
+    said = error.message.removeprefix(f"{log.response.file}: {place} ")
+    return ServerRun(
+        place=log.response.file, format="an error", model=log.asked("model").optional_text(),
+        prompt=None, prompt_ids=None, tokens=(), text=None, finish=None, requested=None,
+        failed=f"The answer {said}",
+    )  # fmt: skip
 
 
 def _has(value: object, key: str) -> bool:

@@ -8,10 +8,12 @@ which has no constraint of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from explorer.decoding.models.model import Message
 from explorer.servers.place import LogPlace
+
+if TYPE_CHECKING:  # It comes with torch, which a log does not need.
+    from explorer.decoding.models.model import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, cast
 
-from explorer.arguments import shown
-from explorer.decoding.models.arguments import LAST_ID
+from explorer.arguments import LAST_ID, shown
 from explorer.errors import DamagedFile
 
 RECORD_AGAIN: Final = "Record the run again, or correct the value; docs/servers.md has each format."

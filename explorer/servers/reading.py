@@ -1,21 +1,28 @@
 """From a file to runs: JSON or one JSON document per line, sizes bounded before they are read.
 
 A document is one log or a list of logs. A file that holds several documents, one per line, is read
-line by line, and an error names the line.
+line by line, and an error names the line. Of several logs, one to which the server answered with an
+error is a run without an answer (`ServerRun.failed`): the others are read all the same.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
-from explorer.arguments import file_path, shown
-from explorer.errors import DamagedFile
+from explorer.arguments import file_path, shown, whole_text, wrong
+from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json
-from explorer.servers.formats import LogFormat, format_of, stream_of_events
+from explorer.servers.formats import (
+    LogFormat,
+    failed_run,
+    format_of,
+    server_error,
+    stream_of_events,
+)
 from explorer.servers.log import ServerLog
 from explorer.servers.openai import CHAT, COMPLETIONS
 from explorer.servers.place import LogPlace
@@ -59,16 +66,26 @@ def read_runs(path: str | os.PathLike[str]) -> tuple[ServerRun, ...]:
     return runs_of(data, where.name)
 
 
-def runs_of(data: bytes, file: str = "the log") -> tuple[ServerRun, ...]:
-    """The runs that the bytes of a file hold.
+def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[ServerRun, ...]:
+    """The runs that a log holds, or the content of a file of logs.
 
     Args:
-        data: The content of the file.
+        data: The content of a file; or one log or several as `json.loads` gives them, such as
+            ``{"request": ..., "response": ...}``.
         file: Its name, for messages.
 
     Raises:
         DamagedFile: As in `read_runs`.
+        ExplorerError: It is something else, or holds what JSON cannot.
+
+    Example:
+        >>> answer = {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
+        >>> request = {"structured_outputs": {"choice": ["yes", "no"]}}
+        >>> runs_of({"request": request, "response": answer})
+        (ServerRun('the log', OpenAI chat completions, a text, finish='stop'),)
     """
+    file = whole_text("file", file)
+    data = _content(data)
     if len(data) > MOST_BYTES:
         raise DamagedFile(
             f"{file} has more than {MOST_BYTES:,} bytes.",
@@ -76,8 +93,13 @@ def runs_of(data: bytes, file: str = "the log") -> tuple[ServerRun, ...]:
             evidence={"file": file, "place": "", "limit": MOST_BYTES},
         )
     runs: list[ServerRun] = []
+    failed: list[DamagedFile] = []
     for document in _documents(data, file):
         log = ServerLog.of(document)
+        if (error := server_error(log)) is not None:
+            failed.append(error)
+            runs.append(failed_run(log, error))
+            continue
         for run in format_of(log).runs(log):
             if len(run.tokens) > MOST_TOKENS:
                 raise DamagedFile(
@@ -106,8 +128,38 @@ def runs_of(data: bytes, file: str = "the log") -> tuple[ServerRun, ...]:
             evidence={"file": file, "place": ""},
         )
     if len(runs) == 1:
+        if failed:
+            raise failed[0]
         return tuple(runs)
     return tuple(replace(run, place=f"{run.place}, run {k}") for k, run in enumerate(runs))
+
+
+Document = Mapping[str, object] | Sequence[object]
+"""A log as `json.loads` gives it, or a list of logs."""
+
+
+def _content(given: object) -> bytes:
+    """The content of a file; of a log that was read already, the JSON that it stands for."""
+    if isinstance(given, bytes | bytearray | memoryview):
+        return bytes(cast("bytes", given))
+    if isinstance(given, str):
+        return whole_text("data", given).encode()
+    if not isinstance(given, Mapping | list | tuple):
+        raise wrong("data", given, "the content of a log", remedy=_CONTENT)
+    try:
+        return json.dumps(given, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ExplorerError(
+            f"data holds what JSON cannot: {str(error)[:200]}.",
+            remedy=_CONTENT,
+            evidence={"reason": str(error)[:200]},
+        ) from error
+
+
+_CONTENT: Final = (
+    "Give the bytes of a file of logs, or a log as json.loads gives it; read_runs(path) reads a "
+    "file."
+)
 
 
 def _documents(data: bytes, file: str) -> Iterator[LogPlace]:

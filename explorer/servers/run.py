@@ -1,16 +1,19 @@
 """A run of a server, as a value: what it wrote, how likely, and what was asked of it.
 
 Everything in it was in the log. Which ids the tokens are, where the log has texts alone, is found
-out with a vocabulary (`explorer.servers.identifying`).
+out with a vocabulary (`explorer.servers.judging.identifying`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from explorer.decoding.models.model import Message
 from explorer.servers.requested import RequestedConstraint
 from explorer.servers.stopping import Stops
+
+if TYPE_CHECKING:  # It comes with torch, which a log does not need.
+    from explorer.decoding.models.model import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class ServerRun:
         stops: The stop strings and stop ids that may have ended the text.
         elsewhere: Why a constraint of the request does not speak about the text, as a sentence;
             empty where it does.
+        failed: Why there is no answer, as a sentence; empty where there is one.
     """
 
     place: str
@@ -66,6 +70,7 @@ class ServerRun:
     notes: tuple[str, ...] = ()
     stops: Stops = Stops()  # noqa: RUF009 - A frozen value.
     elsewhere: str = ""
+    failed: str = ""
 
     def __repr__(self) -> str:
         what = f"{len(self.tokens)} tokens" if self.tokens else "a text"

@@ -129,7 +129,7 @@ def test_one_unusable_constraint_does_not_discard_the_others(
     file.write_text("\n".join(json.dumps(chat("12", {"guided_regex": one})) for one in patterns))
     assert cli.main(["why", "--run", str(file)]) == 2
     told = capsys.readouterr()
-    assert "allows the whole text" in told.out and "would have been masked" in told.out
+    assert "allows the whole text" in told.out and "byte 0 of the text, in '1'," in told.out
     assert "line 2, run 1" in told.out and "reference back" in told.out
     assert "1 of 3 runs" in told.err
     assert cli.main(["why", "--run", str(file), "--json"]) == 2

@@ -74,7 +74,7 @@ def test_a_text_that_ends_early_is_said_to() -> None:
     (run,) = runs(chat('{"name": "Ada"', request))
     verdict = verdict_of(run, vocabulary())
     assert (verdict.outcome, verdict.allowed) == ("ended early", False)
-    assert "cannot end" in verdict.sentence and "split the text again" in verdict.notes[0]
+    assert "cannot end" in verdict.sentence and "the text was judged" in verdict.notes[0]
     (run,) = runs(chat('{"name": "Ada"', request, finish="length"))
     assert verdict_of(run, vocabulary()).outcome == "cut"
 

@@ -1,6 +1,6 @@
-"""The traps of a run: a feasible mass that stays tiny, a token that was likely for the sake of a
-continuation that is masked, a prompt that ends where a token should have gone on, complete texts
-where the model never means to stop.
+"""The traps of a run: a loop that it is in, a feasible mass that stays tiny, a token that was
+likely for the sake of a continuation that is masked, a prompt that ends where a token should have
+gone on, complete texts where the model never means to stop.
 
 Cost: a pass over the trace.
 """
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.analysis.characters.display import show_text
+from explorer.analysis.traps.loops import run_loops
 from explorer.analysis.traps.trap import Trap
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, whole_table
 from explorer.budget import Budget, Meter
@@ -55,7 +56,7 @@ def session_traps(machine: TokenMachine, trace: Trace) -> tuple[Trap, ...]:
 
     Args:
         machine: The token machine of the run.
-        trace: The run. Without a model's probabilities only the prompt can be looked at.
+        trace: The run. Without a model's probabilities, its loops and its prompt are looked at.
     """
     prompt = trace.prompt if isinstance(trace.prompt, str) else None
     ends = machine.vocabulary.eos_ids
@@ -115,7 +116,10 @@ def run_traps(
         prompt: The prompt, if it is a text.
         moments: The positions of the run, the last one after its last token.
     """
+    tokens = [moment.token for moment in moments if moment.token is not None]
+    states = [moment.state for moment in moments[: len(tokens) + 1]]
     return (
+        *run_loops(machine, tokens, states),
         *prompt_traps(machine.vocabulary, prompt, machine.allowed(machine.start)),
         *_tiny_mass(moments),
         *_greedy_traps(machine, moments),

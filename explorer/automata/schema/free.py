@@ -19,10 +19,12 @@ from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.building.values import empty
 from explorer.automata.schema.diagnosis.locating import spot_of
+from explorer.automata.schema.diagnosis.loops import LOOP_REMEDIES
 from explorer.automata.schema.text import numbers, strings
 from explorer.automata.schema.text.exponents import every_of
 from explorer.automata.schema.text.sketch import Sketch
 from explorer.automata.schema.text.spelling import Whitespace, escaped, flexible, pretty
+from explorer.automata.sources.abilities import Loop
 from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Deferred, Node, Source
 from explorer.automata.valid_utf8 import any_text
@@ -68,6 +70,15 @@ class FreeJson(Source):
             f"json(max_object_depth={self.max_object_depth}, "
             f"max_array_depth={self.max_array_depth}, whitespace={self.whitespace!r})"
         )
+
+    @property
+    def space_remedy(self) -> str:
+        """How white space without end is bounded."""
+        return LOOP_REMEDIES["space"]
+
+    def loop_remedy(self, what: Loop) -> str:
+        """What ends a loop: the option, or a schema with the keyword."""
+        return LOOP_REMEDIES[what]
 
     def lower(self) -> Node:
         """One machine."""

@@ -27,9 +27,11 @@ from explorer.automata.schema.diagnosis.annotations import schema_remarks
 from explorer.automata.schema.diagnosis.conflict import conflict, endless_reference
 from explorer.automata.schema.diagnosis.deciding import deciding, excluding
 from explorer.automata.schema.diagnosis.locating import Spot, spans_of, spot_of
+from explorer.automata.schema.diagnosis.loops import LOOP_REMEDIES
 from explorer.automata.schema.machine import compile_schema, outline_schema, rules_of_schema
 from explorer.automata.schema.options import USUAL, SchemaOptions
 from explorer.automata.schema.reading.subschemas import Schema, root_of
+from explorer.automata.sources.abilities import Loop
 from explorer.automata.sources.choice import check_encodable
 from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules, Source
@@ -85,6 +87,15 @@ class JsonSchema(Source):
     def parsed(self) -> Schema:
         """The schema as Python data."""
         return parsed(self.schema)
+
+    @property
+    def space_remedy(self) -> str:
+        """How white space without end is bounded."""
+        return LOOP_REMEDIES["space"]
+
+    def loop_remedy(self, what: Loop) -> str:
+        """The keyword, or the option, that ends a loop."""
+        return LOOP_REMEDIES[what]
 
     def lower(self) -> Node:
         """One machine for the whole schema, or the rules of one that recurses on a stack."""

@@ -8,7 +8,11 @@ words an explanation or looks for traps knows no kind by its class.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
+
+Loop = Literal["space", "number", "string", "array", "object", "repeat"]
+"""What a run may write without end: white space, digits of a number, characters of a string, items
+of an array, members of an object, or any other part that repeats."""
 
 
 @runtime_checkable
@@ -45,6 +49,19 @@ class BoundsSpace(Protocol):
     @property
     def space_remedy(self) -> str:
         """What to write, as a sentence."""
+        ...
+
+
+@runtime_checkable
+class BoundsLoops(Protocol):
+    """A source that says with which of its settings a loop is ended."""
+
+    def loop_remedy(self, what: Loop) -> str:
+        """What to set, as a sentence.
+
+        Args:
+            what: What is written without end.
+        """
         ...
 
 

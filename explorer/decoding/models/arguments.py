@@ -8,6 +8,7 @@ from typing import Final, TypeGuard, TypeVar, cast
 from torch import Tensor
 
 from explorer.arguments import (
+    LAST_ID,
     instance,
     listed,
     real_number,
@@ -24,9 +25,6 @@ T = TypeVar("T")
 
 LAST_SEED: Final = 2**64 - 1
 LAST_STREAM: Final = 2**63 - 1
-LAST_ID: Final = 2**31 - 1
-"""The highest id that a prompt may have, as in every vocabulary and every file."""
-
 MOST_TOKENS: Final = 2**31 - 1
 """The largest token budget."""
 

@@ -9,7 +9,42 @@ Cost: microseconds per byte.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from explorer.memo import memo
 from explorer.tokens.walks.trie import Trie
+
+
+def nodes_along(trie: Trie, data: bytes, begin: int = 0) -> Iterator[tuple[int, int]]:
+    """The nodes of the trie that some bytes lead through, and where each ends in the bytes.
+
+    Args:
+        trie: The vocabulary.
+        data: The bytes.
+        begin: Where the way through the trie begins.
+    """
+    if begin >= len(data):
+        return
+    node = _first_nodes(trie)[data[begin]]
+    last = len(trie.byte)
+    for end in range(begin + 1, min(len(data), begin + trie.max_depth) + 1):
+        while node < last and trie.byte[node] != data[end - 1]:
+            node = int(trie.skip[node])
+        if node >= last:
+            return
+        yield end, node
+        node, last = node + 1, int(trie.skip[node])
+
+
+@memo
+def _first_nodes(trie: Trie) -> list[int]:
+    """For each byte the node below the root that it leads to; one past the last without one."""
+    found = [len(trie.byte)] * 256
+    node = 0
+    while node < len(trie.byte):
+        found[int(trie.byte[node])] = node
+        node = int(trie.skip[node])
+    return found
 
 
 def tokens_at(trie: Trie, data: bytes, begin: int = 0) -> list[tuple[int, int]]:
@@ -30,16 +65,10 @@ def tokens_at(trie: Trie, data: bytes, begin: int = 0) -> list[tuple[int, int]]:
         >>> tokens_at(trie, b"cab", 1)
         [(2, 0), (3, 1)]
     """
-    node, last = 0, len(trie.byte)
     found: list[tuple[int, int]] = []
-    for end in range(begin + 1, min(len(data), begin + trie.max_depth) + 1):
-        while node < last and trie.byte[node] != data[end - 1]:
-            node = int(trie.skip[node])
-        if node >= last:
-            break
+    for end, node in nodes_along(trie, data, begin):
         if trie.word[node] >= 0:
             found.append((end, int(trie.first_id[trie.word[node]])))
-        node, last = node + 1, int(trie.skip[node])
     return found
 
 

@@ -2,8 +2,9 @@
 
 A log has ids, or bytes or texts of each token, or a text alone. Ids are taken as they are, after a
 look at whether they mean here what the log says they wrote. Bytes and texts are looked up in the
-vocabulary. Where that is not possible, and where there is a text alone, the tokenizer splits the
-text again: the model may have written it with other tokens, so that is said.
+vocabulary, and count where together they write the text. Where that is not possible, and where
+there is a text alone, the text is what is known: the model may have cut it into tokens in many
+ways. The tokenizer's own way is one of them, without what it puts before every text.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from explorer.servers.run import ServedToken, ServerRun
 from explorer.vocabulary import Vocabulary
 
 _HALF: Final = "\ufffd"
+_CUT: Final = ("length", "max_tokens")
+"""The words by which servers say that the limit on tokens cut a text."""
+
 _LEAST_AGREEING: Final = 0.9
 """The part of a log's tokens that must mean here what the log says; some servers show a few tokens
 in a way of their own."""
@@ -31,13 +35,14 @@ class IdentifiedRun:
     Args:
         tokens: The tokens; each has an id.
         skipped: How many tokens before them are not of the constrained text.
-        split_again: Whether the tokenizer split the text, for want of the server's own tokens.
+        text: The text, where it is what is known, and ``tokens`` are one way of writing it, or
+            none; ``None`` where the tokens are known.
         notes: What the reader should know, as sentences.
     """
 
     tokens: tuple[ServedToken, ...]
     skipped: int
-    split_again: bool
+    text: str | None
     notes: tuple[str, ...]
 
     @property
@@ -54,8 +59,7 @@ def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
         vocabulary: The tokens of the model that wrote it.
 
     Raises:
-        ExplorerError: The ids mean other text in this vocabulary than in the log, or there is a
-            text alone and no tokenizer to split it.
+        ExplorerError: The ids mean other text in this vocabulary than in the log.
     """
     if run.tokens and all(token.token is not None for token in run.tokens):
         _check_meaning(run, vocabulary)
@@ -63,8 +67,10 @@ def identify(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     found = _looked_up(run, vocabulary) if run.tokens else None
     if found is not None:
         note = "The log has no ids; they were found by what each token writes."
-        return _answer(run, found, vocabulary, (note,))
-    return _split(run, vocabulary)
+        known = _answer(run, found, vocabulary, (note,))
+        if run.text is None or _written(known.ids, vocabulary) == run.text.encode():
+            return known
+    return _of_text(run, vocabulary)
 
 
 def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
@@ -90,6 +96,10 @@ def _check_meaning(run: ServerRun, vocabulary: Vocabulary) -> None:
             remedy="Give the tokenizer of the model that the server ran: --tokenizer PATH.",
             evidence={"index": index, "token": token.token, "log": token.text, "held": held},
         )
+
+
+def _written(ids: Sequence[int], vocabulary: Vocabulary) -> bytes:
+    return b"".join(_data(token, vocabulary) or b"" for token in ids)
 
 
 def _data(token: int | None, vocabulary: Vocabulary) -> bytes | None:
@@ -139,20 +149,20 @@ def _answer(
 ) -> IdentifiedRun:
     """The part of the tokens that writes the run's text, and the end of text after it."""
     if run.text is None:
-        return IdentifiedRun(tuple(tokens), 0, False, notes)
+        return IdentifiedRun(tuple(tokens), 0, None, notes)
     text = run.text.encode()
     sizes = [len(_data(token.token, vocabulary) or b"") for token in tokens]
     skipped = next(skipped for skipped, left in _ways(sizes) if left <= len(text))
     here = tuple(tokens[skipped:])
     data = b"".join(_data(token.token, vocabulary) or b"" for token in here)
     if skipped == 0 or data != text:
-        return IdentifiedRun(tuple(tokens), 0, False, notes)
+        return IdentifiedRun(tuple(tokens), 0, None, notes)
     before = b"".join(_data(token.token, vocabulary) or b"" for token in tokens[:skipped])
     note = (
         f"The first {counted(skipped, 'token')} are not of the answer and were left out: "
         f"{shown(before.decode(errors='replace'))}."
     )
-    return IdentifiedRun(here, skipped, False, (*notes, note))
+    return IdentifiedRun(here, skipped, None, (*notes, note))
 
 
 def _ways(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -163,28 +173,46 @@ def _ways(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
         left -= size
 
 
-def _split(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
+def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
     text = run.text
     if text is None and not run.tokens:
-        return IdentifiedRun((), 0, False, ())
+        return IdentifiedRun((), 0, None, ())
     if text is None:
         text = "".join(token.text or "" for token in run.tokens)
-    ids = vocabulary.encode(text)
-    if ids is None:
-        raise ExplorerError(
-            f"{run.place} has no token ids, and this vocabulary cannot split a text.",
-            remedy="Give the tokenizer's own file or folder, or record ids: with vLLM "
-            '"return_token_ids": true, with SGLang "return_logprob": true, with TGI '
-            '"details": true.',
-            evidence={"text": text[:200]},
-        )
     why = (
-        "The log has a text alone"
+        "The log has a text and no tokens"
         if not run.tokens
-        else "The log's tokens are not those of this tokenizer"
+        else "The log's tokens do not write its text with this tokenizer"
     )
     note = (
-        f"{why}: the tokenizer split the text again, into {counted(len(ids), 'token')}. The model "
-        "may have written it with others, and their log-probabilities are not known."
+        f"{why}: the text was judged, whichever way it was cut into tokens. The session shows one "
+        "way; the model may have written another, and log-probabilities are not known."
     )
-    return IdentifiedRun(tuple(ServedToken(token) for token in ids), 0, True, (note,))
+    notes = (note,)
+    if run.finish in _CUT and text.endswith(_HALF):
+        text = text.rstrip(_HALF)
+        notes = (*notes, "The text was cut within a character, which was left out.")
+    own = tuple(ServedToken(token) for token in own_split(text, vocabulary))
+    return IdentifiedRun(own, 0, text, notes)
+
+
+def own_split(text: str, vocabulary: Vocabulary) -> tuple[int, ...]:
+    """The tokenizer's own tokens of a text, without the space that some put before every text.
+
+    Args:
+        text: The text.
+        vocabulary: The tokens.
+
+    Returns:
+        Ids that write a beginning of the text, all of it in nearly every case; none where no
+        tokenizer is at hand.
+    """
+    ids = vocabulary.encode(text) or ()
+    data = text.encode()
+    if not ids or _written(ids[:1], vocabulary) == data[: len(_data(ids[0], vocabulary) or b"")]:
+        return ids
+    first = _data(ids[0], vocabulary) or b""
+    if not first.startswith(b" ") or not data.startswith(first[1:]):
+        return ()
+    # The token without its space stands in the place of the first one, where there is one.
+    return (*vocabulary.ids_of(first[1:])[:1], *ids[1:]) if first != b" " else ids[1:]

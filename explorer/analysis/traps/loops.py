@@ -1,0 +1,259 @@
+"""The loop in which a run was when it stopped: text that the constraint allows without end.
+
+A run that is cut is often one that went round: white space between two tokens of JSON, digits of a
+number, characters of a string, items of an array. The end of its text is such a loop if the machine
+over bytes comes to the same state again and again, so that nothing in the constraint ends it. Then
+the trap names where the loop began, in bytes of the text, and the setting that bounds it.
+
+A bounded repeat, such as ``{0,40}``, counts: its states are all different, and it is not a loop.
+
+Cost: a step of the machine over bytes for each byte of the run.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from explorer.analysis.traps.trap import Trap
+from explorer.arguments import counted
+from explorer.automata.machine import NO_ARC
+from explorer.automata.sources.abilities import BoundsLoops, BoundsSpace, Loop
+from explorer.automata.tree.over_tokens import is_over_tokens
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.states import DONE
+
+LEAST_SPACE: Final = 24
+"""Fewer bytes of white space than these are indentation."""
+
+LEAST_DIGITS: Final = 24
+"""Fewer digits than these are a number that somebody may want."""
+
+LEAST_TEXT: Final = 120
+"""Fewer bytes than these are a string or an array as others are."""
+
+LEAST_ITEMS: Final = 8
+"""How many items of an array, or members of an object, at least."""
+
+_TAIL: Final = 40
+"""How many characters before a loop are shown."""
+
+_SPACE: Final = b" \t\n\r"
+_DIGITS: Final = b"0123456789"
+_JSON: Final = re.compile(rb"[ \t\n\r]*[\[{\"]")
+
+REMEDIES: Final[dict[Loop, str]] = {
+    "space": "Bound it, for example [ ]{0,2} instead of \\s*, or leave it out of the pattern.",
+    "number": "Bound its digits, such as [0-9]{1,9} for [0-9]+.",
+    "string": "Bound its length, such as {0,200} for *.",
+    "array": "Bound how many items it has, such as {0,20} for *.",
+    "object": "Bound how many members it has, such as {0,20} for *.",
+    "repeat": "Bound the repeat, such as {1,40} for +, or give max_tokens, which ends it in time.",
+}
+"""How each kind of loop is ended in a pattern or a grammar."""
+
+_NAMES: Final[dict[Loop, str]] = {
+    "space": "white space",
+    "number": "the digits of a number",
+    "string": "a string",
+    "array": "an array",
+    "object": "an object",
+    "repeat": "a part that repeats",
+}
+
+
+def run_loops(
+    machine: TokenMachine, tokens: Sequence[int], states: Sequence[int]
+) -> Iterator[Trap]:
+    """Find the loop in which a run is at its end, if it is in one.
+
+    Args:
+        machine: The token machine of the run.
+        tokens: The tokens that were taken.
+        states: int[len(tokens) + 1], the state before each of them and after the last.
+
+    Yields:
+        At most one trap; ``position`` is the place in the run where the loop began, and the
+        evidence has its first byte, how many bytes it has, and what it is.
+    """
+    if machine.byte_machine is None or states[-1] == DONE or not tokens:
+        return
+    run = _StatesOfRun.of(machine, tokens, states)
+    loop = run.space() or run.digits() or run.around()
+    if loop is None:
+        return
+    what, begin, detail = loop
+    size = len(run.data) - begin
+    may_end = machine.is_final(states[-1])
+    position = bisect_right(run.ends, begin) - 1
+    yield Trap(
+        "whitespace_loop" if what == "space" else "endless",
+        f"From byte {begin} on{_after(run.data[:begin])}, the run writes {_NAMES[what]}{detail} "
+        f"({counted(size, 'byte')}), and the constraint lets it go on without end"
+        + (", though the text may also end there." if may_end else "."),
+        _remedy(machine, what),
+        state=states[-1],
+        position=position,
+        evidence={
+            "what": what, "byte": begin, "bytes": size, "may_end": may_end,
+            "text": run.data[:begin].decode(errors="replace")[-_TAIL:],
+        },
+    )  # fmt: skip
+
+
+def _after(data: bytes) -> str:
+    """The end of the text before the loop, as a clause."""
+    text = data.decode(errors="replace")
+    return "" if not text else f", after {'…' * (len(text) > _TAIL)}{text[-_TAIL:]!r}"
+
+
+def _remedy(machine: TokenMachine, what: Loop) -> str:
+    """How the loop is ended, in the words of the part that was written with it."""
+    waiting = [] if machine.constraint is None else [machine.constraint.source]
+    for source in waiting:  # The list grows while it is read.
+        if what == "space" and isinstance(source, BoundsSpace):
+            return source.space_remedy
+        if isinstance(source, BoundsLoops):
+            return source.loop_remedy(what)
+        waiting += source.children
+    return REMEDIES[what]
+
+
+Found = tuple[Loop, int, str]
+"""What a loop is, its first byte, and more about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StatesOfRun:
+    """What was written, and the states on the way.
+
+    Args:
+        data: The bytes of the tokens.
+        ends: How many of them stand before each position of the run.
+        offsets: The places where a state is known, in bytes.
+        places: The state of the machine over bytes at each of them.
+    """
+
+    data: bytes
+    ends: tuple[int, ...]
+    offsets: Sequence[int]
+    places: Sequence[int]
+
+    @classmethod
+    def of(
+        cls, machine: TokenMachine, tokens: Sequence[int], states: Sequence[int]
+    ) -> _StatesOfRun:
+        """The run of some tokens."""
+        pieces = [machine.vocabulary.tokens[token] or b"" for token in tokens]
+        data, ends = b"".join(pieces), (0, *accumulate(map(len, pieces)))
+        byte_machine = machine.byte_machine
+        if byte_machine is not None and not is_over_tokens(byte_machine):
+            # A loop may lie within tokens, so its states are those after each byte.
+            places = [machine.byte_state(states[0])]
+            for byte in data:
+                places.append(byte_machine.step(places[-1], byte))
+                if places[-1] == NO_ARC:
+                    break
+            else:
+                return cls(data, ends, range(len(data) + 1), places)
+        return cls(data, ends, ends, [machine.byte_state(state) for state in states])
+
+    def space(self) -> Found | None:
+        """White space at the end."""
+        begin = len(self.data.rstrip(_SPACE))
+        if len(self.data) - begin < LEAST_SPACE or not self._returns(begin):
+            return None
+        opened = _opened(self.data[:begin])
+        if opened is not None and opened.what == "string":
+            return "string", opened.begin, ", of which the end is white space"
+        return "space", begin, ""
+
+    def digits(self) -> Found | None:
+        """Digits at the end that are those of a number."""
+        begin = len(self.data.rstrip(_DIGITS))
+        if len(self.data) - begin < LEAST_DIGITS or not self._returns(begin):
+            return None
+        opened = _opened(self.data[:begin])
+        if opened is not None and opened.what == "string":
+            return None
+        return "number", begin, ""
+
+    def around(self) -> Found | None:
+        """A string, an array, an object or any other part that goes round at the end."""
+        begin = self._loop()
+        if len(self.data) - begin < LEAST_TEXT or not self._returns(begin):
+            return None
+        opened = _opened(self.data)
+        if opened is None:
+            return "repeat", begin, ""
+        size = len(self.data) - opened.begin
+        if opened.what == "string":
+            if size >= LEAST_TEXT and self._returns(opened.begin):
+                return "string", opened.begin, ""
+            opened = _opened(self.data[: opened.begin])
+        while opened is not None:
+            if opened.parts >= LEAST_ITEMS and self._returns(opened.begin):
+                noun = "item" if opened.what == "array" else "member"
+                return opened.what, opened.begin, f" of {counted(opened.parts, noun)} so far"
+            opened = _opened(self.data[: opened.begin])
+        return None
+
+    def _loop(self) -> int:
+        """Where the states begin that come again until the end, in bytes."""
+        first: dict[int, int] = {}
+        for position, place in enumerate(self.places):
+            first.setdefault(place, position)
+        begin = position = len(self.places) - 1
+        while position >= begin:
+            begin = min(begin, first[self.places[position]])
+            position -= 1
+        return self.offsets[begin]
+
+    def _returns(self, begin: int) -> bool:
+        """Whether a state comes again in the text since some byte, so that nothing counts it."""
+        inside = self.places[bisect_right(self.offsets, begin) :]
+        return len(set(inside)) < len(inside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The innermost part of a JSON text that is still open.
+
+    Args:
+        what: A string, an array or an object.
+        begin: Where it begins, its quote or bracket.
+        parts: How many items or members it has, the last one counted.
+    """
+
+    what: Loop
+    begin: int
+    parts: int = 0
+
+
+_TOKEN: Final = re.compile(rb'(?P<closed>"(?:[^"\\]|\\.)*")|(?P<open>")|[\[\]{},]', re.DOTALL)
+"""A string with its end, one without, or a mark between values."""
+
+
+def _opened(data: bytes) -> _Opened | None:
+    """The innermost part of a text that is open at its end, read as JSON; ``None`` for none."""
+    if not _JSON.match(data):
+        return None
+    stack: list[list[int]] = []
+    for found in _TOKEN.finditer(data):
+        mark = found[0][:1]
+        if found["open"]:
+            return _Opened("string", found.start())
+        if mark in b"[{":
+            stack.append([found.start(), 1])
+        elif mark == b"," and stack:
+            stack[-1][1] += 1
+        elif mark in b"]}" and stack:
+            stack.pop()
+    if not stack:
+        return None
+    begin, parts = stack[-1]
+    return _Opened("array" if data[begin : begin + 1] == b"[" else "object", begin, parts)

@@ -1,0 +1,218 @@
+"""The sentences of a verdict: how a run ended, or the first thing that is masked, and why."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from explorer.analysis.explaining.explanation import (
+    Explanation,
+    History,
+    TextExplanation,
+    explain,
+    explain_text,
+)
+from explorer.arguments import counted, shown
+from explorer.budget import Budget
+from explorer.errors import ExplorerError
+from explorer.servers.judging.following import JudgedRun
+from explorer.servers.judging.identifying import IdentifiedRun, own_split
+from explorer.servers.judging.reasoning import marker_of, reasoning_in
+from explorer.servers.run import ServerRun
+from explorer.tokens.machine import TokenMachine
+from explorer.tokens.walks.tokenizations import read_tokenizations
+from explorer.vocabulary import Vocabulary
+
+RunOutcome = Literal["masked", "ended early", "cut", "whole"]
+"""How a run stands to its constraint; see the module's text."""
+
+ENDED: Final = ("stop", "eos_token", "end_turn")
+"""The words by which servers say that the model ended its text; a stop string may be meant too."""
+
+_STOPPED: Final = ("stop", "stop_sequence")
+"""The words by which servers say that a stop string ended it."""
+
+_TAIL: Final = 48
+"""How many characters of a long text are shown, its last ones."""
+
+
+def outcome_of(
+    run: ServerRun,
+    machine: TokenMachine,
+    judged: JudgedRun,
+    text: str | None,
+    budget: Budget | None,
+) -> tuple[RunOutcome, str, Explanation | TextExplanation | None]:
+    """The outcome, its sentence, and why.
+
+    Args:
+        run: The run.
+        machine: The constraint over the vocabulary.
+        judged: How far it follows the run.
+        text: The text of the run, where its tokens are not known.
+        budget: Limits for each search of an explanation.
+    """
+    vocabulary = machine.vocabulary
+    if judged.stopped:
+        return ("masked", *_masked(machine, judged, text, budget))
+    counted_ids = f"{counted(len(judged.ids), 'token')}, " if text is None else ""
+    written = judged.data if text is None else text.encode()
+    said = f"after {counted_ids}{_tail(shown_bytes(written))}"
+    if judged.complete:
+        return (
+            "whole",
+            f"the constraint allows the whole text, {_tail(shown_bytes(written))}.",
+            None,
+        )
+    stopped = _stopped(run, vocabulary)
+    if run.finish in ENDED and vocabulary.eos_ids and not stopped:
+        why = _explained(machine, judged, vocabulary.eos_ids[0], budget)
+        sentence = f"the server stopped ({run.finish!r}) {said}, where the text cannot end."
+        return "ended early", sentence, why
+    reason = stopped or (
+        f"it stopped for {run.finish!r}" if run.finish else "the log does not say why"
+    )
+    return (
+        "cut",
+        f"all that was written is allowed, but the text is not complete ({reason}) {said}.",
+        None,
+    )
+
+
+def _masked(
+    machine: TokenMachine, judged: JudgedRun, text: str | None, budget: Budget | None
+) -> tuple[str, Explanation | TextExplanation | None]:
+    """The first thing that is masked, in a sentence, and why."""
+    token = judged.rest[0] if judged.rest else None
+    if text is None or judged.byte is None:
+        after = f"after {counted(len(judged.ids), 'token')}, {_tail(shown_bytes(judged.data))}"
+        sentence = f"token {len(judged.ids)} (id {token}) would have been masked, {after}."
+        return sentence, None if token is None else _explained(machine, judged, token, budget)
+    data = text.encode()
+    before = data[: judged.byte].decode(errors="ignore")
+    place = f"byte {judged.byte} of the text, in {shown(text[len(before) : len(before) + 1])}"
+    after = f"after {_tail(before)}" if before else "at its start"
+    if token is not None and judged.certain:
+        return (
+            f"{place}, is not allowed, {after}: there the token {token} alone could stand, and it "
+            "would have been masked.",
+            _explained(machine, judged, token, budget),
+        )
+    why = _text_explained(machine, data, judged.byte)
+    if why is None and token is not None:
+        return f"{place}, is not allowed, {after}.", _explained(machine, judged, token, budget)
+    if why is None:
+        return (
+            f"{place}, cannot be written {after}: no token of this vocabulary goes on with it.",
+            None,
+        )
+    return f"{place}, is not allowed, {after}: whichever tokens wrote it, one was masked.", why
+
+
+def _explained(
+    machine: TokenMachine, judged: JudgedRun, token: int, budget: Budget | None
+) -> Explanation:
+    history = History(judged.states, judged.ids)
+    return explain(
+        machine, judged.state, token, text=judged.data, history=history, budget=budget
+    )  # fmt: skip
+
+
+def _text_explained(machine: TokenMachine, data: bytes, byte: int) -> TextExplanation | None:
+    """Where the constraint itself stops reading a text, if that is at this byte."""
+    if machine.constraint is None:
+        return None
+    try:
+        why = explain_text(machine.constraint, data)
+    except ExplorerError:
+        return None  # Its machine over bytes alone is too large.
+    return why if why.stage == "constraint" and why.byte_offset == byte else None
+
+
+def reasoning_of(run: ServerRun, machine: TokenMachine, judged: JudgedRun, text: str | None) -> str:
+    """What to say where reasoning is what is masked; empty where it is not.
+
+    Args:
+        run, machine, judged, text: As in `outcome_of`.
+    """
+    vocabulary = machine.vocabulary
+    named = vocabulary.special.get(judged.rest[0], "") if judged.rest else ""
+    if marker_of(named):
+        return f"{shown(named)} is a marker of reasoning: {_NO_PARSER}"
+    content = text if text is not None else run.text or ""
+    found = reasoning_in(content)
+    if found is None:
+        return ""
+    far = len(judged.data) if judged.byte is None else judged.byte
+    if far >= content.encode().index(found.marker.encode()) + len(found.marker.encode()):
+        return ""  # The constraint allows the marker.
+    where = "begins with" if found.begins else "holds"
+    said = f"The text {where} {shown(found.marker)}, a marker of reasoning: {_NO_PARSER}"
+    if found.answer is None:
+        return f"{said} The reasoning does not end."
+    answer = found.answer.encode()
+    read = read_tokenizations(machine, answer, own_split(found.answer, vocabulary))
+    if read.writable < len(answer):
+        return f"{said} The answer after it is not allowed either, from its byte {read.writable}."
+    whole = read.num_bytes == len(answer) and machine.is_final(read.states[-1])
+    return f"{said} The answer after it is allowed{'' if whole else ', but not complete'}."
+
+
+_NO_PARSER: Final = (
+    "the model reasoned in the content, and the constraint speaks about the answer alone. Turn the "
+    "server's reasoning parser on (vLLM and SGLang: --reasoning-parser), or the reasoning off."
+)
+
+
+def taken_off(run: ServerRun, machine: TokenMachine, found: IdentifiedRun) -> tuple[str, ...]:
+    """A note where tokens are masked although the text that the server returned is allowed.
+
+    Args:
+        run, machine: As in `outcome_of`.
+        found: The tokens of the run.
+    """
+    if found.text is not None or run.text is None:
+        return ()
+    vocabulary = machine.vocabulary
+    known = [token for token in found.ids if token < len(vocabulary)]
+    data, text = b"".join(vocabulary.tokens[token] or b"" for token in known), run.text.encode()
+    if data == text:
+        return ()
+    read = read_tokenizations(machine, text, own_split(run.text, vocabulary))
+    if read.num_bytes < len(text) or not machine.is_final(read.states[-1]):
+        return ()
+    return (
+        f"The text that the server returned, {_tail(run.text)}, is allowed. The tokens of the log "
+        f"write {_tail(shown_bytes(data))}: a mask is over what tokens write, before the server "
+        "takes anything off.",
+    )
+
+
+def shown_bytes(data: bytes) -> str:
+    """Bytes as text; what is not a character shows as U+FFFD.
+
+    Args:
+        data: Any bytes.
+    """
+    return data.decode(errors="replace")
+
+
+def _tail(text: str) -> str:
+    """The end of a text, in quotes."""
+    return repr(text) if len(text) <= _TAIL else f"…{text[-_TAIL:]!r}"
+
+
+def _stopped(run: ServerRun, vocabulary: Vocabulary) -> str:
+    """How a stop string of the request ended the text, or may have; empty where none did."""
+    stops = [stop for stop in run.stops.possible if stop not in vocabulary.eos_ids]
+    if run.finish == "stop_sequence" and not stops:
+        return "a stop string ended it"
+    if run.finish not in _STOPPED or not stops:
+        return ""
+    if run.stops.known:
+        return f"{_named_stop(stops[0])} ended it"
+    listed = ", ".join(map(_named_stop, stops[:4])) + ", ..." * (len(stops) > 4)
+    return f"the request has {listed}, which servers take off the text and which may have ended it"
+
+
+def _named_stop(stop: str | int) -> str:
+    return f"the stop {'string' if isinstance(stop, str) else 'id'} {shown(stop)}"
