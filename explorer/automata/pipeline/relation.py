@@ -1,8 +1,8 @@
 """Relations between texts, as small transducers over characters, and the image of a language.
 
 A step of a tokenizer's preprocessing reads a text and writes another. Written down with sets of
-characters on the arcs it has a handful of states; pynini composes it with a constraint, over the
-bytes of UTF-8, and the constraint's image comes back as a machine.
+characters on the arcs it has a handful of states; it is composed with a constraint over the bytes
+of UTF-8 (`explorer.automata.construction.transduce`), and the image is a machine again.
 
 A text may be cut into pieces on the way. The cut is written as the byte `CUT`, which UTF-8 never
 has.
@@ -12,22 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import Final, Protocol
 
 import numpy as np
 
-from explorer.alphabet import EPSILON, NUM_BYTES, byte_label
-from explorer.automata.construction.operations import empty_dfa, minimal_dfa
-from explorer.automata.interchange import openfst
-from explorer.automata.interchange.pynini_bridge import dfa_to_fst, fst_from_arrays
-from explorer.automata.machine import Dfa, Nfa
+from explorer.automata.construction import transduce
+from explorer.automata.construction.transduce import NOTHING, Transducer
+from explorer.automata.machine import Dfa
 from explorer.automata.pipeline.stage import DrawnTransducer
 from explorer.automata.tree.charset import CharSet, char_set, character
 from explorer.automata.tree.utf8 import ENTRY, EXIT, utf8_fragment
 from explorer.budget import Meter
-
-if TYPE_CHECKING:
-    import pynini
 
 CUT: Final = 0xFF
 """The byte that stands between two pieces of a text."""
@@ -107,37 +102,13 @@ class Relation:
 
     def _composed(self, machine: Dfa, image: Dfa | None, meter: Meter) -> Dfa:
         """The images of a machine's words, or those words themselves that have a wanted image."""
-        import pynini
+        transducer = self.over_bytes(meter)
+        if image is None:
+            return transduce.image_of(machine, transducer, meter)
+        return transduce.origins_of(machine, transducer, image, meter)
 
-        operations = cast(Any, pynini)
-        transducer = cast(Any, self.over_bytes(meter))
-        meter.check(STAGE, states=machine.num_states * 4, arcs=transducer.num_states() * 4)
-        composed = operations.compose(
-            cast(Any, dfa_to_fst(machine)).arcsort("olabel"), transducer.arcsort("ilabel")
-        )
-        if image is not None:
-            after = cast(Any, dfa_to_fst(image)).arcsort("ilabel")
-            composed = operations.compose(composed.arcsort("olabel"), after)
-        side = "output" if image is None else "input"
-        written = operations.project(composed, side)
-        if written.start() < 0:
-            return empty_dfa(NUM_BYTES)
-        states, start, arcs, accepting = openfst.read_fst(written.write_to_string())
-        meter.check(STAGE, states=states, arcs=len(arcs))
-        silent = arcs[:, 1] == EPSILON
-        bytes_read = arcs[~silent][:, 1] - byte_label(0)
-        rows = np.column_stack([arcs[~silent][:, 0], bytes_read, bytes_read, arcs[~silent][:, 3]])
-        nfa = Nfa(
-            states,
-            start,
-            np.ascontiguousarray(rows, np.int32),
-            np.ascontiguousarray(arcs[silent][:, [0, 3]], np.int32),
-            np.flatnonzero(accepting).astype(np.int32),
-        )
-        return minimal_dfa(nfa, meter)
-
-    def over_bytes(self, meter: Meter) -> pynini.Fst:
-        """The transducer as pynini has it; a byte b has the label b + 1.
+    def over_bytes(self, meter: Meter) -> Transducer:
+        """The transducer over the bytes of UTF-8.
 
         Args:
             meter: Watches every limit.
@@ -154,10 +125,10 @@ class Relation:
             """A chain that writes some bytes."""
             for k, byte in enumerate(data):
                 there = target if k == len(data) - 1 else new()
-                rows.append((source, EPSILON, byte_label(byte), there))
+                rows.append((source, NOTHING, byte, there))
                 source = there
             if not data:
-                rows.append((source, EPSILON, EPSILON, target))
+                rows.append((source, NOTHING, NOTHING, target))
 
         for arc in self.arcs:
             copies = arc.writes is None
@@ -166,14 +137,13 @@ class Relation:
                 continue
             end = arc.target if copies or not arc.writes else new()
             if arc.reads is None:
-                label = byte_label(CUT)
-                rows.append((arc.source, label, label if copies else EPSILON, end))
+                rows.append((arc.source, CUT, CUT if copies else NOTHING, end))
             elif isinstance(arc.reads, CharSet):
                 if arc.writes and arc.reads.ranges and arc.reads.ranges[-1][1] < 0x80:
                     # One byte is read, so the first one that is written stands on the same arc.
                     first = arc.target if len(arc.writes) == 1 else new()
                     rows += [
-                        (arc.source, byte_label(code), byte_label(arc.writes[0]), first)
+                        (arc.source, code, arc.writes[0], first)
                         for low, high in arc.reads.ranges
                         for code in range(low, high + 1)
                     ]
@@ -186,8 +156,7 @@ class Relation:
                     place[inner] = new()
                 for a, low, high, b in fragment.arcs:
                     for byte in range(low, high + 1):
-                        label = byte_label(byte)
-                        rows.append((place[a], label, label if copies else EPSILON, place[b]))
+                        rows.append((place[a], byte, byte if copies else NOTHING, place[b]))
             if end != arc.target:
                 write(end, arc.writes or b"", arc.target)
             meter.check(STAGE, states=states, arcs=len(rows))
@@ -195,7 +164,7 @@ class Relation:
         table = table[np.argsort(table[:, 0], kind="stable")]
         accepting = np.zeros(states, np.bool_)
         accepting[list(self.accepting)] = True
-        return fst_from_arrays(states, 0, table, accepting)
+        return Transducer(states, table, accepting)
 
 
 def drawn(relations: Sequence[Relation], meter: Meter) -> DrawnTransducer:
@@ -205,32 +174,22 @@ def drawn(relations: Sequence[Relation], meter: Meter) -> DrawnTransducer:
         relations: Over the space, the letter a and `STANDS_FOR_MARK`.
         meter: Watches every limit.
     """
-    import pynini
-
-    operations = cast(Any, pynini)
     same = RelationArc(0, 0, char_set([(0x20, 0x20), (0x61, 0x61)]))
-    made = cast(Any, Relation(1, (same,), frozenset([0])).over_bytes(meter))
+    made = Relation(1, (same,), frozenset([0])).over_bytes(meter)
     for relation in relations:
-        further = cast(Any, relation.over_bytes(meter)).arcsort("ilabel")
-        made = operations.compose(made.arcsort("olabel"), further)
-    made = made.rmepsilon().optimize()
-    states, start, arcs, accepting = openfst.read_fst(made.write_to_string())
-    others = [state for state in range(states) if state != start]
-    number = {state: k for k, state in enumerate([start, *others])}
-    rows = [
-        (number[a], _symbol(read), _symbol(wrote), number[b]) for a, read, wrote, b in arcs.tolist()
-    ]
-    ends = frozenset(number[int(state)] for state in np.flatnonzero(accepting))
-    return DrawnTransducer(states, tuple(rows), ends)
+        made = transduce.in_turn(made, relation.over_bytes(meter), meter)
+    rows = [(a, _symbol(read), _symbol(wrote), b) for a, read, wrote, b in made.arcs.tolist()]
+    ends = frozenset(np.flatnonzero(made.accepting).tolist())
+    return DrawnTransducer(made.num_states, tuple(rows), ends)
 
 
 def _symbol(label: int) -> str:
     """A label for a drawing."""
-    if label == EPSILON:
+    if label == NOTHING:
         return ""
-    if label == byte_label(CUT):
+    if label == CUT:
         return "cut"
-    char = chr(label - byte_label(0))
+    char = chr(label)
     return {STANDS_FOR_MARK: "\u2581", "a": "other"}.get(char, char)
 
 
