@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from explorer.automata.constraint import Constraint
-from explorer.automata.discovered.broad import ASKING, COMPLETE, EVERY_WORD, walk_words
+from explorer.automata.discovered.broad import BEGINNING, GOING_ON, NEEDS_LETTERS, walk_words
+from explorer.automata.discovered.letters import COMPLETE
 from explorer.automata.discovered.on_demand import OnDemand
 from explorer.automata.grammar.stack_machines.single import SingleStack
 from explorer.automata.grammar.stack_machines.single_words import VocabularyTrie
@@ -39,8 +40,8 @@ from explorer.tokens.numbered_places import NumberedPlaces
 from explorer.tokens.report import Report
 from explorer.tokens.states import SENTINEL_DISTANCE, checked_state
 from explorer.tokens.walks.arrays import arrays_from
-from explorer.tokens.walks.common_words import broad_trie
 from explorer.tokens.walks.finishing import Finishing, words_from
+from explorer.tokens.walks.lettered import walked
 from explorer.tokens.walks.trie import Trie, UInt8
 from explorer.tokens.walks.written import after_token, trie_for, written
 from explorer.tokens.words import UInt32, set_bits
@@ -138,8 +139,7 @@ class LazyMachine(NumberedPlaces[int]):
         self._budget = budget
         self._trie = trie_for(vocabulary, byte_machine)
         self._finishing = Finishing(byte_machine, self._trie)
-        self._broad = broad_trie(self._trie, plain=not is_over_tokens(byte_machine))
-        self._stack = self._broad.stack()
+        self._words = walked(self._trie, plain=not is_over_tokens(byte_machine))
         self._nodes = nodes_of(self._trie)
         self._came_by = list(came_by)
         self._within: Kept[tuple[int, int], UInt32] = Kept()
@@ -323,18 +323,22 @@ class LazyMachine(NumberedPlaces[int]):
 
     def _set_known(self, machine: Dfa | DiscoveredMachine, place: int, words: UInt32) -> None:
         """Set the words that a machine with rows reads, where each state can finish."""
-        broad, stack = self._broad, self._stack
+        walk = self._words
         if isinstance(machine, OnDemand):
-            machine.set_words(broad, place, words, stack)
+            machine.set_words(walk, place, words)
             return
-        how, vocabulary = ASKING, broad[:-1]
+        how = BEGINNING
         while True:
+            walk.make_room(machine.num_states)
             here = machine.table, machine.symbol_class, place
-            needed = walk_words(*vocabulary, *here, words, stack, how)
-            if needed == COMPLETE or isinstance(machine, Dfa):
+            needed = walk_words(*walk.arrays, *here, words, how)
+            how = GOING_ON
+            if needed == COMPLETE:
                 return
-            how, trie = EVERY_WORD, self._trie
-            machine.visit(trie.byte, trie.depth, trie.skip, trie.max_depth, place)  # All rows.
+            if needed == NEEDS_LETTERS:
+                walk.set_letters(place, words)
+            elif needed >= 0:
+                machine.expected(needed)  # Its whole row.
 
     def _set_those_that_finish(self, place: int, words: UInt32) -> None:
         """Set the words after which this vocabulary can finish."""

@@ -18,15 +18,17 @@ from typing import Any, Final
 import numpy as np
 
 from explorer.automata.discovered.broad import (
-    ASKING,
-    COMPLETE,
+    BEGINNING,
     GOING_ON,
-    BroadTrie,
+    NEEDS_LETTERS,
+    NEEDS_ROOM,
     UInt32,
+    Walked,
     walk_filling,
     walk_words,
 )
 from explorer.automata.discovered.late import LateParts
+from explorer.automata.discovered.letters import COMPLETE
 from explorer.automata.discovered.net import Net
 from explorer.automata.discovered.rows import (
     FINISHED,
@@ -41,6 +43,7 @@ from explorer.automata.discovered.rows import (
     Found,
     UInt8,
     begin,
+    bytes_held,
     empty_found,
     fill,
     grown,
@@ -162,31 +165,34 @@ class OnDemand(DiscoveredMachine):
                     return
                 self._grow(reason, meter)
 
-    def set_words(self, trie: BroadTrie, state: int, words: UInt32, stack: Int32) -> None:
+    def set_words(self, walked: Walked, state: int, words: UInt32) -> None:
         """Set the bits of the words that can be read from a state.
 
         Args:
-            trie: The vocabulary.
+            walked: The vocabulary.
             state: Where the words begin.
             words: uint32[n], the mask.
-            stack: From `BroadTrie.stack`.
 
         Raises:
             BudgetExceeded: More states were met than the budget allows, or it took too long.
         """
         with self._lock:
-            how, vocabulary, found = ASKING, trie[:-1], self._found
-            if found.table[state, 0] != UNKNOWN:  # Perhaps all rows on the way are known.
-                here = found.table, self._net.symbol_class
-                if walk_words(*vocabulary, *here, state, words, stack, how) == COMPLETE:
-                    return
-                how = GOING_ON
             meter = Meter(self._budget)
-            while reason := walk_filling(
-                *vocabulary, state, words, stack, how, QUANTUM, *self._net, *self._found
-            ):
+            how, reason = BEGINNING, NEEDS_ROOM
+            if self._found.table[state, 0] != UNKNOWN:  # Perhaps all rows on the way are known.
+                here = self._found.table, self._net.symbol_class
+                reason = walk_words(*walked.arrays, *here, state, words, how)
                 how = GOING_ON
-                self._grow(reason, meter)
+            while reason != COMPLETE:
+                if reason == NEEDS_LETTERS:
+                    walked.set_letters(state, words)
+                walked.make_room(self.num_states)
+                reason = walk_filling(
+                    *walked.arrays, state, words, how, QUANTUM, *self._net, *self._found
+                )
+                how = GOING_ON
+                if reason > 0:
+                    self._grow(reason, meter)
 
     def _fill(self, state: int) -> None:
         with self._lock:
@@ -196,7 +202,7 @@ class OnDemand(DiscoveredMachine):
     def _grow(self, reason: int, meter: Meter) -> None:
         """Make room of some kind, or look at the clock."""
         found = self._found
-        held = sum(part.nbytes for part in found)
+        held = bytes_held(found)
         states, classes = self.num_states, found.table.shape[1]
         if reason == PAUSED:
             meter.check_time(STAGE)
@@ -209,7 +215,9 @@ class OnDemand(DiscoveredMachine):
         if reason == NEEDS_STATES:  # Announce what the room is for.
             states += 1
         meter.check(STAGE, states=states, arcs=states * classes, bytes=3 * held)
-        self._found = grown(found, reason)
+        limits = self._budget
+        most = min(limits.states, limits.arcs // classes, limits.bytes // (12 * classes)) + 1
+        self._found = grown(found, reason, most)
 
     def __reduce__(self) -> tuple[Any, ...]:
         with self._lock:

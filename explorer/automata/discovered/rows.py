@@ -112,7 +112,7 @@ def _kept(useful: Bool, scopes: Int32, sizes: Int64, bits: int, members: Int64, 
 @jit
 def _numbered(
     ends: Bool, bits: int, arena: Int64, set_start: Int64, set_hash: NDArray[np.uint64],
-    slots: Int32, accepting: Bool, members: Int64, progress: Int64, kept: int,
+    slots: Int32, table: Int32, accepting: Bool, members: Int64, progress: Int64, kept: int,
 ) -> int:  # fmt: skip
     """The number of the set ``members[:kept]``; a new one if it is new, −1 without room.
 
@@ -146,6 +146,7 @@ def _numbered(
         if ends[members[i] >> bits]:
             accepts = True
     accepting[number] = accepts
+    table[number, :] = UNKNOWN
     set_hash[number] = code
     slots[slot] = number
     set_start[number + 1] = begin + kept
@@ -179,7 +180,7 @@ def begin(net: Net, found: Found) -> int:
     kept = _kept(net.useful, net.scope, net.sizes, bits, members, count)
     number = _numbered(
         net.accepting, bits, found.arena, found.set_start, found.set_hash, found.slots,
-        found.accepting, members, found.progress, kept,
+        found.table, found.accepting, members, found.progress, kept,
     )  # fmt: skip
     return NEEDS_ARENA if number < 0 else FINISHED
 
@@ -214,75 +215,96 @@ def fill_from_arrays(
     bits = width[0]
     mask = (np.int64(1) << bits) - 1
     first, last = set_start[state], set_start[state + 1]
-    # These change from class to class: how many arcs cover it, and the sum of their numbers and of
-    # their members', so that a single arc is known by the sums.
-    change = np.zeros((classes + 1, 4), np.int64)
+    count = 0
     for i in range(first, last):
         source = arena[i] >> bits
-        for k in range(arc_start[source], arc_start[source + 1]):
-            low, high = arcs[k, 0], arcs[k, 1] + 1
-            change[low, 0] += 1
-            change[low, 1] += k
-            change[low, 2] += i
-            change[low, 3] = 1
-            change[high, 0] -= 1
-            change[high, 1] -= k
-            change[high, 2] -= i
-            change[high, 3] = 1
-    most = 1
-    for c in range(classes):
-        most += change[c, 3]
-    if progress[STATES] + most > table.shape[0]:
+        count += arc_start[source + 1] - arc_start[source]
+    # Where some arc begins or has ended: between two such classes the same arcs read.
+    room = min(2 * count, classes + 1) + 1
+    edges = np.empty(room, np.int32)
+    if 2 * count < room:
+        some = 0
+        for i in range(first, last):
+            source = arena[i] >> bits
+            for k in range(arc_start[source], arc_start[source + 1]):
+                edges[some], edges[some + 1] = arcs[k, 0], arcs[k, 1] + 1
+                some += 2
+        some = _ascending(edges, some)
+    else:
+        begins = np.zeros(classes + 1, np.bool_)
+        for i in range(first, last):
+            source = arena[i] >> bits
+            for k in range(arc_start[source], arc_start[source + 1]):
+                begins[arcs[k, 0]] = True
+                begins[arcs[k, 1] + 1] = True
+        some = 0
+        for c in range(classes + 1):
+            if begins[c]:
+                edges[some] = c
+                some += 1
+    if progress[STATES] + some > table.shape[0]:
         return NEEDS_STATES
-    row = np.full(classes, NO_ARC, np.int32)
-    cover, arc, member = np.int64(0), np.int64(0), np.int64(0)
+    targets = np.empty(room, np.int32)
     before, target = np.int64(-1), np.int64(NO_ARC)
-    low = 0
-    while low < classes:
-        cover += change[low, 0]
-        arc += change[low, 1]
-        member += change[low, 2]
-        high = low + 1
-        while high < classes and change[high, 3] == 0:
-            high += 1
+    for at in range(some - 1):
+        low = edges[at]
+        cover, single = 0, np.int64(-1)
+        progress[STAMP] += 1
+        now = progress[STAMP]
+        reached = 0
+        for i in range(first, last):
+            source = arena[i] >> bits
+            for k in range(arc_start[source], arc_start[source + 1]):
+                if arcs[k, 0] <= low and low <= arcs[k, 1]:
+                    cover += 1
+                    single = (np.int64(arcs[k, 2]) << bits) | (arena[i] & mask)
+                    reached = entered(int(single), members, reached, seen, stamps, now)
+                    if reached < 0:
+                        return NEEDS_SETS
         if cover == 0:
-            low = high
+            targets[at] = NO_ARC
             continue
-        single = np.int64(-1)
-        if cover == 1:
-            single = (np.int64(arcs[arc, 2]) << bits) | (arena[member] & mask)
-        if single < 0 or single != before:
-            progress[STAMP] += 1
-            now = progress[STAMP]
-            count = 0
-            if single >= 0:
-                count = entered(int(single), members, count, seen, stamps, now)
-            else:
-                for i in range(first, last):
-                    source = arena[i] >> bits
-                    for k in range(arc_start[source], arc_start[source + 1]):
-                        if arcs[k, 0] <= low and low <= arcs[k, 1]:
-                            code = (np.int64(arcs[k, 2]) << bits) | (arena[i] & mask)
-                            count = entered(code, members, count, seen, stamps, now)
-                            if count < 0:
-                                return NEEDS_SETS
-            count = closed(move_start, moves, late, sizes, bits, members, count, seen, stamps, now)
-            if count < 0:
-                return _short_of(progress, count)
+        if cover > 1 or single != before:
+            reached = closed(
+                move_start, moves, late, sizes, bits, members, reached, seen, stamps, now
+            )
+            if reached < 0:
+                return _short_of(progress, reached)
             target = _numbered(
-                ends, bits, arena, set_start, set_hash, slots, accepting, members, progress,
-                _kept(useful, scope, sizes, bits, members, count),
+                ends, bits, arena, set_start, set_hash, slots, table, accepting, members, progress,
+                _kept(useful, scope, sizes, bits, members, reached),
             )  # fmt: skip
             if target < 0:
                 return NEEDS_ARENA
-            before = single
-        for c in range(low, high):
-            row[c] = target
-        low = high
-    for c in range(classes):
-        table[state, c] = row[c]
+            before = single if cover == 1 else np.int64(-1)
+        targets[at] = target
+    table[state, :] = NO_ARC
+    for at in range(some - 1):
+        for c in range(edges[at], edges[at + 1]):
+            table[state, c] = targets[at]
     progress[FILLED] += 1
     return FINISHED
+
+
+@jit
+def _ascending(edges: Int32, count: int) -> int:
+    """Sort some numbers in place, each once; how many there are then."""
+    if count > 32:
+        edges[:count].sort()
+    else:
+        for k in range(1, count):
+            value = edges[k]
+            place = k
+            while place > 0 and edges[place - 1] > value:
+                edges[place] = edges[place - 1]
+                place -= 1
+            edges[place] = value
+    kept = 0
+    for k in range(count):
+        if kept == 0 or edges[kept - 1] != edges[k]:
+            edges[kept] = edges[k]
+            kept += 1
+    return kept
 
 
 @jit
@@ -338,8 +360,14 @@ def empty_found(classes: int) -> Found:
     )  # fmt: skip
 
 
-def grown(found: Found, reason: int) -> Found:
-    """The same with more room of the kind that a kernel came back for."""
+def grown(found: Found, reason: int, most: int) -> Found:
+    """The same with more room of the kind that a kernel came back for.
+
+    Args:
+        found: The states so far.
+        reason: The kind of room.
+        most: For how many states there may be room in advance.
+    """
     if reason == NEEDS_ARENA:
         arena = np.empty(2 * len(found.arena) + len(found.members), np.int64)
         arena[: len(found.arena)] = found.arena
@@ -351,7 +379,19 @@ def grown(found: Found, reason: int) -> Found:
             stamps=np.zeros(2 * room, np.int64),
         )  # fmt: skip
     states, classes = found.table.shape
-    return with_room(found, 2 * states + 2 * classes)
+    ahead = max(2 * states, min(32 * states, RESERVED // (4 * classes)))
+    return with_room(found, max(states + 2 * classes, min(ahead, most)))
+
+
+RESERVED: Final = 64_000_000
+"""Bytes of a table that are reserved at once; memory that no state takes is never touched, and
+where there is room nothing is copied."""
+
+
+def bytes_held(found: Found) -> int:
+    """How many bytes the states that were met take, as good as."""
+    states, part = int(found.progress[STATES]), found.arena.nbytes + 4 * found.members.nbytes
+    return part + states * (4 * found.table.shape[1] + 32)
 
 
 def with_room(found: Found, room: int) -> Found:
@@ -364,8 +404,9 @@ def with_room(found: Found, room: int) -> Found:
     set_hash[:count] = found.set_hash[:count]
     slots = np.full(_slots_for(room), -1, np.int32)
     enter(set_hash, count, slots)
-    table = np.full((room, classes), UNKNOWN, np.int32)
+    table = np.empty((room, classes), np.int32)  # A row is set when a state takes it.
     table[:count] = found.table[:count]
+    table[count : count + 1] = UNKNOWN
     accepting = np.zeros(room, np.bool_)
     accepting[:count] = found.accepting[:count]
     return found._replace(

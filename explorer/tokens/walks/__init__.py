@@ -2,7 +2,7 @@
 
 Reading order: `trie`, `written` (what a token writes), `arrays` (a byte machine for the kernels),
 `functions` (the fast walk, for all states at once), `rows` (the plain one, state by state),
-`common_words` (the words of plain text, for the walk from one state),
-`spelling` (bytes as tokens), `tokenizations` (a text as tokens that a machine allows), `finishing`
-(which states can finish), `failing` (where reading fails).
+`lettered` (the vocabulary with the letters of its words, for the walk from one state), `spelling`
+(bytes as tokens), `tokenizations` (a text as tokens that a machine allows), `finishing` (which
+states can finish), `failing` (where reading fails).
 """
