@@ -8,6 +8,7 @@ Python's own ``TypeError``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -282,7 +283,18 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("token is None", lambda g: g.s.explain(None)),
     ("position is 'a' (str)", lambda g: g.s.explain(0, position="a")),
     ("position is 'a' (str)", lambda g: g.s.reasons("a")),
+    ("profile has no option 'foo'", lambda g: g.profile({"type": "string"}, foo=3)),
     # Traces.
+    ("model is 3 (int), not a name", lambda g: g.Trace(*[3] * 15)),
+    ("prompt_ids is 'a' (str), not a tuple", lambda g: g.Trace(*["a"] * 15)),
+    ("tokens is ()", lambda g: g.Trace(None, None, *[()] * 13)),
+    ("seed is None", lambda g: replace(g.s.trace, seed=None)),
+    ("seed is True", lambda g: replace(g.s.trace, seed=True)),
+    ("masks is 3", lambda g: replace(g.s.trace, masks=3)),
+    ("source is 'a'", lambda g: replace(g.s.trace, source="a")),
+    ("positions is None", lambda g: replace(g.s.trace, positions=None)),
+    ("One of the positions is 3", lambda g: replace(g.s.trace, positions=(3,), steps=())),
+    ("One of the steps is 3", lambda g: replace(g.s.trace, steps=(3,))),
     ("path is 3 (int)", lambda g: g.Trace.load(3)),
     ("path is 'a\\x00b' (str), not a path", lambda g: g.Trace.load("a\0b")),
     ("path is 'a\\x00b' (str), not a path", lambda g: g.s.trace.save("a\0b")),

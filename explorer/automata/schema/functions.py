@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from os import PathLike
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from explorer.automata.schema.free import FreeJson
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.schema.text.spelling import EscapesOf, Whitespace
 from explorer.budget import Budget
+from explorer.errors import ConstraintError
 
 
 def json_schema(
@@ -128,10 +130,20 @@ def profile(
     Returns:
         Printed, a table, the largest first; ``figure()`` is the data of a treemap.
 
+    Raises:
+        ConstraintError: There is no such option, or as `json_schema` has it.
+
     Example:
         >>> sizes = profile({"items": {"enum": ["red", "green"]}})
         >>> [(row.pointer, row.states) for row in sizes.rows][1]
         ('/items', 10)
     """
+    known = [name for name in signature(json_schema).parameters if name != "schema"]
+    if unknown := [name for name in options if name not in known]:
+        raise ConstraintError(
+            f"profile has no option {unknown[0]!r}.",
+            remedy=f"Leave it out; the options are {', '.join(known)}.",
+            evidence={"option": unknown[0]},
+        )
     constraint = json_schema(schema, **options)
     return profile_of(cast("JsonSchema", constraint.source), budget)

@@ -19,12 +19,13 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import NoneType
 from typing import Any, Final
 
 import numpy as np
 
 from explorer.alphabet import show_bytes
-from explorer.arguments import file_path, flag, whole_number
+from explorer.arguments import file_path, flag, instance, whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.machine import Bool, Int32
 from explorer.automata.sources.serial import source_from_dict
@@ -118,6 +119,32 @@ class Rejection:
     state: int
 
 
+_MADE_BY: Final = "Take traces from `Session.trace` or `Trace.load`."
+
+_KINDS: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
+    ("model", (str, NoneType), "a name, or None"),
+    ("prompt", (str, tuple, NoneType), "a text, messages, or None"),
+    ("prompt_ids", (tuple,), "a tuple of token ids"),
+    ("tokens", (MentionedTokens,), "the MentionedTokens of a vocabulary"),
+    ("sampler", (Sampler,), "a Sampler"),
+    ("seed", (int,), "a whole number"),
+    ("stream", (int,), "a whole number"),
+    ("max_tokens", (int, NoneType), "a whole number, or None"),
+    ("masking_budget", (bool,), "True or False"),
+    ("source", (Mapping, NoneType), "a mapping, or None"),
+    ("num_states", (int,), "a whole number"),
+    ("num_char_states", (int,), "a whole number"),
+    ("masks", (MaskRows, NoneType), "the MaskRows of its positions, or None"),
+    ("positions", (tuple,), "a tuple of Positions"),
+    ("steps", (tuple,), "a tuple of Steps"),
+    ("rejection", (Rejection, NoneType), "a Rejection, or None"),
+    ("unread", (tuple,), "a tuple of token ids"),
+    ("draft", (str, NoneType), "a name, or None"),
+    ("prefixed", (int,), "a whole number"),
+)
+"""The fields of a trace, the types of their values, and these in words."""
+
+
 @dataclass(frozen=True, repr=False)
 class Trace:
     """The path from the start of a session to its cursor.
@@ -167,17 +194,26 @@ class Trace:
     prefixed: int = 0
 
     def __post_init__(self) -> None:
+        for name, kind, wanted in _KINDS:
+            value: object = getattr(self, name)
+            if not isinstance(value, kind) or (isinstance(value, bool) and bool not in kind):
+                raise wrong(name, value, wanted, remedy=_MADE_BY)
+        for name, kind in (("positions", Position), ("steps", Step)):
+            held: tuple[object, ...] = getattr(self, name)
+            # The first and the last: a trace of 10,000 steps is made after each of them.
+            for one in (*held[:1], *held[-1:]):
+                instance(f"One of the {name}", one, kind, f"a {kind.__name__}", remedy=_MADE_BY)
         if len(self.positions) != len(self.steps) + 1:
             raise ExplorerError(
                 f"A trace of {len(self.steps)} steps has {len(self.steps) + 1} positions, not "
                 f"{len(self.positions)}.",
-                remedy="Take traces from `Session.trace` or `Trace.load`.",
+                remedy=_MADE_BY,
             )
         if not 0 <= self.prefixed <= len(self.prompt_ids):
             raise ExplorerError(
                 f"A trace of {len(self.prompt_ids)} prompt ids says that the last {self.prefixed} "
                 "begin the answer.",
-                remedy="Take traces from `Session.trace` or `Trace.load`.",
+                remedy=_MADE_BY,
             )
         masks = self.masks
         if masks is not None and not (
@@ -186,7 +222,7 @@ class Trace:
             raise ExplorerError(
                 f"A trace of {len(self.positions)} positions has as many masks, not "
                 f"{len(masks.row_of)} and {len(masks.kept_row_of)}.",
-                remedy="Take traces from `Session.trace` or `Trace.load`.",
+                remedy=_MADE_BY,
             )
 
     def __len__(self) -> int:
