@@ -183,6 +183,8 @@ def _terminals(path: str | None) -> TerminalGrammar | None:
             f"{where} is not JSON: {error.msg} in line {error.lineno}.",
             remedy='Write {"terminals": {...}, "rules": {...}}.',
         ) from error
+    except (ValueError, RecursionError) as error:
+        raise ConstraintError(f"{where} cannot be read: {error}.") from error
     parts = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     terminals, rules = parts.get("terminals"), parts.get("rules")
     if not isinstance(terminals, dict) or not isinstance(rules, dict):

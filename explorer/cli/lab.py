@@ -184,7 +184,7 @@ def _read_record(path: Path) -> dict[str, str]:
     """The record of what was copied before; empty if the file is missing or cannot be read."""
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}

@@ -182,6 +182,8 @@ def _choices(path: Path) -> Constraint:
             f"{path} is not JSON: {error.msg} in line {error.lineno}.",
             remedy='Write ["text", ...] or {"name": "text", ...}.',
         ) from error
+    except (ValueError, RecursionError) as error:
+        raise ConstraintError(f"{path} cannot be read: {error}.") from error
 
 
 def _template(text: str, parts: list[str]) -> Constraint:

@@ -12,8 +12,10 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from typing import Any, Final, cast
 
+from explorer.automata.schema.reading.text import EXACT, MOST_DIGITS, read_schema
 from explorer.witnesses.gbnf_recognizer import GbnfRecognizer
 from explorer.witnesses.messages import Statement
 
@@ -65,7 +67,7 @@ def _of_regex(statement: Statement) -> Judge:
 def _of_schema(statement: Statement) -> Judge:
     from jsonschema import Draft202012Validator
 
-    schema: Any = json.loads(statement.text)
+    schema: Any = read_schema(statement.text)
     checker: Any = Draft202012Validator.FORMAT_CHECKER
     validator: Any = Draft202012Validator(schema, format_checker=checker)
     unread = sorted(
@@ -75,16 +77,24 @@ def _of_schema(statement: Statement) -> Judge:
 
     def says(text: str) -> bool | None:
         try:
-            value: object = json.loads(text, parse_constant=_no_constant)
+            value: object = json.loads(text, parse_constant=_no_constant, parse_float=_number)
         except ValueError:
             return False
-        if not validator.is_valid(value):
-            return False
+        with localcontext(EXACT):
+            if not validator.is_valid(value):
+                return False
         return None if unread else True  # It cannot know whether the format would be refused.
 
     if not unread:
         return Judge("jsonschema", says)
     return Judge(f"jsonschema (which does not check the format {', '.join(unread)})", says)
+
+
+def _number(text: str) -> int | Decimal:
+    """A number with a fraction or an exponent, exactly; `jsonschema` takes 1.0 for whole as 1."""
+    value = Decimal(text)
+    is_whole = value.adjusted() < MOST_DIGITS and value == value.to_integral_value(context=EXACT)
+    return int(value) if is_whole else value
 
 
 def _parts_of(value: Any) -> Iterator[dict[str, Any]]:

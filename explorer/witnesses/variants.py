@@ -7,9 +7,9 @@ engine's, token by token, the change is the reason.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, cast
@@ -19,6 +19,7 @@ import numpy as np
 import explorer.automata.grammar.functions as grammars
 from explorer.automata.constraint import Constraint, regex
 from explorer.automata.machine import Bool
+from explorer.automata.schema.reading.text import json_of
 from explorer.automata.schema.source import JsonSchema
 from explorer.budget import Budget
 from explorer.errors import EmptyConstraint, ExplorerError
@@ -214,7 +215,7 @@ def changed(schema: Any, path: Path, change: Callable[[dict[str, Any]], None]) -
         path: Where the subschema stands.
         change: What is done to the copy of it.
     """
-    copy = json.loads(json.dumps(schema))
+    copy = deepcopy(schema)
     part = copy
     for step in path:
         try:
@@ -245,7 +246,7 @@ def variants_of_schema(source: JsonSchema) -> Iterator[Variant]:
 
     def made(given: Any, **other: Any) -> Callable[[], Constraint]:
         chosen = replace(options, strict=False, **other)
-        text = given if isinstance(given, str) else json.dumps(given)
+        text = given if isinstance(given, str) else json_of(given)
         return lambda: Constraint(JsonSchema(text, chosen, source.remotes))
 
     yield Variant(

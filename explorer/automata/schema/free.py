@@ -10,16 +10,16 @@ arrays can nest, so its size grows as the number of those orders.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast, get_args
+from typing import Any, ClassVar, Self, get_args
 
 from explorer.arguments import plain, whole_number, wrong
 from explorer.automata.machine import Dfa
 from explorer.automata.schema.building.values import empty
 from explorer.automata.schema.diagnosis.locating import spot_of
 from explorer.automata.schema.diagnosis.loops import LOOP_REMEDIES
+from explorer.automata.schema.reading.text import value_of_json
 from explorer.automata.schema.text import numbers, strings
 from explorer.automata.schema.text.exponents import every_of
 from explorer.automata.schema.text.sketch import Sketch
@@ -122,7 +122,7 @@ class FreeJson(Source):
 
     def parse(self, text: str) -> object:
         """The value that a JSON text stands for, as `json.loads` gives it."""
-        return cast("object", json.loads(text))
+        return value_of_json(text)
 
     def fields(self) -> dict[str, object]:
         """The limits."""

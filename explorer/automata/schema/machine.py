@@ -173,9 +173,14 @@ def _whole(
     compiler: Compiler, schema: Schema, depth: Depth, remotes: Mapping[str, Schema] | None
 ) -> Values:
     """The values of a schema."""
+    stage, look = "The machine of a schema", compiler.meter.check_time
     check_tree(schema)
+    look(stage)
     try:
-        root = root_of(shared(schema), remotes or {})
+        few = shared(schema)
+        look(stage)
+        root = root_of(few, remotes or {})
+        look(stage)
         place = compiler.place([root])
         return compiler.values((root,), place, depth)
     except RecursionError as error:

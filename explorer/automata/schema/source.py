@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ from typing import Any, ClassVar, Final, Self, TypeVar, cast
 import msgspec
 
 from explorer.arguments import (
-    check_whole_characters,
     instance,
     plain,
     wrong,
@@ -31,8 +29,13 @@ from explorer.automata.schema.diagnosis.loops import LOOP_REMEDIES
 from explorer.automata.schema.machine import compile_schema, outline_schema, rules_of_schema
 from explorer.automata.schema.options import USUAL, SchemaOptions
 from explorer.automata.schema.reading.subschemas import Schema, root_of
+from explorer.automata.schema.reading.text import (
+    read_schema,
+    repeated_names,
+    text_of_data,
+    value_of_json,
+)
 from explorer.automata.sources.abilities import Loop
-from explorer.automata.sources.choice import check_encodable
 from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Deferred, Node, Outline, Rules, Source
 from explorer.budget import Budget, Meter
@@ -44,12 +47,8 @@ from explorer.errors import (
     Located,
     UnsatisfiableSchema,
     UnsupportedSchema,
-    caret,
 )
 from explorer.files import read_text
-
-MOST_CHARACTERS: Final = 10_000_000
-"""The longest schema, as JSON."""
 
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
 """For finding out which keywords exclude each other."""
@@ -115,7 +114,7 @@ class JsonSchema(Source):
 
     def parse(self, text: str) -> object:
         """The value that a JSON text stands for, as `json.loads` gives it."""
-        return cast("object", json.loads(text))
+        return value_of_json(text)
 
     def locate(self, data: bytes, byte: int | None = None) -> tuple[tuple[int, int, str], ...]:
         """The parts of the schema that decide what comes after the beginning of a text.
@@ -204,7 +203,8 @@ class JsonSchema(Source):
     def warnings(self) -> tuple[str, ...]:
         """One sentence for each keyword that is ignored, or says less than it seems to."""
         ignored = tuple(f"Ignored {error.message}" for error in self.ignored())
-        return ignored + schema_remarks(self.parsed, formats=self.options.formats)
+        remarks = schema_remarks(self.parsed, formats=self.options.formats)
+        return ignored + repeated_names(self.schema) + remarks
 
     def why_empty(self) -> UnsatisfiableSchema:
         """The keywords that exclude each other."""
@@ -287,20 +287,9 @@ class JsonSchema(Source):
             ConstraintError: It is neither, or not JSON.
         """
         if isinstance(schema, bool | Mapping):
-            try:
-                given = schema if isinstance(schema, bool) else dict(cast("_Mapped", schema))
-                text = indented(json.dumps(given, ensure_ascii=False, allow_nan=False))
-            except RecursionError as error:
-                raise ConstraintError(
-                    "The schema nests too deep to be read.", remedy="Nest fewer subschemas."
-                ) from error
-            except Exception as error:  # A mapping of somebody's own may raise anything.
-                reason = str(error) or type(error).__name__
-                raise ConstraintError(
-                    f"The schema is not JSON: {reason}.",
-                    remedy="Give what json.loads would return.",
-                ) from error
-            _check_whole(text)
+            given = schema if isinstance(schema, bool) else cast("_Mapped", schema)
+            text = indented(text_of_data(given))
+            parsed(text)
         elif isinstance(schema, str):
             text = plain(schema)
             parsed(text)
@@ -371,64 +360,9 @@ def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
 
 
 def parsed(text: str) -> Schema:
-    """A schema from its JSON text.
+    """A schema from its JSON text, as `read_schema` reads it.
 
     Raises:
-        ConstraintError: The text is too long, not JSON, holds half of a surrogate pair, also as an
-            escape, or is neither an object nor a boolean.
+        ConstraintError: As there.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise ConstraintError(
-            f"The schema has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read.",
-            remedy="Leave out what does not constrain, such as descriptions and examples.",
-        )
-    try:
-        value: object = json.loads(text)
-        _check_whole(text, value)
-    except json.JSONDecodeError as error:
-        raise ConstraintError(
-            f"The schema is not JSON: {error.msg} in line {error.lineno}, column {error.colno}:\n"
-            f"{caret(text, error.pos)}\n",
-            remedy="Check quotes, commas and brackets there.",
-            evidence={
-                "offset": error.pos,
-                **Located(text, error.pos, error.pos + 1).evidence(
-                    f"The schema is not JSON: {error.msg}."
-                ),
-            },
-        ) from error
-    except RecursionError as error:
-        raise ConstraintError(
-            "The schema nests too deep to be read.", remedy="Nest fewer subschemas."
-        ) from error
-    if not isinstance(value, bool | dict):
-        raise ConstraintError(
-            "A schema is an object, true or false.", remedy='Write {"type": ...} or {"enum": ...}.'
-        )
-    return cast("Schema", value)
-
-
-def _check_whole(text: str, value: object = None) -> None:
-    """Refuse a schema that holds half of a surrogate pair, which no text of JSON can.
-
-    Args:
-        text: The schema as JSON text.
-        value: The same as Python data, where a half may also come from an escape.
-
-    Raises:
-        ConstraintError: It does.
-    """
-    check_whole_characters("The schema", text, error=ConstraintError)
-    if "\\ud" not in text.lower():
-        return
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            check_encodable(part)
-        elif isinstance(part, list):
-            waiting.extend(cast("list[object]", part))
-        elif isinstance(part, dict):
-            members = cast("dict[object, object]", part)
-            waiting.extend(members)
-            waiting.extend(members.values())
+    return cast("Schema", read_schema(text))

@@ -97,6 +97,10 @@ class Aliases(Source):
             ) from error
         except RecursionError as error:
             raise ConstraintError("The aliases nest too deep to be read.") from error
+        except ValueError as error:  # A whole number of more digits than Python reads.
+            raise ConstraintError(
+                f"The aliases cannot be read: {error}.", remedy='Write {"name": "text", ...}.'
+            ) from error
         return cls.of(data)
 
     @classmethod
@@ -164,11 +168,12 @@ def _json(value: object) -> str:
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object of JSON; of a name that stands twice, Python would keep the last entry alone."""
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
+    found: dict[str, object] = {}
+    for name, texts in pairs:
+        if name in found:
             raise ConstraintError(
                 f"The name {name!r} stands twice.",
                 remedy="Write a list of the texts that are written for it.",
             )
-    return dict(pairs)
+        found[name] = texts
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Protocol, runtime_checkable
 
 from explorer.automata.regex.source import Regex
+from explorer.automata.schema.reading.text import as_python
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.sources.aliases import Aliases
 from explorer.automata.sources.choice import Choice
@@ -51,7 +52,7 @@ def spelled(source: Source) -> str:
         case JsonSchema() if not source.remotes:
             changed = source.options.changed().items()
             options = "".join(f", {name}={value!r}" for name, value in changed)
-            return f"json_schema({source.parsed!r}{options})"
+            return f"json_schema({as_python(source.schema)}{options})"
         case _:
             pass
     parts = [spelled(child) for child in source.children]

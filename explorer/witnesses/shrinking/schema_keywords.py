@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
+from explorer.automata.schema.reading.text import json_of
 from explorer.witnesses.variants import changed, subschemas_of
 
 _PARTS: Final = frozenset(
@@ -61,9 +61,9 @@ def _drop(target: dict[str, Any], keyword: str, name: str) -> None:
 
 
 def size_of_schema(schema: Any) -> int:
-    """The length of a schema as compact JSON.
+    """The length of a schema as JSON.
 
     Args:
         schema: As Python data.
     """
-    return len(json.dumps(schema, separators=(",", ":")))
+    return len(json_of(schema))

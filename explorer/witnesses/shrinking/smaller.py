@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
 from explorer.automata.constraint import Constraint, choice, regex
 from explorer.automata.grammar.source import GbnfGrammar, GrammarText, LarkGrammar
 from explorer.automata.regex.source import Regex
+from explorer.automata.schema.reading.text import json_of
 from explorer.automata.schema.source import JsonSchema
 from explorer.automata.sources.choice import Choice
 from explorer.errors import ExplorerError
@@ -54,7 +54,7 @@ def _smaller(constraint: Constraint) -> Iterator[Constraint]:
         for schema in smaller_schemas(source.parsed):
             try:
                 options = replace(source.options, strict=False)
-                yield Constraint(JsonSchema(json.dumps(schema), options, source.remotes))
+                yield Constraint(JsonSchema(json_of(schema), options, source.remotes))
             except ExplorerError:
                 continue
     elif isinstance(source, GbnfGrammar | LarkGrammar):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
@@ -26,10 +26,12 @@ from explorer.automata.schema.reading.keywords import (
     anchored,
     check_well_formed,
     decimal,
+    is_number,
     parts_of,
 )
 from explorer.automata.schema.reading.sharing import REMARKS
 from explorer.automata.schema.reading.subschemas import Schema, Subschema
+from explorer.automata.schema.reading.text import EXACT
 from explorer.automata.schema.text.ecma import translated
 from explorer.automata.schema.text.formats import FORMATS
 from explorer.automata.tree.nodes import (
@@ -254,9 +256,9 @@ def is_small(schema: Schema) -> bool:
 def _is_followed(sub: Subschema, word: str, value: Any) -> bool:
     """Whether a keyword can be followed for sure, or says nothing."""
     if word in _SIZES:
-        return _is_finite(value) and value >= 0 and value == int(value)
+        return is_number(value) and value >= 0 and value == int(value)
     if word in _BOUNDS:
-        return isinstance(value, bool) or _is_finite(value)
+        return isinstance(value, bool) or is_number(value)
     match word:
         case "type":
             return (isinstance(value, str) and value in _TYPES) or _TYPES.issuperset(value)
@@ -269,7 +271,7 @@ def _is_followed(sub: Subschema, word: str, value: Any) -> bool:
         case "required":
             return isinstance(value, list)
         case "multipleOf":
-            return _is_finite(value) and can_divide(decimal(value))
+            return is_number(value) and can_divide(decimal(value))
         case "pattern":
             return shortest(value) is not None
         case "patternProperties":
@@ -277,12 +279,6 @@ def _is_followed(sub: Subschema, word: str, value: Any) -> bool:
         case _:
             known = word in _FOLLOWED or word in _SET_ASIDE
             return known or (word not in WELL_FORMED and word[:1] != "$" and word != "id")
-
-
-def _is_finite(value: object) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _led_to(sub: Subschema) -> Iterator[Subschema]:
@@ -320,8 +316,8 @@ def _is_of_type(value: object, types: frozenset[str]) -> bool:
             return "boolean" in types
         case int():
             return bool(types & {"number", "integer"})
-        case float():
-            return "number" in types and math.isfinite(value)
+        case float() | Decimal():
+            return "number" in types
         case str():
             return "string" in types and not any(0xD800 <= ord(char) <= 0xDFFF for char in value)
         case _:
@@ -377,6 +373,11 @@ def _shortest(pattern: str) -> int | None:
 
 
 def _has_number(schema: dict[str, Any], fractions: bool) -> bool:
+    with localcontext(EXACT):
+        return _has_exact_number(schema, fractions)
+
+
+def _has_exact_number(schema: dict[str, Any], fractions: bool) -> bool:
     """Whether one of a few numbers is between the bounds, and a multiple where one is asked for."""
     low, high = (
         [decimal(schema[word]) for word in words

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final, NoReturn, Protocol, cast
 
 from explorer.automata.machine import Dfa
@@ -86,7 +87,7 @@ class Compiler:
         self.ignored: list[UnsupportedSchema] = []
         self._strict = options.strict
         self._made: dict[object, Schema] = {}
-        self._expansion = Expansion(self._made)
+        self._expansion = Expansion(self._made, self._look)
         self._values: dict[object, Values] = {}
         self._begun: set[object] = set()
         self._places: dict[object, Site] = {}
@@ -107,6 +108,9 @@ class Compiler:
         """From here on another meter counts."""
         self.meter = self._scalars.meter = meter
 
+    def _look(self, listed: int) -> None:
+        self.meter.check("The machine of a schema", arcs=listed)
+
     @property
     def rests(self) -> Waiting | None:
         """Where the rest of an object in any order may wait."""
@@ -126,8 +130,9 @@ class Compiler:
     def also_in_place(self, sub: Subschema) -> list[Subschema]:
         """The other subschemas that may apply there; constants count by their structure."""
         found = list(in_place(sub))
-        for case in self._expansion.choices(sub, sub.below, evaluated=False):
-            for held, _ in case:
+        made = self._expansion
+        for choices in chain(made.constants(sub), made.dependencies(sub, sub.below)):
+            for held, _ in choices:
                 found += held
         return found
 
@@ -224,7 +229,7 @@ class Compiler:
         return self.text(self.values(subschemas, place, depth))
 
     def _of_cases(self, subschemas: tuple[Subschema, ...], place: Site, depth: Depth) -> Values:
-        result = empty()
+        joined: list[Values] = [empty()]
         for case in self._expansion.cases(subschemas):
             compares = any(speaks_of_numbers(sub.schema) for sub in case.excluded)
             here = depth.comparing() if compares else depth
@@ -240,8 +245,14 @@ class Compiler:
                 taken = (*case.plain, *case.met, sub)
                 both = self.values(taken, place, here.flipped())
                 values = values.minus(both, self.meter)
-            result = result.join(values, self.meter)
-        return result
+            joined.append(values)
+        # In pairs, and the pairs in pairs: one after the other would be quadratic.
+        while len(joined) > 1:
+            self.meter.check_time("The machine of a schema")
+            pairs = zip(joined[::2], joined[1::2], strict=False)
+            left = joined[len(joined) & ~1 :]
+            joined = [*(one.join(other, self.meter) for one, other in pairs), *left]
+        return joined[0]
 
     def text(self, values: Values) -> Dfa:
         """The compact texts of a set of values."""

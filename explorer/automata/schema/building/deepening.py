@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from explorer.automata.grammar.rules.pieces import components
 from explorer.automata.schema.building.making import Depth, Making
-from explorer.automata.schema.building.places import SchemaPlace
 from explorer.automata.schema.reading.cases import in_place
+from explorer.automata.schema.reading.keywords import check_well_formed
 from explorer.automata.schema.reading.subschemas import Subschema
 
 
@@ -58,6 +59,7 @@ class Deepening:
         todo = list(subs)
         while todo:
             sub = todo.pop()
+            self._making.meter.check_time("The machine of a schema")
             if sub.key in seen or not isinstance(sub.schema, dict):
                 continue
             seen.add(sub.key)
@@ -69,38 +71,67 @@ class Deepening:
     def _is_recursive(self, sub: Subschema) -> bool:
         """Whether a value of a subschema may hold a value of the same subschema."""
         sub = self._making.whole(sub)
-        key = (id(sub.schema), sub.key[1])
+        key = _key(sub)
         if key not in self._recursive:
-            seen: set[object] = set()
-            todo = list(self._below(sub))
-            self._recursive[key] = False
-            while todo:
-                below = todo.pop()
-                if not isinstance(below.schema, dict):
-                    continue
-                other = (id(below.schema), below.key[1])
-                if other == key:
-                    self._recursive[key] = True
-                    break
-                if other not in seen:
-                    seen.add(other)
-                    todo += self._below(below)
-                    todo += in_place(below)
+            self._explore(sub)
         return self._recursive[key]
 
-    def _below(self, sub: Subschema) -> list[Subschema]:
-        place = SchemaPlace(self._making, [sub])
-        found: list[Subschema] = []
-        for each in place.subschemas:
-            for keyword in ("properties", "patternProperties"):
-                found += [each.below(p, keyword, n) for n, p in each.named_at(keyword).items()]
-            for keyword in ("prefixItems", "items"):
-                parts = each.schemas_at(keyword)
-                found += [each.below(p, keyword, k) for k, p in enumerate(parts)]
-            for keyword in (
-                "items", "additionalItems", "contains", "unevaluatedItems", "additionalProperties",
-                "unevaluatedProperties",
-            ):  # fmt: skip
-                if (single := each.schema_at(keyword)) is not None:
-                    found.append(each.below(single, keyword))
-        return found
+    def _explore(self, first: Subschema) -> None:
+        """Decide it for a subschema and all that it leads to, in one walk over them.
+
+        A subschema is recursive if it lies on a circle, one of whose steps goes into a value: if
+        its strongly connected component has such a step inside. What was decided before leads to
+        nothing that was not, so it is on no circle with what is new.
+        """
+        number: dict[object, int] = {_key(first): 0}
+        waiting = [first]
+        following: list[list[int]] = []
+        inward: list[list[int]] = []
+        for sub in waiting:  # The list grows while it is read.
+            self._making.meter.check("The machine of a schema", states=len(waiting))
+            if isinstance(sub.schema, dict):
+                check_well_formed(sub.schema, sub.pointer, sub.draft)
+            steps: list[list[int]] = []
+            for targets in (self._making.also_in_place(sub), _inside(sub)):
+                steps.append([])
+                for target in targets:
+                    key = _key(target)
+                    if key in self._recursive or not isinstance(target.schema, dict):
+                        continue
+                    if key not in number:
+                        number[key] = len(waiting)
+                        waiting.append(target)
+                    steps[-1].append(number[key])
+            following.append(steps[0] + steps[1])
+            inward.append(steps[1])
+        keys = list(number)
+        component = [0] * len(keys)
+        circles = components(following)
+        for name, circle in enumerate(circles):
+            for one in circle:
+                component[one] = name
+        for circle in circles:
+            found = any(component[to] == component[one] for one in circle for to in inward[one])
+            for one in circle:
+                self._recursive[keys[one]] = found
+
+
+def _key(sub: Subschema) -> tuple[int, str]:
+    return id(sub.schema), sub.key[1]
+
+
+def _inside(sub: Subschema) -> list[Subschema]:
+    """The subschemas of members and items that a subschema itself describes."""
+    found: list[Subschema] = []
+    for keyword in ("properties", "patternProperties"):
+        found += [sub.below(p, keyword, n) for n, p in sub.named_at(keyword).items()]
+    for keyword in ("prefixItems", "items"):
+        parts = sub.schemas_at(keyword)
+        found += [sub.below(p, keyword, k) for k, p in enumerate(parts)]
+    for keyword in (
+        "items", "additionalItems", "contains", "unevaluatedItems", "additionalProperties",
+        "unevaluatedProperties",
+    ):  # fmt: skip
+        if (single := sub.schema_at(keyword)) is not None:
+            found.append(sub.below(single, keyword))
+    return found

@@ -21,16 +21,17 @@ class SchemaPlace:
     def __init__(self, compiler: Making, subschemas: Iterable[Subschema]) -> None:
         self._compiler = compiler
         known: dict[object, Subschema] = {}
-        todo = list(subschemas)
+        todo = [*subschemas][::-1]
         while todo:
-            sub = todo.pop(0)
+            sub = todo.pop()
+            compiler.meter.check_time("The machine of a schema")
             # Owners do not matter here: they decide what a case says, not where it may lead.
             sub = Subschema(sub.schema, sub.resolver, sub.pointer, sub.draft)
             if sub.key in known or not isinstance(sub.schema, dict):
                 continue
             check_well_formed(sub.schema, sub.pointer, sub.draft)
             known[sub.key] = sub
-            todo[:0] = compiler.also_in_place(sub)
+            todo += reversed(compiler.also_in_place(sub))
         self.subschemas: tuple[Subschema, ...] = tuple(known.values())
 
     @property

@@ -10,8 +10,9 @@ from explorer.automata.construction import operations
 from explorer.automata.construction.product import intersection
 from explorer.automata.machine import Dfa
 from explorer.automata.regex import UnsupportedSyntax, compile_pattern
-from explorer.automata.schema.reading.keywords import anchored, bounds, decimal
+from explorer.automata.schema.reading.keywords import anchored, bounds, decimal, is_number
 from explorer.automata.schema.reading.subschemas import Subschema
+from explorer.automata.schema.reading.text import EXACT
 from explorer.automata.schema.text import numbers, strings
 from explorer.automata.schema.text.counting import MARKED_FROM, mark
 from explorer.automata.schema.text.ecma import translated
@@ -23,8 +24,8 @@ from explorer.errors import RegexError
 
 def _fraction(divisor: Decimal) -> tuple[int, int]:
     """A divisor as a whole number, divided by a power of ten."""
-    decimals = max(0, -cast("int", divisor.normalize().as_tuple().exponent))
-    return int(divisor.scaleb(decimals)), decimals
+    decimals = max(0, -cast("int", EXACT.normalize(divisor).as_tuple().exponent))
+    return int(EXACT.scaleb(divisor, decimals)), decimals
 
 
 _MOST_DECIMALS: Final = 30
@@ -39,13 +40,15 @@ def can_divide(divisor: Decimal) -> bool:
 
 def _too_fine(divisor: Decimal, numerator: int, decimals: int) -> tuple[str, str]:
     """Why a divisor cannot be followed, and what to do."""
+    shown = f"{divisor:.6e}" if len(str(divisor)) > 40 else str(divisor)
     if decimals > _MOST_DECIMALS:
         return (
-            f"Multiples of {divisor} have up to {decimals:,} decimals.",
+            f"Multiples of {shown} have up to {decimals:,} decimals.",
             f"Use a divisor with at most {_MOST_DECIMALS} decimals, or leave it out.",
         )
+    remainders = f"{numerator:,}" if numerator < 10**18 else f"{Decimal(numerator):.2e}"
     return (
-        f"Multiples of {divisor} need a machine with {numerator:,} remainders.",
+        f"Multiples of {shown} need a machine with {remainders} remainders.",
         f"Use a divisor whose digits are at most {numbers.LARGEST_MODULUS:,}.",
     )
 
@@ -93,7 +96,7 @@ class Scalars:
         """
         parts: list[Dfa] = [self._all_of_type(subs, integer=integer)]
         if scalars is not None:
-            given = [v for v in scalars if isinstance(v, int | float) and not isinstance(v, bool)]
+            given = [value for value in scalars if is_number(value)]
             if not given:
                 return strings.nothing()
             same = [self._compared(decimal(value), "=") for value in given]
@@ -104,13 +107,13 @@ class Scalars:
                 ("exclusiveMinimum", ">"), ("exclusiveMaximum", "<"),
             ):  # fmt: skip
                 bound = sub.keyword(keyword)
-                if isinstance(bound, bool) or not isinstance(bound, int | float):
+                if not is_number(bound):
                     continue
                 if sub.draft == 4 and sub.keyword(f"exclusive{keyword.capitalize()}") is True:
                     wanted = wanted.strip("=")
                 parts.append(self._compared(decimal(bound), wanted))
             divisor = sub.keyword("multipleOf")
-            if isinstance(divisor, int | float) and not isinstance(divisor, bool):
+            if is_number(divisor):
                 made = self._multiples(sub, decimal(divisor))
                 parts += [made] if made is not None else []
         return self._all(parts)

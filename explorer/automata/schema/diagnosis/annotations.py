@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from explorer.automata.schema.building.members import MISCOUNTED
 from explorer.automata.schema.building.objects import MOST_TRACKED
-from explorer.automata.schema.reading.keywords import WELL_FORMED, draft_of, parts_of
+from explorer.automata.schema.reading.keywords import WELL_FORMED, draft_of, is_number, parts_of
 from explorer.automata.schema.reading.sharing import REMARKS
 from explorer.automata.schema.reading.subschemas import DEFAULT_DRAFT, Schema, pointer_to
 from explorer.automata.schema.text.formats import FORMATS
@@ -118,7 +118,7 @@ def miscounted_names(schema: Schema) -> tuple[str, ...]:
         fewest = here.get("minProperties", 0)
         needed = here.get("required")
         required = len(set(cast("list[Any]", needed))) if isinstance(needed, list) else 0
-        many = isinstance(fewest, int | float) and fewest >= required + MISCOUNTED
+        many = is_number(fewest) and fewest >= required + MISCOUNTED
         refused = "maxProperties" in here and not _REFUSING.isdisjoint(pointer.split("/"))
         if (many or refused) and not _names_are_few(here):
             found += [f"{pointer}/minProperties"] * many + [f"{pointer}/maxProperties"] * refused

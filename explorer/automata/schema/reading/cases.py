@@ -105,18 +105,21 @@ class Expansion:
 
     Args:
         made: Synthetic schemas, kept alive and shared.
+        look: Called in each step with how many parts are listed next, to look at the budget.
     """
 
-    def __init__(self, made: dict[object, Schema]) -> None:
+    def __init__(self, made: dict[object, Schema], look: Callable[[int], None]) -> None:
         self._made = made
+        self._look = look
         self._stripped: dict[int, tuple[Schema, Schema]] = {}
         self._whole: dict[int, Schema] = {}
 
     def cases(self, subschemas: Iterable[Subschema]) -> list[Case]:
         """The cases of a conjunction; none if no value satisfies it."""
-        cases = [_Open(list(subschemas), [], [], [], set())]
+        cases = [_Open([*subschemas][::-1], [], [], [], set())]
         done: list[Case] = []
         while cases:
+            self._look(0)
             case = cases.pop()
             if not case.todo:
                 done.append(Case(tuple(case.plain), tuple(case.excluded), tuple(case.met)))
@@ -126,7 +129,7 @@ class Expansion:
         return done
 
     def _step(self, case: _Open, crowded: bool) -> list[_Open]:
-        sub = case.todo.pop(0)
+        sub = case.todo.pop()
         if sub.schema is False:
             return []
         if sub.schema is True or not sub.schema:
@@ -148,7 +151,7 @@ class Expansion:
                 target = sub.target(reference, keyword)
                 here.append(replace(target, owners=owners))
                 if sub.draft <= 7:
-                    case.todo[:0] = here
+                    case.todo += reversed(here)
                     return [case]
         case.plain.append(plain)
 
@@ -159,10 +162,12 @@ class Expansion:
             here.append(below(part, "allOf", index))
         if "not" in schema:
             case.excluded.append(sub.below(schema["not"], "not"))
-        case.todo[:0] = here
+        case.todo += reversed(here)
         open_cases: list[_Open] = [case]
         for choices in self.choices(sub, below, evaluated=bool(owners)):
-            if crowded or len(open_cases) * len(choices) > MOST_CASES:
+            # One choice alone is always taken: apart it would be the same choice again.
+            many = len(open_cases) > 1 and len(open_cases) * len(choices) > MOST_CASES
+            if crowded or many or (owners and len(choices) > MOST_CASES):
                 if owners:
                     raise UnsupportedSchema(
                         "There are too many combinations of branches below an unevaluated keyword.",
@@ -199,19 +204,7 @@ class Expansion:
     def choices(self, sub: Subschema, below: _Below, *, evaluated: bool) -> Iterator[_Choices]:
         """What a subschema lets one choose: lists of (what then holds, what then does not)."""
         schema = cast("dict[str, Any]", sub.schema)
-        if "enum" in schema or "const" in schema:
-            listed = cast("list[object]", schema.get("enum", []))
-            values: list[object] = [schema["const"]] if "const" in schema else list(listed)
-            if "const" in schema and "enum" in schema:
-                values = [value for value in values if any(_same(value, e) for e in listed)]
-            nested: list[object] = [v for v in values if isinstance(v, dict | list)]
-            if nested:
-                scalars = [v for v in values if not isinstance(v, dict | list)]
-                options = [structural(value) for value in nested]
-                options += [{"enum": scalars}] if scalars else []
-                keyword = "const" if "const" in schema else "enum"
-                parts = [synthetic(sub, option, self._made, keyword) for option in options]
-                yield _Choices([([part], []) for part in parts], self._apart(sub, "anyOf", parts))
+        yield from self.constants(sub)
         any_of = [below(part, "anyOf", k) for k, part in enumerate(sub.schemas_at("anyOf"))]
         if any_of and evaluated:
             if len(any_of) > MOST_EVALUATED_BRANCHES:
@@ -230,6 +223,7 @@ class Expansion:
             yield _Choices([([part], []) for part in any_of], self._apart(sub, "anyOf", any_of))
         one_of = [below(part, "oneOf", k) for k, part in enumerate(sub.schemas_at("oneOf"))]
         if one_of:
+            self._look(len(one_of) ** 2)  # Each branch excludes all others.
             options = [
                 ([part], [other for k, other in enumerate(one_of) if k != index])
                 for index, part in enumerate(one_of)
@@ -248,9 +242,27 @@ class Expansion:
                 [([condition, *then], []), (other, [condition])],
                 synthetic(sub, apart, self._made),
             )
-        yield from self._dependencies(sub, below)
+        yield from self.dependencies(sub, below)
 
-    def _dependencies(self, sub: Subschema, below: _Below) -> Iterator[_Choices]:
+    def constants(self, sub: Subschema) -> Iterator[_Choices]:
+        """The choice among the arrays and objects that ``enum`` and ``const`` list, if any."""
+        schema = sub.schema
+        if isinstance(schema, dict) and ("enum" in schema or "const" in schema):
+            listed = cast("list[object]", schema.get("enum", []))
+            values: list[object] = [schema["const"]] if "const" in schema else list(listed)
+            if "const" in schema and "enum" in schema:
+                values = [value for value in values if any(_same(value, e) for e in listed)]
+            nested: list[object] = [v for v in values if isinstance(v, dict | list)]
+            if nested:
+                scalars = [v for v in values if not isinstance(v, dict | list)]
+                options = [structural(value) for value in nested]
+                options += [{"enum": scalars}] if scalars else []
+                keyword = "const" if "const" in schema else "enum"
+                parts = [synthetic(sub, option, self._made, keyword) for option in options]
+                yield _Choices([([part], []) for part in parts], self._apart(sub, "anyOf", parts))
+
+    def dependencies(self, sub: Subschema, below: _Below) -> Iterator[_Choices]:
+        """A choice for each name on which others depend: it is absent, or they hold."""
         found: list[tuple[str, str, list[Subschema]]] = []
         for keyword in ("dependentRequired", "dependencies"):
             for name, needed in sub.needed_at(keyword).items():
@@ -291,7 +303,7 @@ class _Choices(list[tuple[list[Subschema], list[Subschema]]]):
 class _Open:
     """A case that is not worked out yet."""
 
-    todo: list[Subschema]
+    todo: list[Subschema]  # The next one is the last.
     plain: list[Subschema]
     excluded: list[Subschema]
     met: list[Subschema]
@@ -299,8 +311,8 @@ class _Open:
 
     def with_choice(self, held: list[Subschema], excluded: list[Subschema]) -> _Open:
         return _Open(
-            [*held, *self.todo], list(self.plain), [*self.excluded, *excluded], list(self.met),
-            set(self.seen),
+            [*self.todo, *reversed(held)], list(self.plain), [*self.excluded, *excluded],
+            list(self.met), set(self.seen),
         )  # fmt: skip
 
 

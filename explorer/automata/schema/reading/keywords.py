@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 from explorer.automata.schema.reading.subschemas import (
     DEFAULT_DRAFT,
@@ -17,6 +17,8 @@ from explorer.automata.schema.reading.subschemas import (
 from explorer.errors import UnsupportedSchema
 
 _Check = Callable[[Any], bool]
+Number = int | float | Decimal
+"""A number of a schema: from text whole or an exact decimal, from elsewhere also a float."""
 
 
 def _is_schema(value: Any) -> bool:
@@ -39,8 +41,9 @@ def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(n, str) for n in cast("list[Any]", value))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def is_number(value: object) -> TypeGuard[Number]:
+    """Whether a value of a schema is a number."""
+    return isinstance(value, Number) and not isinstance(value, bool)
 
 
 def _is_mapping(value: Any) -> bool:
@@ -65,7 +68,7 @@ def speaks_of_numbers(schema: Any) -> bool:
     rest: list[tuple[Any, bool]] = [(schema, False)]
     while rest:
         part, constant = rest.pop()
-        if constant and isinstance(part, int | float) and not isinstance(part, bool):
+        if constant and is_number(part):
             return True
         if isinstance(part, list):
             rest += [(entry, constant) for entry in cast("list[Any]", part)]
@@ -86,7 +89,7 @@ def _listed(value: Any) -> list[Any]:
 _SCHEMA: Final = (_is_schema, "a schema: an object, true or false")
 _SCHEMAS: Final = (_is_schemas, "a list of schemas")
 _NAMED: Final = (_is_mapping, "an object whose values are schemas")
-_NUMBER: Final = (_is_number, "a number")
+_NUMBER: Final = (is_number, "a number")
 _NAMES: Final = (_is_names, "a list of strings")
 _TEXT: Final = (_is_text, "a string")
 
@@ -103,7 +106,7 @@ WELL_FORMED: Final[dict[str, tuple[_Check, str]]] = {
          "minContains", "maxContains", "minProperties", "maxProperties"),
         _NUMBER,
     ),
-    "multipleOf": (lambda value: _is_number(value) and value > 0, "a number above 0"),
+    "multipleOf": (lambda value: is_number(value) and value > 0, "a number above 0"),
     **dict.fromkeys(("pattern", "format", "$ref", "$dynamicRef", "$recursiveRef"), _TEXT),
     # In draft 3 a member said by itself that it was required; no later draft reads that.
     "required": (lambda value: isinstance(value, bool) or _is_names(value), "a list of strings"),
@@ -192,7 +195,8 @@ def check_well_formed(schema: dict[str, Any], pointer: str, draft: int) -> None:
     for keyword, value in schema.items():
         expected = WELL_FORMED.get(keyword)
         if expected is not None and not expected[0](value):
-            shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}…"
+            shown = repr(value) if not isinstance(value, Decimal) else str(value)
+            shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
             raise UnsupportedSchema(
                 f"{keyword} is {shown}, not {expected[1]}.",
                 pointer=f"{pointer}/{keyword}",
@@ -215,19 +219,29 @@ def equal(a: object, b: object) -> bool:
     return a == b
 
 
-def decimal(value: int | float) -> Decimal:
+def decimal(value: Number) -> Decimal:
     """A number of a schema, exactly as it is written."""
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+LARGEST_SIZE: Final = 2**64
+"""The largest size that a keyword may give; no text that is ever written comes near it."""
 
 
 def size(sub: Subschema, keyword: str) -> int | None:
     """A size that a keyword gives; ``None`` if it is not there."""
     value = sub.keyword(keyword)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return None
+    if value > LARGEST_SIZE:
+        raise UnsupportedSchema(
+            f"The size has {len(str(int(value))):,} digits; at most {LARGEST_SIZE:,} is followed.",
+            pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
+            remedy="Give a smaller size, or leave the keyword out.",
+        )  # fmt: skip
     if value < 0 or value != int(value):
         raise UnsupportedSchema(
-            f"{value!r} is not a size.", pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
+            f"{value} is not a size.", pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
             remedy="Give a whole number, 0 or more.",
         )  # fmt: skip
     return int(value)

@@ -99,12 +99,18 @@ def _content(here: dict[str, Any], copy: dict[str, Any], made: dict[int, Schema]
                 content.append((keyword, itself))
             elif any((keyword, name) in paths for name, _ in entries):
                 inside = [
-                    (name, id(part) if (keyword, name) in paths else json.dumps(part))
+                    (name, id(part) if (keyword, name) in paths else _text(part))
                     for name, part in entries
                 ]
                 content.append((keyword, tuple(inside)))
             else:
-                content.append((keyword, json.dumps(value)))
+                content.append((keyword, _text(cast("object", value))))
         except RecursionError:
             return id(here)
     return tuple(content)
+
+
+def _text(value: object) -> str:
+    """The same text for the same data, down to the digits of its numbers."""
+    # No text of a schema holds half of a surrogate pair, so a name of one is not a member's.
+    return json.dumps(value, default=lambda number: {"\ud800": str(number)})

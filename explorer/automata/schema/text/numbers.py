@@ -25,6 +25,7 @@ from explorer.automata.construction.operations import concatenation, union
 from explorer.automata.construction.product import intersection
 from explorer.automata.machine import Dfa, Int32
 from explorer.automata.regex import compile_pattern
+from explorer.automata.schema.reading.text import EXACT
 from explorer.automata.schema.text.sketch import Sketch
 from explorer.budget import Meter
 
@@ -69,7 +70,7 @@ def plain_values() -> Dfa:
 
 def _digits_of(bound: Decimal) -> tuple[str, str]:
     """The digits of a bound's magnitude before and after the point, without needless zeros."""
-    whole, _, fraction = f"{abs(bound):f}".partition(".")
+    whole, _, fraction = f"{bound.copy_abs():f}".partition(".")
     return whole.lstrip("0") or "0", fraction.rstrip("0")
 
 
@@ -233,7 +234,7 @@ def _small_magnitude(bound: Decimal, wanted: Callable[[Order], bool], meter: Met
         assert every is not None
         return [concatenation([_mantissa(), every], meter)] if wanted(">") else []
     exponent = -bound.adjusted()  # The bound is m × 10^-exponent with 1 <= m < 10.
-    leading = bound.scaleb(exponent)
+    leading = EXACT.scaleb(bound, exponent)
     orders: tuple[Order, ...] = ("<", "=", ">")
     for order in orders:
         # A larger negative exponent makes a smaller number.
@@ -286,7 +287,7 @@ def compared(bound: Decimal, wanted: Callable[[Order], bool], meter: Meter) -> D
         below = wanted("<")
         negative = _signed_magnitudes(zero, below, meter)
     else:
-        magnitude = -bound
+        magnitude = bound.copy_negate()
 
         def flipped(order: Order) -> bool:
             return wanted(_FLIPPED[order])

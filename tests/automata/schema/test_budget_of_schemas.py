@@ -1,0 +1,140 @@
+"""A schema of any shape looks at the clock of its budget, and the work between two looks is small.
+
+Nothing here measures time: calls are counted, which do not depend on how busy the machine is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from explorer import Budget, json_schema
+from explorer.budget import Meter
+from explorer.errors import BudgetExceeded, UnsupportedSchema
+
+Shape = Callable[[int], dict[str, Any]]
+
+MOST_CALLS = 150
+"""How many calls of functions there may be for each subschema in one pass over all of them."""
+
+
+def circle(wrap: Callable[[dict[str, str]], dict[str, Any]]) -> Shape:
+    """References that lead through n definitions and back to the first."""
+    return lambda n: {
+        "$ref": "#/$defs/n0",
+        "$defs": {f"n{k}": wrap({"$ref": f"#/$defs/n{(k + 1) % n}"}) for k in range(n)},
+    }
+
+
+SHAPES: dict[str, Shape] = {
+    "members": circle(lambda ref: {"type": "object", "properties": {"a": ref}}),
+    "items": circle(lambda ref: {"type": "array", "items": ref}),
+    "references alone": circle(lambda ref: dict(ref)),
+    "allOf": circle(lambda ref: {"allOf": [ref], "type": "object"}),
+    "anyOf with an end": circle(lambda ref: {"anyOf": [ref, {"type": "null"}]}),
+    "anyOf": lambda n: {"anyOf": [{"const": f"v{k}"} for k in range(n)]},
+    "anyOf objects": lambda n: {"anyOf": [{"properties": {f"k{k}": {}}} for k in range(n)]},
+    "oneOf": lambda n: {"oneOf": [{"const": f"v{k}"} for k in range(n)]},
+    "allOf of nots": lambda n: {"allOf": [{"not": {"const": f"v{k}"}} for k in range(n)]},
+    "enum": lambda n: {"enum": [f"v{k}" for k in range(n)]},
+    "enum of objects": lambda n: {"enum": [{"a": k} for k in range(n)]},
+    "properties": lambda n: {"properties": {f"k{k}": {"minimum": k} for k in range(n)}},
+    "patterns": lambda n: {"patternProperties": {f"^k{k}": {} for k in range(n)}},
+    "dependencies": lambda n: {"dependentRequired": {f"k{k}": ["a"] for k in range(n)}},
+}
+
+
+def calls_between_looks(build: Callable[[], object], looks: int) -> tuple[int, int]:
+    """The most calls of Python functions between two looks at a clock, and all of them.
+
+    Args:
+        build: What is watched.
+        looks: After so many looks it is ended.
+    """
+    between = most = every = left = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal between, most, every, left
+        if event == "call":
+            every += 1
+            between += 1
+            most = max(most, between)
+            if frame.f_code is Meter.check_time.__code__:
+                between = 0
+                left += 1
+                if left > looks:
+                    raise TimeoutError
+
+    sys.setprofile(count)
+    try:
+        build()
+    except (TimeoutError, BudgetExceeded, UnsupportedSchema):
+        pass
+    finally:
+        sys.setprofile(None)
+    return most, every
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_clock_is_looked_at_after_little_work(shape: str) -> None:
+    """At most a linear pass over the subschemas, of which there are a few before the first look."""
+    n = 300
+    json_schema(SHAPES[shape](5)).within(Budget(seconds=1_000))  # What is made once is there.
+    constraint = json_schema(SHAPES[shape](n))
+    most, _ = calls_between_looks(lambda: constraint.within(Budget(seconds=1_000)), 2_000)
+    assert most < MOST_CALLS * n
+
+
+@pytest.mark.parametrize("shape", ["references alone", "allOf"])
+def test_a_circle_of_references_is_walked_once(shape: str) -> None:
+    """Twice the length is at most about twice the work; it was four times."""
+    limits = Budget(seconds=1_000)
+    json_schema(SHAPES[shape](10)).within(limits)
+    several = [
+        calls_between_looks(lambda n=n: json_schema(SHAPES[shape](n)).within(limits), 10**6)
+        for n in (100, 200)
+    ]
+    assert several[1][1] < 2.6 * several[0][1]
+
+
+def test_a_time_that_is_over_ends_a_long_circle() -> None:
+    """Within the first pass over it, whatever would come after."""
+    constraint = json_schema(SHAPES["members"](1_000))
+    with pytest.raises(BudgetExceeded):
+        constraint.within(Budget(seconds=1e-9))
+
+
+def test_more_branches_than_are_combined_are_still_followed() -> None:
+    """Three hundred branches were told to be nested too deep."""
+    shape = {"anyOf": [{"const": f"v{k}"} for k in range(300)]}
+    constraint = json_schema(shape)
+    assert constraint.accepts('"v0"')
+    assert constraint.accepts('"v299"')
+    assert not constraint.accepts('"v300"')
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts"),
+    [
+        ({"$ref": "#/$defs/a", "$defs": {
+            "a": {"properties": {"b": {"$ref": "#/$defs/b"}}, "additionalProperties": False},
+            "b": {"items": {"$ref": "#/$defs/a"}, "type": "array"}}}, ['{"b":[{"b":[{}]}]}']),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"const": 1}]}}},
+         []),
+        ({"properties": {"x": {"$ref": "#/$defs/n"}}, "type": "object", "$defs": {
+            "n": {"allOf": [{"$ref": "#/$defs/m"}]},
+            "m": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}}},
+         ['{"x":{"n":{"n":{}}}}']),
+    ],
+)  # fmt: skip
+def test_recursion_is_seen_through_references_in_place(
+    schema: dict[str, Any], texts: list[str]
+) -> None:
+    """A circle counts only where one of its steps goes into a value."""
+    constraint = json_schema(schema, max_depth=6)
+    for text in texts:
+        assert constraint.accepts(text)
