@@ -179,6 +179,10 @@ class StageMethods:
         text begins with a dummy prefix, as at the start of a prompt. Special tokens are not text:
         ``</s>`` is spelled in pieces, though some libraries read the special token there.
 
+        Followed are byte-pair encoding behind any chain of steps that cut (GPT-2, GPT-4, GPT-4o,
+        Llama 2, Mistral, Gemma 3, Qwen, DeepSeek V3, StarCoder, Falcon, Yi), Unigram, WordPiece and
+        RWKV's list of tokens.
+
         Args:
             tokenizer: A `Vocabulary` that knows its tokenizer, or what one is read from. By default
                 that of the vocabulary which the constraint is compiled for.

@@ -87,7 +87,7 @@ class WordFilter:
         group_of = np.full(len(tokens), -1, np.int64)
         places = np.maximum(joined, begun)[fits]
         group_of[fits], firsts = distinct([places])
-        return [((int(place),), b"", 0) for place in places[firsts]], group_of
+        return [((int(place),), 0) for place in places[firsts]], group_of
 
     def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:
         """The state after a token that leads to a group."""
@@ -112,15 +112,16 @@ class WordFilter:
 
     def _step(self, place: int, token: int) -> tuple[int, bool]:
         """Where a token leads in the marked text, and whether a word begins with it."""
-        within = int(self._read.from_place(place)[token])
+        within = int(self._read.row(place)[self._read.spelling_of[token]])
         if within != LOST:
             return within, False
-        return int(self._read.from_place(place + self._marked.num_states)[token]), True
+        begun = self._read.row(place + self._marked.num_states)
+        return int(begun[self._read.spelling_of[token]]), True
 
     def _reached(self, written: WrittenSoFar, tokens: Int32) -> tuple[Int32, Int32]:
         """Where tokens lead in the marked text: within the present word, and beginning one."""
         place = written.places[0]
         return (
-            self._read.from_place(place)[tokens],
-            self._read.from_place(place + self._marked.num_states)[tokens],
+            self._read.lead(place, tokens),
+            self._read.lead(place + self._marked.num_states, tokens),
         )

@@ -1,29 +1,24 @@
 """Which token may follow, if the tokenizer itself should have written the whole sequence.
 
-What was written so far counts by three things: the last token (for the relation between
-neighbours, `explorer.vocabulary.canonical.merges`), where words may have begun (states of
-`explorer.vocabulary.canonical.marked`; several, while the splitter would still read on), and the
-bytes of a character that is not complete yet. A token is read twice from each of those states: once
-within the present word, if it may stand beside the last token there, once as the beginning of a
-word. What survives is the next state.
+What was written so far counts by two things: the last token (for the relation between neighbours,
+`explorer.vocabulary.canonical.merges`), and where words may have begun (states of
+`explorer.vocabulary.canonical.marked` over bytes; several, while the splitter would still read on).
+A token is read twice from each of those states: once within the present word, if it may stand
+beside the last token there, once as the beginning of a word. What survives is the next state.
 
-All tokens are read from a state at once, a millisecond at 131,072 tokens, and that is kept.
+All tokens are read from some states at once, by their spelling, and that is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from explorer.tokens.filtered.guard import UNGUARDED
-from explorer.tokens.filtered.reading import (
-    MarkedTokens,
-    character_length,
-    code_point,
-    tail_of,
-)
+from explorer.tokens.filtered.reading import FEW, MarkedTokens
 from explorer.tokens.filtered.token_filter import (
     NO_TOKEN,
     Group,
@@ -43,6 +38,21 @@ _FEW: Final = 64
 """Fewer tokens than these are compared with the last one by one."""
 
 
+@dataclass(frozen=True)
+class _Led:
+    """Where spellings, or tokens, lead from some places.
+
+    Attributes:
+        groups: The states, but for the token itself.
+        joined: int64[n], the group of a token that may stand in the present word; -1.
+        begun: int64[n], the group of one that may not; -1.
+    """
+
+    groups: Sequence[Group]
+    joined: Int64
+    begun: Int64
+
+
 class CanonicalFilter:
     """A filter by a tokenizer's rules, made by `filter_of`; thread-safe.
 
@@ -60,30 +70,14 @@ class CanonicalFilter:
     def __init__(self, rules: CanonicalRules, vocabulary: Vocabulary) -> None:
         check_same(rules.vocabulary, vocabulary)
         self.rules = rules
-        self._tokens = vocabulary.tokens
         self._marked = rules.marked
         text = np.array([data is not None for data in vocabulary.tokens])
         usable = np.zeros(len(vocabulary), np.bool_)
         usable[: len(rules.usable)] = rules.usable[: len(vocabulary)]
         self.usable: Bool = usable & text
-        parts: list[bytes] = [data or b"" for data in vocabulary.tokens]
-        self._read = MarkedTokens(rules.marked, vocabulary)
-        self._tails: list[bytes] = [b""]
-        self._tail_of = np.zeros(len(parts), np.int32)
-        # Only what does not end in ASCII can end within a character.
-        numbers = {b"": 0}
-        for token in np.flatnonzero([part[-1:] >= b"\x80" for part in parts]).tolist():
-            tail = tail_of(parts[int(token)])
-            if tail not in numbers:
-                numbers[tail] = len(self._tails)
-                self._tails.append(tail)
-            self._tail_of[token] = numbers[tail]
-        # Which places some character goes on from that begins with the bytes of a tail.
-        self._open: Bool = np.stack([self._goes_on_from(tail) for tail in self._tails])
-        self._opened: dict[bytes, Bool] = dict(zip(self._tails, self._open, strict=True))
+        self._read = MarkedTokens(rules.marked, vocabulary, rules.single)
+        self._led: Kept[tuple[int, ...], _Led] = Kept()
         self._refused: Kept[int, UInt32] = Kept()
-        within = np.array([b"\x80" <= part[:1] < b"\xc0" for part in parts])
-        self._goes_on: Bool = within & self.usable
 
     @property
     def lengths(self) -> Int64:
@@ -92,7 +86,7 @@ class CanonicalFilter:
 
     def may_end(self, written: WrittenSoFar) -> bool:
         """Whether the tokenizer may have written exactly this."""
-        return not written.partial and any(self._marked.ends[k] for k in written.places)
+        return any(self._marked.ends[k] for k in written.places)
 
     def after(self, written: WrittenSoFar, token: int) -> WrittenSoFar | None:
         """The state after one more token; ``None`` where the tokenizer would not write it."""
@@ -101,7 +95,7 @@ class CanonicalFilter:
             return None
         return self.state(written, token, groups[int(group_of[0])])
 
-    def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[list[Group], Int64]:
+    def following(self, written: WrittenSoFar, tokens: Int32) -> tuple[Sequence[Group], Int64]:
         """The states after each of some tokens, but for the token itself.
 
         Args:
@@ -109,109 +103,75 @@ class CanonicalFilter:
             tokens: int32[n], ids.
 
         Returns:
-            The states, as their places and partial characters; and int64[n], which of them each
-            token leads to, -1 where the tokenizer would not write it.
+            The states, as their places; and int64[n], which of them each token leads to, -1 where
+            the tokenizer would not write it.
         """
-        if written.partial:
-            return self._complete(written, tokens)
-        joined = self.usable[tokens]
+        led, spelled = self._from(written.places, tokens)
+        group_of = led.joined[spelled]
         if written.last != NO_TOKEN:
-            joined = joined & ~self._are_refused(written.last, tokens)
-        return self._placed(written, tokens, joined)
+            refused = self._are_refused(written.last, tokens)
+            group_of[refused] = led.begun[spelled[refused]]
+        group_of[~self.usable[tokens]] = -1
+        return led.groups, group_of
 
-    def following_apart(self, written: WrittenSoFar, tokens: Int32) -> tuple[list[Group], Int64]:
+    def following_apart(
+        self, written: WrittenSoFar, tokens: Int32
+    ) -> tuple[Sequence[Group], Int64]:
         """`following`, as if every token were refused within the present word."""
-        if written.partial or not self._marked.cuts:
-            return [], np.full(len(tokens), -1, np.int64)
-        return self._placed(written, tokens, np.zeros(len(tokens), np.bool_))
+        led, spelled = self._from(written.places, tokens)
+        group_of = led.begun[spelled]
+        group_of[~self.usable[tokens]] = -1
+        return led.groups, group_of
 
-    def _placed(
-        self, written: WrittenSoFar, tokens: Int32, joined: Bool
-    ) -> tuple[list[Group], Int64]:
-        """Where tokens lead: some joined to the present word, and all as the begin of one."""
-        columns: list[Int32] = []
-        usable = self.usable[tokens]
-        for place in written.places:
-            if joined.any():
-                within = self._read.from_place(place)[tokens]
-                columns.append(np.where(joined, within, LOST).astype(np.int32))
-            if self._marked.cuts:
-                begun = self._read.from_place(place + self._marked.num_states)[tokens]
-                columns.append(np.where(usable, begun, LOST).astype(np.int32))
-        tails = self._tail_of[tokens]
-        for column in columns:
-            column[~self._open[tails, column]] = LOST
-        columns = [column for column in columns if (column != LOST).any()]
-        group_of = np.full(len(tokens), -1, np.int64)
-        if not columns:
-            return [], group_of
-        alive = np.logical_or.reduce([column != LOST for column in columns])
-        codes = [column + 1 for column in columns] + [tails]
-        key, firsts = distinct([code[alive] for code in codes])
-        group_of[alive] = key
-        chosen = np.flatnonzero(alive)[firsts].tolist()
-        groups = [
-            (
-                tuple(sorted({int(column[k]) for column in columns} - {LOST})),
-                self._tails[tails[k]],
-                UNGUARDED,
+    def _from(self, places: tuple[int, ...], tokens: Int32) -> tuple[_Led, Int32 | Int64]:
+        """Where some tokens lead from some places; and for each of them where that stands."""
+        led = self._led.get(places)
+        if led is None and len(tokens) < FEW:
+            return self._led_by(places, lambda place: self._read.lead(place, tokens)), np.arange(
+                len(tokens)
             )
-            for k in chosen
-        ]
-        return groups, group_of
+        if led is None:
+            led = self._led_by(places, self._read.row)
+            self._led.put(places, led, led.joined.nbytes + led.begun.nbytes)
+        return led, self._read.spelling_of[tokens]
 
-    def _complete(self, written: WrittenSoFar, tokens: Int32) -> tuple[list[Group], Int64]:
-        """`following` within a character, which no word begins in the middle of."""
-        group_of = np.full(len(tokens), -1, np.int64)
-        chosen = np.flatnonzero(self._goes_on[tokens])
-        if written.last != NO_TOKEN:
-            chosen = chosen[~self._are_refused(written.last, tokens[chosen])]
-        reached, complete = self._read.within_character(
-            written.partial, written.places, tokens[chosen], self.rules.covered
-        )
-        alive = (reached != LOST).any(axis=0)
-        chosen, reached, complete = chosen[alive], reached[:, alive], complete[alive]
-        if not len(chosen):
-            return [], group_of
-        tails = self._tail_of[tokens[chosen]].astype(np.int64)
-        # A character that is still not finished has a tail of its own for each token.
-        unfinished = np.flatnonzero(~complete)
-        tails[unfinished] = len(self._tails) + np.arange(len(unfinished))
-        group_of[chosen], firsts = distinct([*(reached + 1), tails])
+    def _led_by(self, places: tuple[int, ...], row: Callable[[int], Int32]) -> _Led:
+        """Where spellings, or tokens, lead from some places, by where they lead from each."""
+        within = [row(place) for place in places]
+        anew = [place + self._marked.num_states for place in places]
+        begun = [row(place) for place in anew if (self._marked.table[place] != LOST).any()]
         groups: list[Group] = []
-        lost: list[int] = []
-        for number, k in enumerate(firsts.tolist()):
-            data = self._tokens[int(tokens[chosen[k]])] or b""
-            tail = self._tails[int(tails[k])] if complete[k] else written.partial + data
-            if tail not in self._opened:
-                self._opened[tail] = self._goes_on_from(tail)
-            places = {int(place) for place in reached[:, k] if place != LOST}
-            places = {place for place in places if self._opened[tail][place]}
-            groups.append((tuple(sorted(places)), tail, UNGUARDED))
-            lost += [] if places else [number]
-        if lost:
-            group_of[np.isin(group_of, lost)] = -1
-        return groups, group_of
+        rows: list[Int64] = []
+        for columns in ([*within, *begun], begun):
+            group_of = np.full(len(within[0]), -1, np.int64)
+            rows.append(group_of)
+            columns = [column for column in columns if column.max(initial=LOST) != LOST]
+            if not columns:
+                continue
+            alive = np.flatnonzero(np.maximum.reduce(columns) != LOST)
+            kept = [column[alive] for column in columns]
+            key, firsts = distinct([column + 1 for column in kept])
+            group_of[alive] = key + len(groups)
+            for k in firsts.tolist():
+                reached = {int(column[k]) for column in kept} - {LOST}
+                groups.append((tuple(sorted(reached)), UNGUARDED))
+        return _Led(groups, rows[0], rows[1])
 
-    def _goes_on_from(self, tail: bytes) -> Bool:
-        """bool[places], those from which some character goes on that begins with some bytes."""
-        table = self._marked.table
-        if not tail:
-            return np.ones(len(table), np.bool_)
-        missing = character_length(tail) - len(tail)
-        lowest = code_point(tail)
-        codes = self._marked.class_of[lowest << 6 * missing : (lowest + 1) << 6 * missing]
-        return (table[:, np.unique(codes)] != LOST).any(axis=1)
+    def goes_on(self, places: Sequence[int]) -> bool:
+        """Whether the present word has to go on: the text is within a character, mostly."""
+        return all(self._marked.goes_on[place] for place in places)
 
-    def continued(self, last: Int32, tokens: Int32) -> Bool:
-        """Which of some last tokens, each within a character, one of some tokens may follow."""
-        return self.rules.merges.fitting_any(last, tokens[self._goes_on[tokens]])
+    def continued(self, places: tuple[int, ...], last: Int32, tokens: Int32) -> Bool:
+        """Which of some last tokens one of some tokens may follow in the same word."""
+        led = [self._read.lead(place, tokens) for place in places]
+        able = self.usable[tokens] & (np.maximum.reduce(led) != LOST)
+        return self.rules.merges.fitting_any(last, tokens[able])
 
     def refused_words(self, last: int) -> UInt32:
         """uint32[words], the tokens that may not follow another one within a word, as bits."""
         refused = self._refused.get(last)
         if refused is None:
-            whole = np.zeros(len(self._tokens), np.bool_)
+            whole = np.zeros(len(self.usable), np.bool_)
             if last != NO_TOKEN:
                 row = self.rules.merges.refused_after(last)[: len(whole)]
                 whole[: len(row)] = row
@@ -237,11 +197,9 @@ class CanonicalFilter:
         self, written: WrittenSoFar, tokens: Int32, here: WrittenSoFar, way: Sequence[int]
     ) -> Bool:
         """Which of some tokens could be followed by a way to the end that follows one of them."""
-        following = way[0]
+        following = np.array(way[:1], np.int32)
         merges = self.rules.merges
-        continues = bool(here.partial) or any(
-            self._read.from_place(place)[following] != LOST for place in here.places
-        )
-        if continues and (here.last == NO_TOKEN or merges.fits(here.last, following)):
-            return merges.fitting(tokens, following)
+        continues = any(int(self._read.lead(place, following)[0]) != LOST for place in here.places)
+        if continues and (here.last == NO_TOKEN or merges.fits(here.last, way[0])):
+            return merges.fitting(tokens, way[0])
         return np.ones(len(tokens), np.bool_)

@@ -65,8 +65,8 @@ class FilteredEnds:
         # Where the last token counts by its neighbours alone, ways serve other tokens before it.
         self._neighbours = rules if isinstance(rules, NeighbourFilter) else None
         self._witnesses: dict[tuple[int, Group], list[tuple[WrittenSoFar, list[int]]]] = {}
-        # First tokens of such ways, by state, places and whether a character is unfinished.
-        self._usual: dict[tuple[int, tuple[int, ...], bool], list[int]] = {}
+        # First tokens of such ways, by state and, between characters, by places.
+        self._usual: dict[tuple[int, tuple[int, ...]], list[int]] = {}
 
     def candidates(self, state: int) -> Int32:
         """The tokens of text that the machine without the filter allows, and that may be used."""
@@ -113,8 +113,9 @@ class FilteredEnds:
         """
         able = np.zeros(len(last), np.bool_)
         left = np.arange(len(last))
-        if group[1]:
-            left = left[self._continued(state, last)]
+        if self._neighbours is not None and self._neighbours.goes_on(group[0]):
+            tokens = self._nearest_first(state)
+            left = left[self._neighbours.continued(group[0], last, tokens)]
             if not len(left):
                 return able
         witnesses = self._witnesses_of(state, group)
@@ -147,12 +148,6 @@ class FilteredEnds:
             left = left[~suits]
         return able
 
-    def _continued(self, state: int, last: Int32) -> Bool:
-        """Which of some last tokens within a character some token goes on with."""
-        if self._neighbours is None:
-            return np.ones(len(last), np.bool_)
-        return self._neighbours.continued(last, self._nearest_first(state))
-
     def _witnesses_of(self, state: int, group: Group) -> list[tuple[WrittenSoFar, list[int]]]:
         """Known ways to the end from a state and a group, each with a state that it follows."""
         if self._neighbours is None:
@@ -166,12 +161,17 @@ class FilteredEnds:
                 found.append((here, []))
                 return found
             # What completes one character mostly completes another one as well.
-            for token in self._usual.get((state, group[0], bool(group[1])), ()):
+            for token in self._usual.get(self._alike(state, group[0]), ()):
                 after = self._after(state, here, token)
                 if after is not None and self._known(after) not in (None, _UNKNOWN):
                     found.append((here, [token]))
                     break
         return found
+
+    def _alike(self, state: int, places: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        """Places from which one token mostly completes the text as it does from another."""
+        within = self._neighbours is not None and self._neighbours.goes_on(places)
+        return (state, () if within else places)
 
     def _after(self, state: int, written: WrittenSoFar, token: int) -> Place | None:
         target = self._machine.step(state, token)
@@ -187,14 +187,16 @@ class FilteredEnds:
             return _END
         state, written = place
         if self._neighbours is not None and written.last != NO_TOKEN:
-            group = written.places, written.partial, written.guard
+            group = written.places, written.guard
             last = np.array([written.last], np.int32)
-            if written.partial and not self._continued(state, last)[0]:
-                self._ways[place] = None
-                return None
-            for here, tokens in self._witnesses.get((state, group), ()):
-                if tokens and self._filter.suits(written, last, here, tokens)[0]:
-                    return tokens[0]
+            if self._neighbours.goes_on(written.places):
+                tokens = self._nearest_first(state)
+                if not self._neighbours.continued(written.places, last, tokens)[0]:
+                    self._ways[place] = None
+                    return None
+            for here, way in self._witnesses.get((state, group), ()):
+                if way and self._filter.suits(written, last, here, way)[0]:
+                    return way[0]
         return _UNKNOWN
 
     def _way(self, place: Place) -> list[int] | None:
@@ -253,9 +255,9 @@ class FilteredEnds:
             self._ways[place] = token
             state, written = place
             if self._neighbours is not None and written.last != NO_TOKEN:
-                group = written.places, written.partial, written.guard
+                group = written.places, written.guard
                 self._witnesses.setdefault((state, group), []).append((written, [token]))
-                usual = self._usual.setdefault((state, group[0], bool(group[1])), [])
+                usual = self._usual.setdefault(self._alike(state, group[0]), [])
                 if token not in usual:
                     usual.insert(0, token)
                     del usual[_MOST_USUAL:]

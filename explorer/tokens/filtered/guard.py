@@ -14,7 +14,7 @@ import numpy as np
 
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.jit import jit
-from explorer.tokens.filtered.reading import Int64, UInt8, character_length, tail_of
+from explorer.tokens.filtered.reading import Int64, UInt8
 from explorer.tokens.kept import Kept
 from explorer.vocabulary import Vocabulary
 from explorer.vocabulary.canonical.added_search import AddedSearch
@@ -106,9 +106,8 @@ class Guard:
         data = self._data[self._offset[token] : self._offset[token + 1]].tobytes()
         for byte in data:
             form = self._normal.step(form, byte)
-        tail = tail_of(data)
         ways = {(form, after)}
-        for _ in range(character_length(tail) - len(tail) if tail else 0):
+        for _ in range(tail_of(data)[1]):
             ways = {(self._normal.step(one, byte), texts.step(at, byte))
                     for one, at in ways for byte in texts.expected(at)}  # fmt: skip
         return any(one >= 0 for one, _ in ways)
@@ -169,3 +168,20 @@ class Guard:
         reached = np.empty(len(tokens), np.int32)
         _read_bytes(self._data, self._offset, tokens, class_of, table, state, reached)
         return reached
+
+
+def tail_of(data: bytes) -> tuple[bytes, int]:
+    """The bytes of the character that some bytes break off in, and how many it lacks.
+
+    Example:
+        >>> tail_of("aé".encode()[:-1]), tail_of(b"abc")
+        ((b'\\xc3', 1), (b'', 0))
+    """
+    for back in range(1, min(3, len(data)) + 1):
+        lead = data[-back]
+        if lead < 0x80:
+            break
+        if lead >= 0xC0:
+            length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            return (data[-back:], length - back) if length > back else (b"", 0)
+    return b"", 0

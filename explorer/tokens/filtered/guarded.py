@@ -87,15 +87,15 @@ class GuardedFilter:
         if len(alive):
             result[alive], firsts = distinct([group_of[alive], reached[alive]])
             for k in alive[firsts].tolist():
-                places, partial, _ = groups[int(group_of[k])]
-                found.append((places, partial, int(reached[k])))
+                places, _ = groups[int(group_of[k])]
+                found.append((places, int(reached[k])))
         chosen = np.flatnonzero(self._added[tokens])
         if len(chosen) and self._words.may_end(written):
             for k in chosen.tolist():
                 after = self._guard.after_added(written.guard, int(tokens[k]))
                 if after != LOST:
                     result[k] = len(found)
-                    found.append((_ANEW, b"", after))
+                    found.append((_ANEW, after))
         return found, result
 
     def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:
@@ -111,9 +111,13 @@ class GuardedFilter:
         # Behind an added token, everything fits that fits anywhere.
         return self._words.suits(written, tokens, here, way) | self._added[tokens]
 
-    def continued(self, last: Int32, tokens: Int32) -> Bool:
-        """Which of some last tokens, each within a character, one of some tokens may follow."""
-        return self._words.continued(last, tokens)
+    def goes_on(self, places: Sequence[int]) -> bool:
+        """Whether the present word has to go on: the text is within a character, mostly."""
+        return self._words.goes_on(places)
+
+    def continued(self, places: tuple[int, ...], last: Int32, tokens: Int32) -> Bool:
+        """Which of some last tokens one of some tokens may follow in the same word."""
+        return self._words.continued(places, last, tokens)
 
     def refused_words(self, last: int) -> UInt32:
         """uint32[words], the tokens that may not follow another one within a word, as bits."""
@@ -121,7 +125,7 @@ class GuardedFilter:
 
     def beside_guard(self, written: WrittenSoFar) -> tuple[UInt32, Int32] | None:
         """How the row of a state differs from the one at which its guard is at the start."""
-        if written.guard == UNGUARDED or written.partial:
+        if written.guard == UNGUARDED or self.goes_on(written.places):
             return None
         found = self._beside.get(written.guard)
         if found is None:

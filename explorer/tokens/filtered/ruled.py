@@ -59,7 +59,7 @@ class RuleFilter:
         group_of = np.full(len(tokens), -1, np.int64)
         able = reached != REFUSED
         group_of[able], firsts = distinct([reached[able]])
-        return [((int(state),), b"", 0) for state in reached[able][firsts]], group_of
+        return [((int(state),), 0) for state in reached[able][firsts]], group_of
 
     def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:
         """The state after a token that leads to a group."""

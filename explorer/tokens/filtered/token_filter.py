@@ -22,9 +22,8 @@ NO_TOKEN: Final = -1
 
 _LARGEST_TABLE: Final = 1 << 22
 
-Group = tuple[tuple[int, ...], bytes, int]
-"""What a row of tokens leads to alike: the places, the bytes of the unfinished character, and the
-state of the guard."""
+Group = tuple[tuple[int, ...], int]
+"""What a row of tokens leads to alike: the places, and the state of the guard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +33,13 @@ class WrittenSoFar:
     Args:
         last: What counts within the present word: the last token, or, where pieces look ahead, the
             number of the model's state; `NO_TOKEN` at the start.
-        places: States of the marked text, ascending; one from its number of states on where the
-            unfinished character begins a word.
-        partial: The bytes of the unfinished character.
+        places: States of the marked text, ascending.
         guard: The state of the text's normal form and of the search for added tokens
             (`explorer.tokens.filtered.guard`); 0 without either.
     """
 
     last: int
     places: tuple[int, ...]
-    partial: bytes = b""
     guard: int = 0
 
 
@@ -120,8 +116,18 @@ class NeighbourFilter(TokenFilter, Protocol):
         """`following`, as if every token were refused within the present word."""
         ...
 
-    def continued(self, last: Int32, tokens: Int32) -> Bool:
-        """Which of some last tokens, each within a character, one of some tokens may follow."""
+    def goes_on(self, places: Sequence[int]) -> bool:
+        """Whether the present word has to go on: the text is within a character, mostly."""
+        ...
+
+    def continued(self, places: tuple[int, ...], last: Int32, tokens: Int32) -> Bool:
+        """Which of some last tokens one of some tokens may follow in the same word.
+
+        Args:
+            places: Where the last tokens led; the word has to go on there.
+            last: int32[n], ids.
+            tokens: int32[m], ids.
+        """
         ...
 
     def refused_words(self, last: int) -> UInt32:

@@ -89,6 +89,9 @@ class AddedSearch:
         waiting = [start]
         table: list[list[int]] = []
         taken: list[list[int]] = []
+        by_first: dict[int, list[int]] = {}
+        for k, entry in enumerate(entries):
+            by_first.setdefault(entry.content[0], []).append(k)
 
         def number(state: _Searches | None) -> int:
             if state is None:
@@ -108,7 +111,15 @@ class AddedSearch:
             row = [number(_passed(trees, state, bytes((byte,)))) for byte in used]
             # No content has a byte of the class 0: every search ends there.
             table.append([0, *row])
-            taken.append([number(_took(trees, state, entry)) for entry in entries])
+            if not taken:
+                taken.append([number(_took(trees, state, entry)) for entry in entries])
+                continue
+            # Where no search goes on with its first byte, a token is taken as at the start.
+            row = taken[0].copy()
+            for byte in trees[0].going_on(state[0]) | trees[1].going_on(state[1]):
+                for k in by_first.get(byte, ()):
+                    row[k] = number(_took(trees, state, entries[k]))
+            taken.append(row)
         return cls(tuple(entries), class_of, np.array(table, np.int32), np.array(taken, np.int32))
 
     def read(self, parts: Sequence[bytes | int]) -> bool:
@@ -135,6 +146,10 @@ class _SearchTree:
     def __init__(self, contents: Sequence[bytes]) -> None:
         self.contents = frozenset(contents)
         self.inner = frozenset(one[:k] for one in contents for k in range(len(one)))
+        self.next: dict[bytes, set[int]] = {}
+        for one in contents:
+            for k, byte in enumerate(one):
+                self.next.setdefault(one[:k], set()).add(byte)
 
     def read(
         self, searches: frozenset[bytes], text: bytes, *, begins: bool
@@ -152,6 +167,10 @@ class _SearchTree:
                 return None
             searches = frozenset(following & self.inner)
         return searches
+
+    def going_on(self, searches: frozenset[bytes]) -> set[int]:
+        """The bytes with which some search goes on."""
+        return {byte for one in searches for byte in self.next.get(one, ())}
 
     def longer(self, content: bytes) -> frozenset[bytes]:
         """The search for a longer token after one that was taken."""

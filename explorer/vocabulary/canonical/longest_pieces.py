@@ -1,11 +1,12 @@
-"""WordPiece: a word is written by the longest piece, again and again.
+"""WordPiece and tries of tokens: a word is written by the longest piece, again and again.
 
 The next token is right exactly if it is a piece and no longer piece fits at its beginning. That is
 known at the latest when the text since its beginning is the beginning of no piece any more, so what
 counts is the *window*: the places of the trie that the text since the beginning of each token so
 far has reached. Pieces that begin a word and pieces that go on with one (``##``) are looked up in
 two parts of one trie. A word of more than 100 characters is called unknown, so its length counts
-too.
+too. A tokenizer that is nothing but a list of tokens (RWKV's) has one kind of pieces, and no
+longest word.
 
 Source: Schuster and Nakajima 2012; `tokenizers`, its WordPiece model.
 Cost: half a µs a token.
@@ -30,45 +31,56 @@ from explorer.vocabulary.canonical.piece_trie import BEGUN, Int32, PieceTrie, Wi
 _CONTINUED: Final = b"\xff"
 """Leads from the root to the pieces that go on with a word: no text has this byte."""
 
+_FIRST: Final = 0
+_LATER: Final = 1
+_ANYWHERE: Final = 2
+_ANY_LENGTH: Final = 1 << 30
+
 
 class LongestPieces:
     """The longest pieces of a WordPiece model within a word; thread-safe.
 
     Args:
-        pieces: The pieces as the model spells them, with their ids.
+        first: What is looked up at the beginning of a word, with its ids.
+        rest: What is looked up further on; ``None`` where that is the same.
         num_ids: How many ids there are.
-        prefix: What pieces that go on with a word begin with; not empty.
-        longest: The length of the longest word that is not called unknown, in characters.
+        longest: The length of the longest word that is not called unknown, in characters; ``None``
+            where every word is known.
 
     Example:
-        >>> pieces = {"un": 0, "una": 1, "##a": 2, "##able": 3, "##b": 4}
-        >>> model = LongestPieces(pieces, 5, "##", 100)
+        >>> model = LongestPieces({b"un": 0, b"una": 1}, {b"a": 2, b"able": 3, b"b": 4}, 5, 100)
         >>> model.words(b"unable") is None, model.words(b"unab"), model.words(b"un")
         (True, (1, 4), (0,))
         >>> model.after(model.after(BEGUN, 0), 3) == LOST  # "una" is longer
         True
     """
 
-    def __init__(self, pieces: Mapping[str, int], num_ids: int, prefix: str, longest: int) -> None:
-        self._longest = longest
-        self._first = np.zeros(num_ids, np.bool_)
+    def __init__(
+        self,
+        first: Mapping[bytes, int],
+        rest: Mapping[bytes, int] | None,
+        num_ids: int,
+        longest: int | None,
+    ) -> None:
+        self._longest = _ANY_LENGTH if longest is None else longest
+        self._place = np.full(num_ids, _ANYWHERE, np.int8)
         self._lengths = np.zeros(num_ids, np.int32)
         texts: list[bytes] = [b""] * num_ids
-        strings: dict[bytes, int] = {}
-        for piece, token in pieces.items():
-            # At the beginning of a word the library looks up pieces as they are spelled.
-            strings[piece.encode()] = token
-            goes_on = piece.startswith(prefix)
-            own = piece.removeprefix(prefix) if goes_on else piece
-            if goes_on:
-                strings[_CONTINUED + own.encode()] = token
-            self._first[token] = not goes_on
-            self._lengths[token] = len(own)
-            texts[token] = own.encode()
+        strings = dict(first)
+        for text, token in first.items():
+            texts[token] = text
+            if rest is not None:
+                self._place[token] = _FIRST
+        for text, token in (rest or {}).items():
+            texts[token] = text
+            strings[_CONTINUED + text] = token
+            self._place[token] = _LATER
+        if longest is not None:
+            self._lengths[:] = [len(text.decode()) for text in texts]
         strings.pop(b"", None)
         strings.pop(_CONTINUED, None)
         self._trie = PieceTrie.of(strings)
-        continued = self._trie.after(0, _CONTINUED[0])
+        continued = None if rest is None else self._trie.after(0, _CONTINUED[0])
         # Node 0 where no piece goes on with a word: then no token that does is read.
         self._continued = 0 if continued is None else continued
         self._data = np.frombuffer(b"".join(texts), np.uint8)
@@ -82,7 +94,7 @@ class LongestPieces:
         window, value = self._windows.met[state]
         fresh = state == BEGUN
         written = int(value[0]) + int(self._lengths[token])
-        if self._first[token] != fresh or written > self._longest:
+        if self._place[token] == (_LATER if fresh else _FIRST) or written > self._longest:
             return LOST
         count = len(window)
         nodes = np.empty(self._room, np.int32)
@@ -111,14 +123,14 @@ class LongestPieces:
         window, value = self._windows.met[state]
         return survive_longest(
             trie.start, trie.byte, trie.child, trie.piece, self._continued, self._data,
-            self._offset, self._lengths, self._first, window,
+            self._offset, self._lengths, self._place, window,
             int(value[0]), self._longest, state == BEGUN, tokens,
             np.array(path, np.int32), np.array(begins, np.bool_), self._room,
         )  # fmt: skip
 
     def words(self, word: bytes) -> tuple[int, ...] | None:
         """The pieces of one word; ``None`` if it is called unknown."""
-        if len(word.decode()) > self._longest:
+        if self._longest < _ANY_LENGTH and len(word.decode()) > self._longest:
             return None
         path: list[int] = []
         at = 0

@@ -15,8 +15,11 @@ are ordered by a walk of the forest "left part of" with the latest children firs
 that may not follow t are a union of intervals, one for each merge whose left part is on t's right
 spine: some tenths of a millisecond for all 131,072 tokens.
 
-This needs that a token's own merges come in the order of their ranks. `Merges.of` checks that of
-every token, and refuses a table where it does not hold.
+The intervals need that a token's own merges come in the order of their ranks. Some tables have
+tokens whose merges do not (a later merge makes room for an earlier one, as in Yi's). The relation
+holds for them as well: the merges of two parts of a word are taken turn by turn, each part in its
+own order, whatever else the word holds, until one crosses. So a pair with such a token is looked at
+by itself: where a merge joins their spines at all, the two are encoded together.
 
 Source: Cognetta et al. 2025 on canonical tokenization as a filter; the pair criterion is known from
 incremental BPE encoders. The proof is by the order of merges; the tests hold it against encoders.
@@ -26,12 +29,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.errors import UnsupportedTokenizer
 from explorer.jit import jit
 
 Int32 = NDArray[np.int32]
@@ -92,11 +95,10 @@ def _encode(
 @jit
 def _derive(
     symbols: Int32, offset: Int32, start: Int32, right: Int32, rank: Int32, result: Int32,
-    left_part: Int32, right_part: Int32, made: Int32,
-) -> int:  # fmt: skip
-    """Derive how each token is made; returns a token whose merges are out of order, or -1."""
+    left_part: Int32, right_part: Int32, made: Int32, disordered: Bool,
+) -> None:  # fmt: skip
+    """Derive how each token is made, and whether its merges are out of order."""
     last = np.zeros(4, np.int32)
-    disordered = -1
     for token in range(offset.shape[0] - 1):
         left_part[token] = -2
         right_part[token] = -2
@@ -112,9 +114,7 @@ def _derive(
             right_part[token] = -1
             continue
         left_part[token], right_part[token], made[token] = last[0], last[1], last[2]
-        if last[3] and disordered < 0:
-            disordered = token
-    return disordered
+        disordered[token] = last[3] == 1
 
 
 @jit
@@ -190,62 +190,78 @@ def _refused_after(
 
 
 @jit
-def _fit(
-    before: Int32, after: int, start: Int32, right: Int32, rank: Int32, left_part: Int32,
-    right_part: Int32, made: Int32,
-) -> Bool:  # fmt: skip
-    """Which of some tokens may stand before another one within a word."""
-    fit = np.ones(before.shape[0], np.bool_)
-    for k in range(before.shape[0]):
-        x, x_end = int(before[k]), 2**31 - 1
-        while fit[k]:
-            y, y_end = after, 2**31 - 1
-            while True:
-                place = _find(start, right, x, y)
-                if place >= 0:
-                    at = max(rank[place], made[x], made[y])
-                    if at < x_end and at <= y_end:
-                        fit[k] = False
-                        break
-                if left_part[y] < 0:
-                    break
-                y_end = made[y]
-                y = left_part[y]
-            if left_part[x] < 0:
+def _crosses(
+    before: int, after: int, start: Int32, right: Int32, rank: Int32, left_part: Int32,
+    right_part: Int32, made: Int32, ordered: bool,
+) -> bool:  # fmt: skip
+    """Whether some merge joins two tokens; of tokens out of order, whether one might."""
+    x, x_end = before, 2**31 - 1
+    while True:
+        y, y_end = after, 2**31 - 1
+        while True:
+            place = _find(start, right, x, y)
+            if place >= 0:
+                at = max(rank[place], made[x], made[y])
+                if not ordered or (at < x_end and at <= y_end):
+                    return True
+            if left_part[y] < 0:
                 break
-            x_end = made[x]
-            x = right_part[x]
-    return fit
+            y_end = made[y]
+            y = left_part[y]
+        if left_part[x] < 0:
+            return False
+        x_end = made[x]
+        x = right_part[x]
 
 
 @jit
-def _fit_after(
-    before: int, after: Int32, start: Int32, right: Int32, rank: Int32, left_part: Int32,
-    right_part: Int32, made: Int32,
+def _fit(
+    before: Int32, after: Int32, start: Int32, right: Int32, rank: Int32, result: Int32,
+    left_part: Int32, right_part: Int32, made: Int32, disordered: Bool, symbols: Int32,
+    offset: Int32,
 ) -> Bool:  # fmt: skip
-    """Which of some tokens may follow another one within a word."""
-    fit = np.ones(after.shape[0], np.bool_)
-    one = np.full(1, before, np.int32)
-    for k in range(after.shape[0]):
-        fit[k] = _fit(one, int(after[k]), start, right, rank, left_part, right_part, made)[0]
+    """Which pairs of tokens stay apart within a word; one side may be a single token for all."""
+    n = max(before.shape[0], after.shape[0]) if min(before.shape[0], after.shape[0]) > 0 else 0
+    fit = np.ones(n, np.bool_)
+    last = np.zeros(4, np.int32)
+    for k in range(n):
+        t = before[k] if before.shape[0] > 1 else before[0]
+        u = after[k] if after.shape[0] > 1 else after[0]
+        ordered = not (disordered[t] or disordered[u])
+        if not _crosses(t, u, start, right, rank, left_part, right_part, made, ordered):
+            continue
+        fit[k] = False
+        if not ordered:
+            one, other = symbols[offset[t] : offset[t + 1]], symbols[offset[u] : offset[u + 1]]
+            word = np.concatenate((one, other))
+            count = _encode(word, start, right, rank, result, last)
+            fit[k] = count == 2 and word[0] == t and word[1] == u
     return fit
 
 
 @jit
 def _fit_any(
-    before: Int32, after: Int32, start: Int32, right: Int32, rank: Int32, left_part: Int32,
-    right_part: Int32, made: Int32,
+    before: Int32, after: Int32, start: Int32, right: Int32, rank: Int32, result: Int32,
+    left_part: Int32, right_part: Int32, made: Int32, disordered: Bool, symbols: Int32,
+    offset: Int32,
 ) -> Bool:  # fmt: skip
     """Which of some tokens may stand before at least one of others within a word."""
     found = np.zeros(before.shape[0], np.bool_)
-    one = np.empty(1, np.int32)
+    one, other = np.empty(1, np.int32), np.empty(1, np.int32)
     for k in range(before.shape[0]):
         one[0] = before[k]
         for n in range(after.shape[0]):
-            if _fit(one, int(after[n]), start, right, rank, left_part, right_part, made)[0]:
+            other[0] = after[n]
+            if _fit(
+                one, other, start, right, rank, result, left_part, right_part, made, disordered,
+                symbols, offset,
+            )[0]:  # fmt: skip
                 found[k] = True
                 break
     return found
+
+
+_Parts = tuple[Int32, Int32, Int32, Int32, Int32, Int32, Int32, Bool, Int32, Int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +275,10 @@ class Merges:
             byte or a character, `NEVER` for a token that the tokenizer does not write.
         made: int32[ids], the rank of that merge; -1 without one.
         child_start, child: The tokens whose left part is a token, the latest first.
-        enter, leave: Numbers of a walk of that forest: those of a token's subtree.
+        enter, leave: Numbers of a walk of that forest: those of a token's subtree. Tokens whose
+            merges are out of order are not in it.
+        disordered: bool[ids], whether a token's merges are out of order.
+        symbols, offset: The bytes or characters of each token, one after the other.
     """
 
     start: Int32
@@ -273,6 +292,9 @@ class Merges:
     child: Int32
     enter: Int32
     leave: Int32
+    disordered: Bool
+    symbols: Int32
+    offset: Int32
 
     @classmethod
     def of(
@@ -284,9 +306,6 @@ class Merges:
             merges: For each pair of ids its rank, lower first, and the id that it becomes.
             symbols: For each id the ids of its bytes or characters; empty for one that the model
                 never writes.
-
-        Raises:
-            UnsupportedTokenizer: The merges of some token are out of order.
 
         Example:
             >>> table = Merges.of({(0, 1): (0, 2)}, [[0], [1], [0, 1]])
@@ -306,22 +325,20 @@ class Merges:
         offset = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
         flat = np.fromiter((s for word in symbols for s in word), np.int32, int(offset[-1]))
         left_part, right_part, made = (np.empty(n, np.int32) for _ in range(3))
-        disordered = _derive(flat, offset, start, right, rank, result, left_part, right_part, made)
-        if disordered >= 0:
-            raise UnsupportedTokenizer(
-                "model.BPE.merges",
-                f"the merges that make the id {disordered} are out of order (a later one makes "
-                f"room for an earlier one), so neighbours do not decide what is canonical",
-                remedy="Leave out canonical(...) for this tokenizer.",
-            )
-        children = np.flatnonzero(left_part >= 0).astype(np.int32)
-        children = children[np.lexsort((-made[children], left_part[children]))]
-        child_start = np.searchsorted(left_part[children], np.arange(n + 1)).astype(np.int32)
+        disordered = np.zeros(n, np.bool_)
+        _derive(
+            flat, offset, start, right, rank, result, left_part, right_part, made, disordered
+        )  # fmt: skip
+        # What has a part out of order is out of order itself, so the forest is one without them.
+        in_order = np.where(disordered, NEVER, left_part)
+        children = np.flatnonzero(in_order >= 0).astype(np.int32)
+        children = children[np.lexsort((-made[children], in_order[children]))]
+        child_start = np.searchsorted(in_order[children], np.arange(n + 1)).astype(np.int32)
         enter, leave = np.empty(n, np.int32), np.empty(n, np.int32)
-        _ordered(left_part, child_start, children, enter, leave)
+        _ordered(in_order, child_start, children, enter, leave)
         return cls(
             start, right, rank, result, left_part, right_part, made, child_start, children, enter,
-            leave,
+            leave, disordered, flat, offset,
         )  # fmt: skip
 
     @property
@@ -334,30 +351,40 @@ class Merges:
 
         Tokens that are not `written` are not in it.
         """
-        return _refused_after(
-            token, self.start, self.right, self.rank, self.left_part, self.right_part, self.made,
-            self.child_start, self.child, self.enter, self.leave,
-        )  # fmt: skip
+        if self.disordered[token]:
+            others = np.flatnonzero(self.written).astype(np.int32)
+            refused = np.zeros(len(self.made), np.bool_)
+        else:
+            others = self._out_of_order
+            refused = _refused_after(
+                token, self.start, self.right, self.rank, self.left_part, self.right_part,
+                self.made, self.child_start, self.child, self.enter, self.leave,
+            )  # fmt: skip
+        if len(others):
+            refused[others] = ~self.fitting_after(token, others)
+        return refused
+
+    @cached_property
+    def _out_of_order(self) -> Int32:
+        return np.flatnonzero(self.disordered).astype(np.int32)
 
     def fitting(self, before: Int32, after: int) -> Bool:
         """Which of some tokens may stand before another one within a word: bool[len(before)]."""
-        return _fit(
-            before, after, self.start, self.right, self.rank, self.left_part, self.right_part,
-            self.made,
-        )  # fmt: skip
+        return _fit(before, np.array([after], np.int32), *self._parts)
 
     def fitting_after(self, before: int, after: Int32) -> Bool:
         """Which of some tokens may follow another one within a word: bool[len(after)]."""
-        return _fit_after(
-            before, after, self.start, self.right, self.rank, self.left_part, self.right_part,
-            self.made,
-        )  # fmt: skip
+        return _fit(np.array([before], np.int32), after, *self._parts)
 
     def fitting_any(self, before: Int32, after: Int32) -> Bool:
         """Which of some tokens may stand before at least one of others: bool[len(before)]."""
-        return _fit_any(
-            before, after, self.start, self.right, self.rank, self.left_part, self.right_part,
-            self.made,
+        return _fit_any(before, after, *self._parts)
+
+    @property
+    def _parts(self) -> _Parts:
+        return (
+            self.start, self.right, self.rank, self.result, self.left_part, self.right_part,
+            self.made, self.disordered, self.symbols, self.offset,
         )  # fmt: skip
 
     def fits(self, before: int, after: int) -> bool:

@@ -5,8 +5,9 @@ those do: of the alternatives the first, of a repeat the longest. The result kee
 the program of a backtracking matcher: a `FirstOf` prefers its first way.
 
 What is read: literals, classes with ranges and ``\\p{…}``, ``\\s \\S \\d``, groups, ``(?i:…)`` over
-ASCII letters, greedy repeats, and a negative lookahead of one character, ``(?!\\S)``. Anything else
-(possessive and lazy repeats, other assertions, back-references) is refused by name.
+ASCII letters, greedy repeats, possessive ones of a single character, and a negative lookahead of
+one character, ``(?!\\S)``. Anything else (lazy repeats, other assertions, back-references) is
+refused by name.
 
 Unicode's general categories are those of this Python. A character that a later version of Unicode
 added may be in another category for the tokenizer's library.
@@ -211,8 +212,16 @@ class _PatternReader:
             self._at = end + 1
         else:
             return atom
-        if self._peek("?") or self._peek("+"):
-            raise self._refused("a lazy or possessive repeat")
+        if self._peek("?"):
+            raise self._refused("a lazy repeat")
+        last: list[Instruction] = []
+        if self._peek("+"):
+            # A possessive repeat ends where no more can follow, or has all that it may have.
+            atom(last)
+            if not isinstance(last[0], ReadOne) or len(last) > 1:
+                raise self._refused("a possessive repeat of more than a character")
+            last = [NotBefore(last[0].characters)]
+            self._at += 1
 
         def make(code: list[Instruction]) -> None:
             for _ in range(low):
@@ -223,14 +232,19 @@ class _PatternReader:
                 atom(code)
                 code.append(GoTo(fork))
                 code[fork] = FirstOf(fork + 1, len(code))
+                code.extend(last)
                 return
             forks: list[int] = []
             for _ in range(high - low):
                 forks.append(len(code))
                 code.append(GoTo(0))
                 atom(code)
+            exit_ = len(code)
+            if last and forks:
+                code += [GoTo(exit_ + 2), *last]
+                exit_ += 1
             for fork in forks:
-                code[fork] = FirstOf(fork + 1, len(code))
+                code[fork] = FirstOf(fork + 1, exit_)
 
         return make
 

@@ -14,6 +14,7 @@ from explorer.vocabulary.canonical.piece_trie import Float64, Int32, UInt8
 
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
+Int8 = NDArray[np.int8]
 
 
 @jit
@@ -207,7 +208,7 @@ def read_longest(
 @jit
 def survive_longest(
     start: Int32, byte: UInt8, child: Int32, piece: Int32, continued: int,
-    data: UInt8, offset: Int64, lengths: Int32, first: Bool, window: Int32, length: int,
+    data: UInt8, offset: Int64, lengths: Int32, place: Int8, window: Int32, length: int,
     longest: int, fresh: bool, tokens: Int32, path: Int32, begins: Bool, room: int,
 ) -> Bool:  # fmt: skip
     """Which of some tokens the longest-piece rule takes, and a row of further tokens after them.
@@ -216,7 +217,8 @@ def survive_longest(
         start, byte, child, piece, continued: As in `read_longest`.
         data, offset: The texts of all pieces, by id.
         lengths: int32[ids], their lengths in characters.
-        first: bool[ids], whether a piece begins a word.
+        place: int8[ids], 0 for a piece that begins a word, 1 for one that goes on with one, 2 for
+            one that does both.
         window, length: The window, and the length of the word so far.
         longest: The length of the longest word that is not called unknown, in characters.
         fresh: Whether the first token begins a word.
@@ -235,7 +237,7 @@ def survive_longest(
                 count = 0
                 written = 0
             written += lengths[token]
-            if begun != first[token] or written > longest:
+            if place[token] == (1 if begun else 0) or written > longest:
                 count = -1
                 break
             count = read_longest(

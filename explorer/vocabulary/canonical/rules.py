@@ -3,9 +3,10 @@
 *Canonical* is a sequence that the tokenizer itself would write for the sequence's own text, as that
 stands after the normalizer and a dummy prefix: the prefix of a SentencePiece model is text here.
 
-Followed: byte-pair encoding over bytes (``ByteLevel``, with GPT-2's pattern or one of its own) and
-over characters with byte fallback (SentencePiece's, ``Metaspace`` or ``Prepend`` + ``Replace``, and
-its own files), rank files that name their pattern (Tekken), and Unigram and WordPiece models
+Followed: byte-pair encoding over bytes (``ByteLevel``) and over characters, with or without byte
+fallback (SentencePiece's, ``Metaspace`` or ``Prepend`` and ``Replace``, and its own files), behind
+any chain of steps that cut (`explorer.vocabulary.canonical.cut_rules`); rank files that name their
+pattern (Tekken); Unigram and WordPiece models and RWKV's list of tokens
 (`explorer.vocabulary.canonical.word_rules`). Whatever else is not followed is refused by name.
 
 A normalizer such as NFC leaves only texts in its own form as they are, so other texts have no
@@ -32,12 +33,14 @@ from numpy.typing import NDArray
 from explorer.errors import UnsupportedTokenizer
 from explorer.memo import Recent
 from explorer.vocabulary.canonical.added_search import AddedSearch, AddedText
+from explorer.vocabulary.canonical.cut_rules import MARK, REMEDY, cut_rule, prefixes
 from explorer.vocabulary.canonical.marked import Marked
 from explorer.vocabulary.canonical.merges import Merges
 from explorer.vocabulary.canonical.patterns import NUM_CHARACTERS
-from explorer.vocabulary.canonical.spaced import cut_before_marks, single_spaces
+from explorer.vocabulary.canonical.spaced import single_spaces
 from explorer.vocabulary.canonical.word_rules import WordRules, word_rules_of
 from explorer.vocabulary.readers.rank_files import RankEncoder
+from explorer.vocabulary.readers.rwkv_file import LongestMatch
 from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
 from explorer.vocabulary.tokenizer.byte_alphabet import CHAR_OF
 from explorer.vocabulary.tokenizer.decoder import Component, byte_of, flatten
@@ -49,12 +52,7 @@ from explorer.vocabulary.without_encoder import without_encoder
 
 Bool = NDArray[np.bool_]
 
-GPT2_WORDS: Final = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-"""How ByteLevel cuts a text (Radford et al. 2019, the released encoder)."""
-
 _FORMS: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
-_MARK: Final = "\u2581"
-_REMEDY: Final = "Leave out canonical(...) for this tokenizer."
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +62,10 @@ class CanonicalRules:
     Attributes:
         vocabulary: Its tokens.
         merges: The relation between neighbours within a word.
-        marked: Where words begin.
+        marked: Where words begin, over bytes.
         usable: bool[ids], the ids that some text is written with.
-        covered: bool[0x110000], the characters with a piece, where others are written as bytes;
-            ``None`` where every token is bytes.
+        single: bool[ids], the pieces of one byte each that spell what has no piece; ``None`` where
+            there are none.
         literals: Added tokens that are text and are not followed.
         form: The normal form of Unicode that the normalizer brings a text into; "" if none.
         characters: The id of each character with a piece, where pieces are characters.
@@ -78,7 +76,7 @@ class CanonicalRules:
     merges: Merges
     marked: Marked
     usable: Bool
-    covered: Bool | None = None
+    single: Bool | None = None
     literals: tuple[bytes, ...] = ()
     form: str = ""
     characters: Mapping[str, int] | None = None
@@ -144,6 +142,8 @@ def _rules(vocabulary: Vocabulary) -> Rules:
             return _of_ranks(vocabulary, encoder)
         case SentencePieceEncoder() as encoder:
             return _of_model_file(vocabulary, encoder)
+        case LongestMatch():
+            return word_rules_of(vocabulary)
         case None:
             raise without_encoder(vocabulary, "how a text becomes tokens")
         case _:
@@ -163,47 +163,55 @@ def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> Rules:
     if kind in ("Unigram", "WordPiece"):
         return word_rules_of(vocabulary)
     if kind != "BPE":
-        raise UnsupportedTokenizer(f"model.{kind}", "it has whole words only", remedy=_REMEDY)
+        raise UnsupportedTokenizer(f"model.{kind}", "it has whole words only", remedy=REMEDY)
     state = model_state(tokenizer)
     _check_model(state)
     normal = flatten(parse_component(tokenizer.normalizer, "normalizer"), "normalizers")
     steps = flatten(parse_component(tokenizer.pre_tokenizer, "pre_tokenizer"), "pretokenizers")
     ids = cast("dict[str, int]", state["vocab"])
     apart = {*encoder.apart, *vocabulary.special, *vocabulary.empty_ids}
+    marks = any(_writes_mark(step) for step in (*normal, *steps))
+    if marks:
+        # No text that tokens spell has the mark itself, so these are never found as they stand.
+        apart -= {token for token, entry in encoder.literal.items()
+                  if not entry.normalized and MARK in entry.content}  # fmt: skip
     pieces = {token: piece for piece, token in ids.items() if token not in apart}
-    bytes_of: dict[int, int] = {}
     over_bytes = any(step["type"] == "ByteLevel" for step in steps)
-    marked = _marked(steps)
-    covered = characters = None
+    single = covered = characters = None
+    symbols: list[Sequence[int]] = [()] * len(vocabulary)
     if over_bytes:
         # Some vocabularies leave out bytes that UTF-8 never has; then no piece holds them.
         base = [ids.get(character, -1) for character in CHAR_OF]
-        symbols: list[Sequence[int]] = [()] * len(vocabulary)
         for token, data in enumerate(vocabulary.tokens):
             word = [base[byte] for byte in data or b""]
             if token in pieces and word and min(word) >= 0:
                 symbols[token] = word
     else:
-        bytes_of = {token: byte for token, piece in pieces.items()
-                    if (byte := byte_of(piece)) is not None}  # fmt: skip
-        if not state.get("byte_fallback") or len(set(bytes_of.values())) < 256:
-            raise UnsupportedTokenizer(
-                "model.BPE", "text without a piece is lost: there is no byte fallback",
-                remedy=_REMEDY,
-            )  # fmt: skip
-        symbols = _by_characters(vocabulary, pieces, ids, bytes_of)
-        covered, characters = _characters(pieces)
-    merges = Merges.of(_merges(state, ids), symbols)
-    usable = merges.written.copy()
-    if covered is not None:
-        usable = _not_covered(vocabulary, usable, bytes_of, covered)
-    if state.get("ignore_merges"):
-        _check_whole_words(merges, np.array([token in pieces for token in range(len(symbols))]))
+        symbols, characters, single = _by_characters(
+            vocabulary, pieces, marks, bytes_too=bool(state.get("byte_fallback"))
+        )
+        covered = _covered(characters) if single is not None else None
     form = _normal_form(normal, over_bytes)
-    followed = over_bytes and not any(step.get("add_prefix_space") for step in steps)
-    literals, added = _added(vocabulary, encoder, form, followed=followed)
+    marked = cut_rule(steps, marks=marks and not over_bytes, covered=covered)
+    merges = Merges.of(_merges(state, ids), symbols)
+    if state.get("ignore_merges"):
+        _check_whole_words(merges, np.array([bool(word) for word in symbols]))
+    literals, added = _added(vocabulary, encoder, pieces, form, followed=not any(
+        step["type"] == "Prepend" or prefixes(step) for step in (*normal, *steps)
+    ), marks=marks)  # fmt: skip
     return CanonicalRules(
-        vocabulary, merges, marked, usable, covered, literals, form, characters, added
+        vocabulary, merges, marked, merges.written, single, literals, form, characters, added
+    )
+
+
+def _writes_mark(step: Component) -> bool:
+    """Whether a step writes the mark for a space."""
+    if step.get("type") == "Metaspace":
+        return True
+    return (
+        step.get("type") == "Replace"
+        and step.get("pattern") == {"String": " "}
+        and step.get("content") == MARK
     )
 
 
@@ -214,7 +222,7 @@ def _check_model(state: Mapping[str, Any]) -> None:
         ("end_of_word_suffix", "pieces are spelled differently at the end of a word"),
     ):
         if state.get(name):
-            raise UnsupportedTokenizer(f"model.BPE.{name}", why, remedy=_REMEDY)
+            raise UnsupportedTokenizer(f"model.BPE.{name}", why, remedy=REMEDY)
 
 
 def _merges(
@@ -228,43 +236,46 @@ def _merges(
 
 
 def _by_characters(
-    vocabulary: Vocabulary,
-    pieces: Mapping[int, str],
-    ids: Mapping[str, int],
-    bytes_of: Mapping[int, int],
-) -> list[Sequence[int]]:
-    """The ids of the characters of each piece; a byte is a symbol of its own."""
-    symbols: list[Sequence[int]] = []
-    for token in range(len(vocabulary)):
-        piece = pieces.get(token)
-        if piece is None:
-            symbols.append(())
-        elif token in bytes_of:
-            symbols.append((token,))
-        else:
-            word = [ids.get(character, -1) for character in piece]
-            symbols.append(word if min(word) >= 0 else ())
-    return symbols
+    vocabulary: Vocabulary, pieces: Mapping[int, str], marks: bool, *, bytes_too: bool
+) -> tuple[list[Sequence[int]], dict[str, int], Bool | None]:
+    """The pieces of a model over characters.
+
+    Args:
+        vocabulary: The tokens.
+        pieces: What each id is spelled like.
+        marks: Whether a mark stands for a space.
+        bytes_too: Whether a piece that is spelled as a byte stands for that byte.
+
+    Returns:
+        The ids of the characters of each piece, a byte being a character of its own; the id of
+        each character as texts have it; and bool[ids], the bytes, ``None`` if there are none.
+    """
+    single = np.zeros(len(vocabulary), np.bool_)
+    if bytes_too:
+        single[[token for token, piece in pieces.items() if byte_of(piece) is not None]] = True
+    own = {piece: token for token, piece in pieces.items() if len(piece) == 1}
+    symbols: list[Sequence[int]] = [()] * len(vocabulary)
+    for token, piece in pieces.items():
+        spelled = piece.replace(MARK, " ") if marks else piece
+        if single[token]:
+            symbols[token] = (token,)
+        # A piece that is decoded as something else is never what the tokenizer would write, and
+        # where a mark stands for spaces, neither is one with a space of its own.
+        elif vocabulary.tokens[token] == spelled.encode() and not (marks and " " in piece):
+            word = [own.get(character, -1) for character in piece]
+            symbols[token] = word if min(word) >= 0 else ()
+    if marks:
+        own.pop(" ", None)
+        if MARK in own:
+            own[" "] = own[MARK]
+    return symbols, own, single if single.any() else None
 
 
-def _characters(pieces: Mapping[int, str]) -> tuple[Bool, dict[str, int]]:
-    """The characters that have a piece of their own: a table of them, and their ids."""
-    characters = {piece: token for token, piece in pieces.items() if len(piece) == 1}
-    if _MARK in characters:
-        characters[" "] = characters[_MARK]
+def _covered(characters: Mapping[str, int]) -> Bool:
+    """bool[0x110000], the characters with a piece of their own."""
     covered = np.zeros(NUM_CHARACTERS, np.bool_)
     covered[[ord(character) for character in characters]] = True
-    return covered, characters
-
-
-def _not_covered(
-    vocabulary: Vocabulary, usable: Bool, bytes_of: Mapping[int, int], covered: Bool
-) -> Bool:
-    """The usable ids, without bytes that are a character with a piece of its own."""
-    for token, byte in bytes_of.items():
-        if usable[token] and vocabulary.tokens[token]:
-            usable[token] = byte >= 0x80 or not covered[byte]
-    return usable
+    return covered
 
 
 def _check_whole_words(merges: Merges, is_piece: Bool) -> None:
@@ -275,7 +286,7 @@ def _check_whole_words(merges: Merges, is_piece: Bool) -> None:
             "model.BPE.ignore_merges",
             f"whole words are looked up before merges, and for {len(different)} pieces (the first "
             f"is the id {different[0]}) merging gives something else",
-            remedy=_REMEDY,
+            remedy=REMEDY,
         )
 
 
@@ -288,18 +299,15 @@ def _normal_form(steps: Sequence[Component], over_bytes: bool) -> str:
     forms: list[str] = []
     for step in steps:
         kind = str(step.get("type"))
-        writes_space = (
-            kind == "Replace"
-            and step.get("pattern") == {"String": " "}
-            and step.get("content") == _MARK
-        )
         if kind in _FORMS:
             forms.append(kind)
-        elif over_bytes or not (writes_space or (kind == "Prepend" and step["prepend"] == _MARK)):
+        elif over_bytes or not (
+            _writes_mark(step) or (kind == "Prepend" and step["prepend"] == MARK)
+        ):
             raise UnsupportedTokenizer(
                 f"normalizer.{kind}",
                 "it rewrites text, and which texts it leaves as they are is not followed here",
-                remedy=_REMEDY,
+                remedy=REMEDY,
             )
     if not forms:
         return ""
@@ -308,57 +316,43 @@ def _normal_form(steps: Sequence[Component], over_bytes: bool) -> str:
 
 
 def _added(
-    vocabulary: Vocabulary, encoder: TokenizersEncoder, form: str, *, followed: bool
+    vocabulary: Vocabulary,
+    encoder: TokenizersEncoder,
+    pieces: Mapping[int, str],
+    form: str,
+    *,
+    followed: bool,
+    marks: bool,
 ) -> tuple[tuple[bytes, ...], AddedSearch | None]:
     """The added tokens that are text: those that are not followed, and the search for the others.
 
     Args:
         vocabulary: The tokens.
         encoder: The tokenizer.
+        pieces: What the model writes as pieces.
         form: Its normal form.
         followed: Whether an added token is followed at all: not where each part of a text that is
             cut gets a prefix.
+        marks: Whether a mark stands for a space.
     """
     literals: list[bytes] = []
     entries: list[AddedText] = []
     for token, entry in sorted(encoder.literal.items()):
         data = vocabulary.tokens[token]
-        if data is None:
+        if data is None or token in pieces:
             continue
         plain = not (entry.lstrip or entry.rstrip or entry.single_word)
-        if form and entry.normalized:
-            plain = plain and unicodedata.is_normalized(cast("Any", form), entry.content)
-        if followed and plain and data == entry.content.encode():
+        content = entry.content
+        if entry.normalized:
+            content = content.replace(MARK, " ") if marks else content
+            plain = plain and (
+                not form or unicodedata.is_normalized(cast("Any", form), entry.content)
+            )
+        if followed and plain and data == content.encode():
             entries.append(AddedText(token, data, not entry.normalized))
         else:
             literals.append(data)
     return tuple(literals), AddedSearch.of(entries) if entries else None
-
-
-def _marked(steps: Sequence[Component]) -> Marked:
-    """Where words begin, by the declared pre-tokenizer.
-
-    Raises:
-        UnsupportedTokenizer: A step, or the order of them, is not followed here.
-    """
-    kinds = [str(step.get("type")) for step in steps]
-    if kinds == ["Metaspace"] and steps[0].get("replacement") == _MARK:
-        return cut_before_marks() if steps[0].get("split", True) else Marked.uncut()
-    if not kinds:
-        return Marked.uncut()
-    if kinds == ["ByteLevel"]:
-        cuts = steps[0].get("use_regex", True)
-        return Marked.of_pattern(GPT2_WORDS, "pre_tokenizer.ByteLevel") if cuts else Marked.uncut()
-    if kinds == ["Split", "ByteLevel"] and not steps[1].get("use_regex", True):
-        pattern = cast("Mapping[str, object]", steps[0].get("pattern") or {}).get("Regex")
-        plain = steps[0].get("behavior") == "Isolated" and not steps[0].get("invert")
-        if isinstance(pattern, str) and plain and not steps[1].get("add_prefix_space"):
-            return Marked.of_pattern(pattern, "pre_tokenizer.Split")
-    raise UnsupportedTokenizer(
-        f"pre_tokenizer.{'+'.join(kinds)}",
-        "where it cuts a text is not followed here",
-        remedy=_REMEDY,
-    )
 
 
 # --- SentencePiece's own files --------------------------------------------------------------------
@@ -369,13 +363,12 @@ def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rul
     found = encoder.pieces()
     if found.kind == "unigram":
         return word_rules_of(vocabulary)
-    if found.kind != "bpe" or found.unused or len(found.byte_ids) < 256:
+    if found.kind != "bpe" or found.unused:
         what = (
             f"it is a model of the kind {found.kind}" if found.kind != "bpe"
-            else "some pieces are unused, and are cut again" if found.unused
-            else "text without a piece is lost: there is no byte fallback"
+            else "some pieces are unused, and are cut again"
         )  # fmt: skip
-        raise UnsupportedTokenizer("model", what, remedy=_REMEDY)
+        raise UnsupportedTokenizer("model", what, remedy=REMEDY)
     odd = [chr(k) for k in range(1, 0x3100) if unicodedata.normalize("NFKC", chr(k)) != chr(k)]
     text = encoder.rewritten(("\t", "\r\n", "e\u0301", *odd))
     if text is not None:
@@ -396,19 +389,20 @@ def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Rul
     if missing:
         raise UnsupportedTokenizer(
             "model.pieces", f"the character {min(missing)!r} is in a piece and is none itself",
-            remedy=_REMEDY,
+            remedy=REMEDY,
         )  # fmt: skip
-    bytes_of = {token: byte for byte, token in found.byte_ids.items()}
     pieces = {token: piece for piece, token in ids.items()}
-    pieces |= {token: f"<0x{byte:02X}>" for token, byte in bytes_of.items()}
-    table = Merges.of(merges, _by_characters(vocabulary, pieces, ids, bytes_of))
-    covered, characters = _characters(pieces)
+    pieces |= {token: f"<0x{byte:02X}>" for byte, token in found.byte_ids.items()}
+    symbols, characters, single = _by_characters(vocabulary, pieces, True, bytes_too=True)
+    covered = _covered(characters) if single is not None else None
+    table = Merges.of(merges, symbols)
+    uncut = encoder.rewritten(["  "]) is None
     return CanonicalRules(
         vocabulary,
         table,
-        Marked.uncut() if encoder.rewritten(["  "]) is None else single_spaces(),
-        _not_covered(vocabulary, table.written.copy(), bytes_of, covered),
-        covered,
+        Marked.uncut().over_bytes(covered) if uncut else single_spaces(covered),
+        table.written,
+        single,
         tuple(data for token in found.literal if (data := vocabulary.tokens[token]) is not None),
         characters=characters,
     )
@@ -435,5 +429,5 @@ def _of_ranks(vocabulary: Vocabulary, encoder: RankEncoder) -> CanonicalRules:
     known[list(ids.values())] = True
     # tiktoken looks whole words up first, too.
     _check_whole_words(table, known)
-    marked = Marked.of_pattern(encoder.pattern, "config.pattern")
+    marked = Marked.of_pattern(encoder.pattern, "config.pattern").over_bytes()
     return CanonicalRules(vocabulary, table, marked, table.written)

@@ -10,33 +10,32 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Final
 
 import numpy as np
 
 from explorer.errors import UnsupportedTokenizer
-from explorer.vocabulary.canonical.marked import LOST, Marked
+from explorer.vocabulary.canonical.marked import LOST, Bool, Marked
 from explorer.vocabulary.canonical.patterns import NUM_CHARACTERS
 from explorer.vocabulary.tokenizer.decoder import Component
 from explorer.vocabulary.tokenizer.preprocessing import only_component
 
-_BEFORE_MARKS: Final = "[ \u2581]?[^ \u2581]+|[ \u2581]"
-_SURROGATES = range(0xD800, 0xE000)
+_NEVER = (range(0xD800, 0xE000), range(0x40000, 0xE0000), range(0xF0000, NUM_CHARACTERS))
+"""Surrogates, planes without characters, and those for private use."""
+
 _IDEOGRAPHS = (range(0x2E80, 0xD800), range(0xF900, 0xFB00), range(0x20000, 0x30000))
 """Where the library's list of characters that are words by themselves lies."""
 
 
-def cut_before_marks() -> Marked:
-    """A word begins with each space, as Metaspace cuts."""
-    return Marked.of_pattern(_BEFORE_MARKS, "pre_tokenizer.Metaspace")
+def single_spaces(covered: Bool | None = None) -> Marked:
+    """All text is one word, without two spaces in a row and without one at its end.
 
-
-def single_spaces() -> Marked:
-    """All text is one word, without two spaces in a row and without one at its end."""
+    Args:
+        covered: As `Marked.over_bytes` has it.
+    """
     class_of = np.zeros(NUM_CHARACTERS, np.uint16)
     class_of[ord(" ")] = 1
     table = np.array([[1, 2], [1, 2], [1, LOST], *[[LOST, LOST]] * 3], np.int32)
-    return Marked(class_of, table, np.array([True, True, False]))
+    return Marked(class_of, table, np.array([True, True, False])).over_bytes(covered)
 
 
 def spaced_words(splitter: Component, lost: Sequence[str] = ()) -> Marked:
@@ -55,7 +54,7 @@ def spaced_words(splitter: Component, lost: Sequence[str] = ()) -> Marked:
     """
     other, space, never = range(3)
     class_of = np.full(NUM_CHARACTERS, other, np.uint16)
-    class_of[[code for code, kept in _pieces(splitter) if not kept]] = never
+    class_of[[code for code, kept in kept_pieces(splitter) if not kept]] = never
     class_of[[ord(character) for character in lost]] = never
     class_of[ord(" ")] = space
     start, within, marked = range(3)
@@ -63,7 +62,7 @@ def spaced_words(splitter: Component, lost: Sequence[str] = ()) -> Marked:
     table[0, [start, within, marked], other] = within
     table[0, start, space] = marked
     table[1, within, space] = marked
-    return Marked(class_of, table.reshape(6, 3), np.array([True, True, False]))
+    return Marked(class_of, table.reshape(6, 3), np.array([True, True, False])).over_bytes()
 
 
 def spaced_out(
@@ -79,7 +78,7 @@ def spaced_out(
     """
     other, space, alone, tidied, never = range(5)
     class_of = np.full(NUM_CHARACTERS, other, np.uint16)
-    pieces = _pieces(splitter)
+    pieces = kept_pieces(splitter)
     single = [code for code, kept in pieces if kept]
     for codes in _IDEOGRAPHS:
         spaced = normalize("a".join(map(chr, codes))).split("a")
@@ -99,10 +98,11 @@ def spaced_out(
     table[0, marked, [other, alone]] = within, whole
     for before in (within, whole):
         table[1, before, [space, tidied]] = marked, whole
-    return Marked(class_of, table.reshape(8, 5), np.array([True, True, False, True]))
+    ends = np.array([True, True, False, True])
+    return Marked(class_of, table.reshape(8, 5), ends).over_bytes()
 
 
-def _pieces(step: Component) -> list[tuple[int, bool]]:
+def kept_pieces(step: Component) -> list[tuple[int, bool]]:
     """The characters at which a splitter cuts, and whether each is kept as a piece of its own."""
     return _asked(json.dumps(dict(step), sort_keys=True))
 
@@ -112,7 +112,7 @@ def _asked(step: str) -> list[tuple[int, bool]]:
     splitter = only_component("pre_tokenizer", json.loads(step)).pre_tokenizer
     if splitter is None:
         raise UnsupportedTokenizer("pre_tokenizer", f"{step} cannot be rebuilt")
-    codes = np.delete(np.arange(NUM_CHARACTERS, dtype="<u4"), _SURROGATES)
+    codes = np.delete(np.arange(NUM_CHARACTERS, dtype="<u4"), np.concatenate(_NEVER))
     between = np.full(2 * len(codes) + 1, ord("a"), "<u4")
     between[1::2] = codes
     text = between.tobytes().decode("utf-32-le")

@@ -1,4 +1,4 @@
-"""The rules of tokenizers that choose pieces by looking ahead: Unigram and WordPiece.
+"""The rules of tokenizers that choose pieces by looking ahead: Unigram, WordPiece, RWKV's.
 
 Within a word `explorer.vocabulary.canonical.best_paths` or `longest_pieces` decides; cuts between
 words are known by the character alone. A normalizer is asked of the library, character by
@@ -18,16 +18,17 @@ from tokenizers import Tokenizer
 
 from explorer.errors import UnsupportedTokenizer
 from explorer.vocabulary.canonical.best_paths import BestPaths
+from explorer.vocabulary.canonical.cut_rules import MARK, REMEDY, cut_rule
 from explorer.vocabulary.canonical.longest_pieces import LongestPieces
 from explorer.vocabulary.canonical.marked import LOST, Marked
 from explorer.vocabulary.canonical.piece_kernels import Bool
 from explorer.vocabulary.canonical.piece_trie import Int32
 from explorer.vocabulary.canonical.spaced import (
-    cut_before_marks,
     single_spaces,
     spaced_out,
     spaced_words,
 )
+from explorer.vocabulary.readers.rwkv_file import LongestMatch
 from explorer.vocabulary.readers.sentencepiece_file import SentencePieceEncoder
 from explorer.vocabulary.tokenizer.decoder import Component, flatten
 from explorer.vocabulary.tokenizer.encoder import TokenizersEncoder
@@ -35,8 +36,6 @@ from explorer.vocabulary.tokenizer.model_facts import model_state
 from explorer.vocabulary.tokenizer.preprocessing import combines, only_component, parse_component
 from explorer.vocabulary.vocabulary import Vocabulary
 
-_MARK: Final = "\u2581"
-_REMEDY: Final = "Leave out canonical(...) for this tokenizer."
 _BY_CHARACTER: Final = frozenset(
     {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Nmt", "StripAccents", "BertNormalizer",
      "Precompiled"}
@@ -79,6 +78,7 @@ class WordRules:
         literals: Added tokens that are text.
         normalizer: The steps of the normalizer that may change characters, by name; "" if none.
         normalize: Those steps.
+        spaced: Whether a space before a word is not a part of it, as WordPiece has it.
     """
 
     vocabulary: Vocabulary
@@ -87,13 +87,14 @@ class WordRules:
     literals: tuple[bytes, ...]
     normalizer: str
     normalize: Callable[[str], str]
+    spaced: bool = False
 
     def __post_init__(self) -> None:
         n = self.marked.num_states
         if ((self.marked.table[:n] != LOST) & (self.marked.table[n:] != LOST)).any():
             raise UnsupportedTokenizer(
                 "pre_tokenizer", "where it cuts is not known by the character alone",
-                remedy=_REMEDY,
+                remedy=REMEDY,
             )  # fmt: skip
 
     @property
@@ -123,32 +124,29 @@ class WordRules:
             The ids; ``None`` where the text is cut in the middle of a character or has one that is
             unknown, or is none that tokens spell.
         """
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            return None
-        marked, place, words = self.marked, 0, [""]
-        for character in text:
-            column = marked.class_of[ord(character)]
+        marked, place, words = self.marked, 0, [b""]
+        for byte in data:
+            column = marked.class_of[byte]
             target = int(marked.table[place, column])
             if target == LOST:
                 target = int(marked.table[place + marked.num_states, column])
                 if target == LOST:
                     return None
-                words.append("")
-            words[-1] += character
+                words.append(b"")
+            words[-1] += bytes((byte,))
             place = target
+        if marked.goes_on[place]:  # Within a character.
+            return None
         path: list[int] = []
         for word in words:
-            found = self.pieces.words(self._spelled(word).encode()) if word else ()
+            found = self.pieces.words(self._spelled(word)) if word else ()
             if found is None:
                 return None
             path += found
         return tuple(path)
 
-    def _spelled(self, word: str) -> str:
-        # WordPiece's words begin after the space, Unigram's with it.
-        return word.removeprefix(" ") if isinstance(self.pieces, LongestPieces) else word
+    def _spelled(self, word: bytes) -> bytes:
+        return word.removeprefix(b" ") if self.spaced else word
 
     def __reduce__(self) -> tuple[object, ...]:
         return word_rules_of, (self.vocabulary,)
@@ -168,8 +166,12 @@ def word_rules_of(vocabulary: Vocabulary) -> WordRules:
             return _of_declared(vocabulary, encoder)
         case SentencePieceEncoder() as encoder:
             return _of_model_file(vocabulary, encoder)
+        case LongestMatch() as encoder:
+            marked = Marked.uncut().over_bytes()
+            model = LongestPieces(encoder.ids, None, len(vocabulary), None)
+            return WordRules(vocabulary, model, marked, (), "", str)
         case _:
-            raise UnsupportedTokenizer("tokenizer", "it is of another kind", remedy=_REMEDY)
+            raise UnsupportedTokenizer("tokenizer", "it is of another kind", remedy=REMEDY)
 
 
 def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> WordRules:
@@ -191,6 +193,7 @@ def _of_declared(vocabulary: Vocabulary, encoder: TokenizersEncoder) -> WordRule
             if (data := vocabulary.tokens[token]) is not None
         ),
         *_normalizer(normal, marked),
+        spaced=kind == "WordPiece",
     )
 
 
@@ -203,9 +206,10 @@ def _of_model_file(vocabulary: Vocabulary, encoder: SentencePieceEncoder) -> Wor
     pieces: dict[bytes, int] = {}
     for piece, (token, score) in found.normal.items():
         scores[token] = score
-        pieces[piece.replace(_MARK, " ").encode()] = token
+        pieces[piece.replace(MARK, " ").encode()] = token
     lowest = min((score for _, score in found.normal.values()), default=0.0)
-    marked = Marked.uncut() if encoder.rewritten(["  "]) is None else single_spaces()
+    uncut = encoder.rewritten(["  "]) is None
+    marked = Marked.uncut().over_bytes() if uncut else single_spaces()
     return WordRules(
         vocabulary,
         BestPaths(pieces, scores, lowest=lowest, single=True),
@@ -221,7 +225,7 @@ def _no_fallback() -> UnsupportedTokenizer:
         "model.Unigram.byte_fallback",
         "characters without a piece compete with pieces and then become bytes, which is not "
         "followed here",
-        remedy=_REMEDY,
+        remedy=REMEDY,
     )
 
 
@@ -237,23 +241,19 @@ def _best_paths(
     listed = cast("Sequence[tuple[str, float]]", state["vocab"])
     pieces: dict[bytes, int] = {}
     for token, (piece, _) in enumerate(listed):
-        data = piece.replace(_MARK, " ").encode()
+        data = piece.replace(MARK, " ").encode()
         if token in apart or not piece:
             continue
         if data in pieces or vocabulary.tokens[token] != data:
             raise UnsupportedTokenizer(
-                "model.Unigram", f"the piece {piece!r} is not what its token writes", remedy=_REMEDY
+                "model.Unigram", f"the piece {piece!r} is not what its token writes", remedy=REMEDY
             )
         pieces[data] = token
     kinds = [str(step.get("type")) for step in steps]
     if kinds == ["WhitespaceSplit", "Metaspace"]:
-        marked = spaced_words(steps[0], _MARK)
-    elif kinds == ["Metaspace"] and steps[0].get("replacement") == _MARK:
-        marked = cut_before_marks() if steps[0].get("split", True) else Marked.uncut()
-    elif not kinds:
-        marked = Marked.uncut()
+        marked = spaced_words(steps[0], MARK)
     else:
-        raise _unknown_cuts(kinds)
+        marked = cut_rule(steps, marks=True)
     scores = np.full(len(vocabulary), 0.0)
     scores[: len(listed)] = [score for _, score in listed]
     lowest = min((score for _, score in listed), default=0.0)
@@ -277,7 +277,7 @@ def _longest_pieces(
         if not prefix or (data != spelled.encode() and data != own.encode() and len(own) == 1):
             raise UnsupportedTokenizer(
                 "decoder", f"it does not write the piece {piece!r} with a space before it, as "
-                "WordPiece's does", remedy=_REMEDY,
+                "WordPiece's does", remedy=REMEDY,
             )  # fmt: skip
     kinds = [str(step.get("type")) for step in steps]
     if kinds != ["BertPreTokenizer"]:
@@ -294,14 +294,18 @@ def _longest_pieces(
         bare,
     )
     longest = int(cast("int", state["max_input_chars_per_word"]))
-    return LongestPieces(pieces, len(vocabulary), prefix, longest), marked
+    # At the beginning of a word the library looks up pieces as they are spelled.
+    first = {piece.encode(): token for piece, token in pieces.items()}
+    rest = {piece.removeprefix(prefix).encode(): token for piece, token in pieces.items()
+            if piece.startswith(prefix)}  # fmt: skip
+    return LongestPieces(first, rest, len(vocabulary), longest), marked
 
 
 def _unknown_cuts(kinds: Sequence[str]) -> UnsupportedTokenizer:
     return UnsupportedTokenizer(
         f"pre_tokenizer.{'+'.join(kinds) or 'none'}",
         "where it cuts a text is not followed here",
-        remedy=_REMEDY,
+        remedy=REMEDY,
     )
 
 
@@ -315,18 +319,18 @@ def _normalizer(declared: Sequence[Component], marked: Marked) -> tuple[str, Cal
     for step in declared:
         kind = str(step.get("type"))
         pattern = step.get("pattern")
-        writes_mark = pattern == {"String": " "} and step.get("content") == _MARK
+        writes_mark = pattern == {"String": " "} and step.get("content") == MARK
         if kind in _BY_CHARACTER:
             by_character.append(step)
         elif not (
-            (kind == "Prepend" and step.get("prepend") == _MARK)
+            (kind == "Prepend" and step.get("prepend") == MARK)
             or (kind == "Replace" and writes_mark)
             or (kind in ("Replace", "Strip") and pattern in _FEWER_SPACES and not _doubles(marked))
         ):
             raise UnsupportedTokenizer(
                 f"normalizer.{kind}",
                 "it rewrites text, and which texts it leaves as they are is not followed here",
-                remedy=_REMEDY,
+                remedy=REMEDY,
             )
     steps = {"type": "Sequence", "normalizers": [dict(step) for step in by_character]}
     normalizer = only_component("normalizer", steps).normalizer

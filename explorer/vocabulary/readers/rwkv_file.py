@@ -109,6 +109,9 @@ class LongestMatch:
 
     Args:
         tokens: Bytes of each id; every byte has one.
+
+    Attributes:
+        ids: The id of each text that is a token.
     """
 
     greedy = False
@@ -117,8 +120,8 @@ class LongestMatch:
     def __init__(self, tokens: Sequence[bytes | None]) -> None:
         self._tokens = tokens
         # Of several ids with the same bytes the last one counts.
-        self._ids = {data: token for token, data in enumerate(tokens) if data}
-        self._longest = max(map(len, self._ids), default=0)
+        self.ids = {data: token for token, data in enumerate(tokens) if data}
+        self._longest = max(map(len, self.ids), default=0)
 
     def __reduce__(self) -> tuple[object, ...]:
         return LongestMatch, (self._tokens,)
@@ -129,9 +132,9 @@ class LongestMatch:
         ids: list[int] = []
         while at < len(data):
             end = min(len(data), at + self._longest)
-            while data[at:end] not in self._ids:
+            while data[at:end] not in self.ids:
                 end -= 1
-            ids.append(self._ids[data[at:end]])
+            ids.append(self.ids[data[at:end]])
             at = end
         return tuple(ids)
 

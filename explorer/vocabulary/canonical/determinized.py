@@ -1,0 +1,117 @@
+"""From a rule that may have to guess to the smallest table without guesses.
+
+Where a splitter joins what matches to what stands beside it, and where several cut one after the
+other, a mark alone does not say what it stands for: a cut of the first splitter, or of the second.
+The rule then goes on in several ways, of which at most one reaches the end. Here the ways are
+followed together, and states from which the same texts end rightly become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.errors import UnsupportedTokenizer
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+LOST: Final = -1
+"""No state: the cuts are not the splitter's, or never will be."""
+
+MOST_STATES: Final = 8192
+
+Rows = tuple[Int64, Int64]
+"""Where a state leads, class by class, for a character that goes on with the present word and for
+one that begins a word: int64[ways, classes] each, `LOST` where a way is none."""
+
+
+def without_guesses(
+    rows: Callable[[int], Rows], may_end: Callable[[int], bool], component: str
+) -> tuple[Int32, Bool]:
+    """The smallest table of a rule.
+
+    Args:
+        rows: Where a state of the rule leads. The rule starts in its state 0.
+        may_end: Whether a text may end in a state of the rule.
+        component: What the rule belongs to, for messages.
+
+    Returns:
+        int32[2 * states, classes] and bool[states], as `explorer.vocabulary.canonical.marked` has
+        them.
+
+    Raises:
+        UnsupportedTokenizer: There are more than `MOST_STATES` states.
+    """
+    numbers: dict[tuple[int, ...], int] = {(0,): 0}
+    waiting: list[tuple[int, ...]] = [(0,)]
+    found: tuple[list[Int32], list[Int32]] = ([], [])
+    for ways in waiting:
+        for begins in (0, 1):
+            parts = [rows(way)[begins] for way in ways]
+            led = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            if len(led) == 1:
+                targets, column_of = np.unique(led[0], return_inverse=True)
+                columns = targets[:, None]
+            else:
+                columns, column_of = np.unique(np.sort(led, axis=0), axis=1, return_inverse=True)
+                columns = columns.T
+            row: list[int] = []
+            for column in columns.tolist():
+                key = tuple(sorted(set(column) - {LOST}))
+                if key and key not in numbers:
+                    numbers[key] = len(waiting)
+                    waiting.append(key)
+                row.append(numbers[key] if key else LOST)
+            found[begins].append(np.array(row, np.int32)[column_of.reshape(-1)])
+        if len(waiting) > MOST_STATES:
+            raise UnsupportedTokenizer(
+                component,
+                f"where it cuts a text needs more than {MOST_STATES:,} states",
+                remedy="Leave out canonical(...) for this tokenizer.",
+            )
+    table = np.stack([np.stack(found[0]), np.stack(found[1])])
+    ends = np.array([any(may_end(way) for way in ways) for ways in waiting])
+    return _smallest(table, ends)
+
+
+def _smallest(table: Int32, ends: Bool) -> tuple[Int32, Bool]:
+    """A table without states that lead to no end, and without two that accept the same.
+
+    Args:
+        table: int32[2, states, classes], state 0 the start.
+        ends: bool[states].
+    """
+    hopeful = ends.copy()
+    while True:
+        wider = hopeful | (hopeful[table] & (table >= 0)).any(axis=(0, 2))
+        if (wider == hopeful).all():
+            break
+        hopeful = wider
+    table = np.where((table >= 0) & hopeful[table], table, LOST)
+    # States are told apart by what they lead to, more finely in every round.
+    random = np.random.default_rng(0)
+    factors = random.integers(1 << 62, size=(2, 1, table.shape[2]), dtype=np.uint64) * 2 + 1
+    kind = ends.astype(np.int64)
+    count = 0
+    while len(np.unique(kind)) > count:
+        count = len(np.unique(kind))
+        led = (np.append(kind, -1)[table] + 2).astype(np.uint64)
+        value = (led * factors).sum(axis=(0, 2)) + kind.astype(np.uint64) * np.uint64(
+            0x9E3779B97F4A7C15
+        )
+        kind = np.unique(value, return_inverse=True)[1].astype(np.int64)
+    firsts = np.unique(kind, return_index=True)[1]
+    # No other state leads to one without hope.
+    firsts = firsts[hopeful[firsts] | (firsts == 0)]
+    # The start keeps the number 0, and the others the order in which they were met.
+    firsts = np.sort(firsts)
+    number = np.empty(int(kind.max()) + 1, np.int32)
+    number[kind[firsts]] = np.arange(len(firsts), dtype=np.int32)
+    kept = table[:, firsts]
+    kept = np.where(kept >= 0, number[kind[kept]], LOST).astype(np.int32)
+    return kept.reshape(-1, table.shape[2]), ends[firsts]
