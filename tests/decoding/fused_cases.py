@@ -10,6 +10,7 @@ import itertools
 import random
 import sys
 
+import numpy as np
 import torch
 
 import explorer
@@ -18,10 +19,12 @@ from explorer.decoding.sampling.randomness import uniforms
 from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler
 from explorer.errors import ExplorerError
-from explorer.tokens.masks import mask_kernel
+from explorer.tokens.masks import mask_kernel, words_kernel
 from explorer.tokens.masks.device import DeviceMasks
 from explorer.tokens.masks.needed import UNLIMITED
+from explorer.tokens.masks.packed_on_device import masked_reference
 from explorer.tokens.states import DEAD, DONE, FREE
+from explorer.tokens.words import pack
 
 TOKENS = [bytes([c]) for c in range(97, 123)] + [b"foo", b"oo", b"food", b"ab", b"ba", None]
 SAMPLERS = [
@@ -94,6 +97,21 @@ def check_masks(device: str, count: int | None = None) -> None:
             assert fault in (1, 3) and at == int(step) and state == rows.states[row]
             assert (ours[row] == -torch.inf).all()
             masks.error.clear()
+
+
+def check_words(device: str, few: int = 6) -> None:
+    """The kernel of packed words, against plain torch."""
+    draw = np.random.default_rng(5)
+    for width, tokens in ((70, 40), (70, 70), (40, 70), (33, 33)):
+        for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
+            masks = draw.random((few, tokens)) < draw.choice([0.0, 0.1, 0.9, 1.0], (few, 1))
+            packed = np.array([pack(mask) for mask in masks]).view(np.int32)
+            words = torch.from_numpy(packed).to(device)
+            logits = torch.randn(few, width, device=device).to(dtype)
+            ours = words_kernel.launch_words(logits.clone(), words)
+            assert torch.equal(ours, masked_reference(logits, words))
+            words[0, 0] ^= 1
+            assert not torch.equal(ours, masked_reference(logits, words))
 
 
 def close_call(
@@ -183,9 +201,10 @@ def check_that_the_checks_can_fail(device: str) -> None:
 
 def main(few: int) -> None:
     # Several blocks a row, the last one not full.
-    fused.BLOCK = mask_kernel.BLOCK = 32
+    fused.BLOCK = mask_kernel.BLOCK = words_kernel.BLOCK = 32
     check_masks("cpu", 12 * few)
     check_that_the_checks_can_fail("cpu")
+    check_words("cpu")
     close = check_steps("cpu", torch.float32, ties=False, few=few)
     close += check_steps("cpu", torch.bfloat16, ties=True, few=few)
     print(f"kernels equal the reference; {close} draws too close to call")

@@ -12,6 +12,7 @@ from triton.compiler import ASTSource
 
 from explorer.decoding.sampling.fused import step_kernel
 from explorer.tokens.masks.mask_kernel import mask_kernel
+from explorer.tokens.masks.words_kernel import words_kernel
 
 TYPES = {
     "logits": "*bf16",
@@ -52,6 +53,7 @@ for limited, tensor in ((True, True), (False, True), (True, False)):
         {"HAS_REMAINING": limited, "STEP_IS_TENSOR": tensor, "BLOCK": 4096},
         step="*i64" if tensor else "i32",
     )
+compile_for_hopper(words_kernel, {"BLOCK": 4096}, words="*i32", words_stride="i32", num_words="i32")
 for greedy, top_k, top_p in ((True, False, False), (False, False, False), (False, True, False),
                              (False, True, True)):  # fmt: skip
     compile_for_hopper(

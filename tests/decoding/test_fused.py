@@ -46,7 +46,7 @@ def test_interpreted_kernels_equal_the_reference_on_many_rows() -> None:
 @needs_triton
 def test_kernels_compile_for_a_gpu_that_is_not_there(tmp_path: Path) -> None:
     out = run("-m", "tests.decoding.fused_compile", TRITON_CACHE_DIR=str(tmp_path))
-    assert out.split() == ["mask_kernel"] * 3 + ["step_kernel"] * 4
+    assert out.split() == ["mask_kernel"] * 3 + ["words_kernel"] + ["step_kernel"] * 4
 
 
 @pytest.mark.gpu
@@ -58,4 +58,5 @@ def test_kernels_equal_the_reference_on_a_gpu(dtype: torch.dtype, ties: bool) ->
     from tests.decoding import fused_cases
 
     fused_cases.check_masks("cuda")
+    fused_cases.check_words("cuda")
     assert fused_cases.check_steps("cuda", dtype, ties=ties) <= 4

@@ -311,6 +311,35 @@ def test_beams_take_the_places_of_others() -> None:
     assert any(moved)
 
 
+def test_ids_that_are_changed_in_place_are_walked_anew() -> None:
+    """The ids of the last call are kept as they were, not as a caller's buffer is by now."""
+    lm = language_model()
+    dfa = compiled(LONG)
+    ours, theirs = ConstraintLogitsProcessor(dfa), by_hand(dfa)
+    buffer = torch.zeros(3, 12, dtype=torch.int64)
+    draw = np.random.default_rng(2)
+    for length in range(2, 12):
+        scores = torch.randn(3, lm.width)
+        masked = ours(buffer[:, :length], scores)
+        assert torch.equal(masked, theirs(buffer[:, :length], scores))
+        if length < 11:
+            buffer[:, length] = masked.argmax(-1)
+            buffer[:, 2 : length + 1] = buffer[draw.permutation(3), 2 : length + 1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_every_type_of_scores_and_a_budget(dtype: torch.dtype) -> None:
+    lm = language_model()
+    ids, scores = torch.zeros(2, 3, dtype=torch.int64), torch.randn(2, lm.width).to(dtype)
+    dfa = compiled(PATTERNS[0])
+    for left in (3, 4, 9):
+        masked = ConstraintLogitsProcessor(dfa, max_tokens=left)(ids, scores.T.contiguous().T)
+        allowed = explorer.DeviceMasks([dfa]).allowed(0, dfa.start, left)
+        kept = np.flatnonzero(allowed)
+        assert (masked[0] > -torch.inf).nonzero()[:, 0].tolist() == kept.tolist()
+        assert torch.equal(masked[:, kept], scores[:, kept])
+
+
 @pytest.mark.parametrize("settings", [{}, {"do_sample": True}, {"num_beams": 3}])
 def test_texts_of_a_batch_have_their_own_constraints(settings: dict[str, Any]) -> None:
     lm = language_model()

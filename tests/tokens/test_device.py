@@ -13,9 +13,9 @@ import explorer
 from explorer.errors import ExplorerError, VocabularyError
 from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine
-from explorer.tokens.masks import host_masks, visited
+from explorer.tokens.masks import visited
 from explorer.tokens.masks.device import DeviceMasks
-from explorer.tokens.masks.needed import UNLIMITED, needed_rows
+from explorer.tokens.masks.needed import UNLIMITED
 from explorer.tokens.states import DEAD, DONE, FREE
 from explorer.tokens.token_dfa import TokenDFA
 
@@ -463,19 +463,3 @@ def test_memory_for_visited_masks_has_a_bound(monkeypatch: pytest.MonkeyPatch) -
     logits = masks.mask_reference_(torch.zeros(len(every), len(VOCABULARY)), every)
     for state in every.tolist():
         assert (allowed(logits)[state] == lazy.allowed(state)).all()
-
-
-def test_the_row_that_was_not_used_for_longest_is_dropped_first(
-    machines: list[TokenDFA], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two rows fit. The first is used again before a third comes, so the second has to go."""
-    monkeypatch.setattr(host_masks, "_ROW_BYTES_KEPT", 2 * len(VOCABULARY))
-    dfa = next(one for one in machines if one.num_states >= 3)
-    rows = host_masks.HostMasks(
-        [dfa], frozenset(), [needed_rows(dfa)], [dfa.token_class]
-    )  # fmt: skip
-    first, second = rows.allowed(0, 0, None), rows.allowed(0, 1, None)
-    assert rows.allowed(0, 0, None) is first
-    rows.allowed(0, 2, None)
-    assert rows.allowed(0, 0, None) is first
-    assert rows.allowed(0, 1, None) is not second

@@ -206,24 +206,15 @@ class ConstraintLogitsProcessor:
 
     def _mask(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         count = len(input_ids)
-        if self._masks is None or self._prompts is None:
+        if self._masks is None:
             if self._one_for_all:
                 rules = self._rules
             elif count and count % len(self._rules) == 0:
                 rules = self._rules  # Beams and returned sequences multiply each text.
             else:
                 rules = for_each(self._rules, count)
-            self._prompts = input_ids.clone()
-            self._masks = PrefixMasks(rules, self._max_tokens)
-        length = self._prompts.shape[1]
-        if not self._continues(input_ids):
-            raise ExplorerError(
-                f"The ids, of the shape {list(input_ids.shape)}, do not begin with the prompts of "
-                f"the first call, {list(self._prompts.shape)}: this is another run.",
-                remedy="Make a new processor for each call of model.generate.",
-                evidence={"shape": list(input_ids.shape)},
-            )
-        return self._masks.mask(input_ids[:, length:], scores)
+            self._masks = PrefixMasks(rules, input_ids, self._max_tokens)
+        return self._masks.mask(input_ids, scores)
 
     def _start(self, input_ids: Tensor, scores: Tensor, sampler: Sampler) -> ConstrainedBatch:
         count = len(input_ids)

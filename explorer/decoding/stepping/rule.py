@@ -25,10 +25,11 @@ from explorer.errors import ConstraintError, ExplorerError, VocabularyError
 from explorer.memo import memo
 from explorer.tokens.free import Free
 from explorer.tokens.machine import PlansAhead, TokenMachine, TokenTable, table_of
+from explorer.tokens.masks.fitting import FittingWords
 from explorer.tokens.masks.needed import FIRST_STATE, UNLIMITED, needed_rows
 from explorer.tokens.shared import shared_machine
 from explorer.tokens.visited_whole import visited_whole
-from explorer.tokens.words import pack, unpack
+from explorer.tokens.words import UInt32, unpack
 from explorer.vocabulary import Vocabulary
 
 
@@ -136,35 +137,35 @@ class Rule:
             remaining: Tokens that may still be written, EOS included; ``None`` for no limit, as
                 for every machine that does not know the distances (`knows_distances`).
         """
-        allowed = self.machine.allowed(state)
+        whole, words = self.machine.mask(state), self.words(state, remaining)
+        allowed = unpack(words, len(self.vocabulary))
+        allowed.setflags(write=False)
+        removed = 0 if words is whole else _count(whole) - _count(words)
         if self._table is None:
-            row = self.machine.mask(state).tobytes()
-            if remaining is not None and self._ahead is not None:
-                words = self._ahead.mask_within(state, remaining)
-                if words is self.machine.mask(state):
-                    return StateMask(allowed, row, row, 0)
-                kept = unpack(words, len(self.vocabulary))
-                kept.setflags(write=False)
-                return StateMask(kept, row, words.tobytes(), int(allowed.sum() - kept.sum()))
-            if remaining is None or self.planned is None or state < 0:
-                return StateMask(allowed, row, row, 0)
-            over = (self._needed[state + FIRST_STATE] > remaining)[self.planned.token_class]
-            kept = allowed & ~over
-            kept.setflags(write=False)
-            removed = int(allowed.sum() - kept.sum())
-            return StateMask(kept, row, pack(kept).tobytes() if removed else row, removed)
+            row = whole.tobytes()
+            return StateMask(allowed, row, words.tobytes() if removed else row, removed)
         needed = self._needed[state + FIRST_STATE]
         row = kept_row = np.packbits(needed <= UNLIMITED).tobytes()
-        over_budget = 0
-        if remaining is not None:
-            removed = (needed <= UNLIMITED) & (needed > remaining)
-            if removed.any():
-                over_budget = int(self._class_sizes[removed].sum())
-                kept = needed <= remaining
-                kept_row = np.packbits(kept).tobytes()
-                allowed = kept[self._table.token_class]
-                allowed.setflags(write=False)
-        return StateMask(allowed, row, kept_row, over_budget)
+        if words is not whole:
+            kept_row = np.packbits(needed <= (remaining or 0)).tobytes()
+        return StateMask(allowed, row, kept_row, removed)
+
+    def words(self, state: int, remaining: int | None) -> UInt32:
+        """The mask as packed words; see `explorer.tokens.machine.TokenMachine.mask`.
+
+        Args:
+            state, remaining: As `mask` has them.
+
+        Returns:
+            As the machine has it, read-only; the machine's own where the budget removes nothing.
+        """
+        whole = self.machine.mask(state)
+        if remaining is None or state < 0:
+            return whole
+        if self._ahead is not None:
+            return self._ahead.mask_within(state, remaining)
+        fitting = None if self._fitting is None else self._fitting.words(state, remaining)
+        return whole if fitting is None else fitting
 
     @property
     def knows_distances(self) -> bool:
@@ -261,11 +262,8 @@ class Rule:
         return np.empty((0, 0), np.int32) if self.planned is None else _needed_of(self.planned)
 
     @cached_property
-    def _class_sizes(self) -> Int32:
-        if self._table is None:
-            return np.empty(0, np.int32)
-        count = self._table.table.shape[1]
-        return np.bincount(self._table.token_class, minlength=count).astype(np.int32)
+    def _fitting(self) -> FittingWords | None:
+        return None if self.planned is None else _fitting_of(self.planned)
 
 
 # Sessions that share a machine share what is worked out from it.
@@ -277,8 +275,18 @@ def _needed_of(table: TokenTable) -> Int32:
 
 
 @memo
+def _fitting_of(table: TokenTable) -> FittingWords:
+    return FittingWords(_needed_of(table), table.token_class)
+
+
+@memo
 def _packed_classes(table: TokenTable) -> bytes:
     return pack_classes(table.token_class, table.table.shape[1])
+
+
+def _count(words: UInt32) -> int:
+    """How many ids a mask allows."""
+    return int(np.bitwise_count(words).sum())
 
 
 def without_distances(machine: TokenMachine, asked: str, remedy: str) -> ExplorerError:

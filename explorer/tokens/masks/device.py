@@ -17,7 +17,7 @@ reach another constraint's rows. What goes wrong is written to an error word on 
 There are three ways to the same mask, held equal by the tests:
 
 - on a GPU with Triton, one launch that reads two bytes per id and writes only what is masked;
-- on a CPU, the rows of visited states are kept and blended into the logits
+- on a CPU, the packed masks of visited states are kept and applied by a compiled loop
   (`explorer.tokens.masks.host_masks`);
 - anywhere, plain torch, which is the reference and can be captured in a CUDA graph too.
 
@@ -46,10 +46,11 @@ from torch import Tensor
 from explorer.arguments import instance, listed, whole_number, wrong
 from explorer.automata.machine import Bool
 from explorer.errors import ExplorerError, VocabularyError
+from explorer.tokens.free import Free
 from explorer.tokens.machine import TokenMachine, table_of
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ErrorWord, ints
-from explorer.tokens.masks.host_masks import MINUS_INFINITY, HostMasks
+from explorer.tokens.masks.host_masks import HostMasks
 from explorer.tokens.masks.needed import (
     FIRST_STATE,
     NO_BUDGET,
@@ -59,6 +60,7 @@ from explorer.tokens.masks.needed import (
     no_table,
     target_rows,
 )
+from explorer.tokens.masks.packed import MINUS_INFINITY
 from explorer.tokens.masks.tensors import checked_device, checked_rows, checked_tensor, misfit
 from explorer.tokens.masks.visited import Place, VisitedMasks
 from explorer.tokens.states import DEAD, DEAD_CLASS, EOS_CLASS, FREE
@@ -153,7 +155,8 @@ class DeviceMasks:
         self.row_start = self._put(_starts(num_rows))
         self.num_rows = self._put(np.array(num_rows, np.int64))
         self.num_classes = self._put(np.array([n.shape[1] for n in self._needed], np.int64))
-        self._host = HostMasks(self.constraints, self._asked, self._needed, classes)
+        machines = self.constraints or (Free(self.vocabulary),)
+        self._host = HostMasks(machines, self._asked, self._needed, classes)
 
     @property
     def nbytes(self) -> int:
@@ -298,7 +301,7 @@ class DeviceMasks:
         self.error.check()
 
     def allowed(self, constraint: int, state: int, remaining: int | None = None) -> Bool:
-        """The mask of one state on the host, kept for visited states.
+        """The mask of one state on the host.
 
         Args:
             constraint: Which constraint.

@@ -1,9 +1,9 @@
-"""Masks on the host: the rows of visited states as Boolean arrays, blended into logits.
+"""Masks on the host: the packed mask of each row's state, applied to the logits.
 
-This is how `explorer.tokens.masks.device.DeviceMasks` masks logits that lie in the host's memory.
-The row of a state is made on the first visit and kept, as long as all kept rows fit into 64 MB. A
-compiled loop then writes -inf into the logits wherever the row is false. Cost: 9 µs for 131,072
-float32 logits, 20 µs on the first visit of a state.
+This is how `explorer.tokens.masks.device.DeviceMasks` masks logits that lie in the host's memory:
+the machine gives the packed mask of a state and keeps it (`explorer.tokens.kept`), and a compiled
+loop writes -inf into the logits wherever a bit is not set (`explorer.tokens.masks.packed`). Cost:
+15 to 30 µs for 131,072 float32 logits, 20 µs more on the first visit of a state.
 
 A state of a machine without a table has no row of needed tokens: its mask is asked from the machine
 itself. Where that does not know its distances either, a token budget that could be reached is
@@ -12,67 +12,33 @@ refused.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.arguments import whole_number
 from explorer.automata.machine import Bool, Int32
 from explorer.errors import ExplorerError
-from explorer.jit import jit
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ints
+from explorer.tokens.masks.fitting import FittingWords
 from explorer.tokens.masks.needed import FIRST_STATE, NO_BUDGET, UNLIMITED, least_needed
+from explorer.tokens.masks.packed import mask_rows_
 from explorer.tokens.masks.visited import mask_in_time
 from explorer.tokens.states import DEAD
-from explorer.tokens.words import unpack
-
-_ROW_BYTES_KEPT: Final = 64_000_000
-
-# -inf as bits, and the integers through which a CPU row is read; the sign bit, then all of the
-# exponent. Blending bits needs no arithmetic on 16-bit floats and works on every type alike.
-MINUS_INFINITY: Final = {
-    torch.float64: (torch.int64, np.int64(-(2**52))),
-    torch.float32: (torch.int32, np.int32(-(2**23))),
-    torch.bfloat16: (torch.int16, np.int16(-(2**7))),
-    torch.float16: (torch.int16, np.int16(-(2**10))),
-}
-"""The types of logits that can be masked."""
-
-AnyInt = np.signedinteger[Any]
-
-
-@jit
-def _blend(bits: NDArray[AnyInt], keep: Bool, masked: AnyInt) -> None:
-    """Write -inf where a token is not kept, and past the mask."""
-    width = min(bits.shape[0], keep.shape[0])
-    for k in range(width):
-        bits[k] = bits[k] if keep[k] else masked
-    for k in range(width, bits.shape[0]):
-        bits[k] = masked
-
-
-@jit
-def _gather(row: Bool, classes: NDArray[np.integer[Any]]) -> Bool:
-    """A row over classes as a row over ids; numpy would widen the ids' classes first."""
-    result = np.empty(classes.shape[0], np.bool_)
-    for k in range(classes.shape[0]):
-        result[k] = row[classes[k]]
-    return result
+from explorer.tokens.words import UInt32, unpack
 
 
 class HostMasks:
     """The masks of a batch's machines, row by row on the host.
 
     Args:
-        machines: The machines of the batch; empty for a batch without any constraint.
+        machines: The machines of the batch, one at least.
         without_table: The numbers of the machines that are asked state by state.
         needed: For each machine int32[rows, classes], the tokens that each choice needs; see
             `explorer.tokens.masks.needed`.
@@ -87,8 +53,8 @@ class HostMasks:
         classes: Sequence[NDArray[np.integer[Any]]],
     ) -> None:
         self._machines, self._without_table = machines, without_table
-        self._needed, self._classes = needed, classes
-        self._rows: OrderedDict[tuple[int, int, int], Bool] = OrderedDict()
+        self._needed = needed
+        self._fitting = [FittingWords(*pair) for pair in zip(needed, classes, strict=True)]
 
     def num_rows(self, which: int) -> int:
         """The number of states and sentinels that a machine has by now.
@@ -101,7 +67,7 @@ class HostMasks:
         return len(self._needed[which])
 
     def allowed(self, which: int, state: int, remaining: int | None) -> Bool:
-        """The mask of one state, kept for visited states.
+        """The mask of one state.
 
         Args:
             which: The number of a machine.
@@ -125,7 +91,10 @@ class HostMasks:
             )
         if remaining is not None:
             remaining = whole_number("remaining", remaining, None)
-        return self._row(which, row, remaining)
+        words = self._words(which, row - FIRST_STATE, remaining)
+        mask = unpack(words, len(self._machines[which].vocabulary))
+        mask.setflags(write=False)
+        return mask
 
     def mask_(
         self,
@@ -145,64 +114,54 @@ class HostMasks:
         Returns:
             The fault of each row for the error word; 0 for none.
         """
-        bits_type, masked = MINUS_INFINITY[logits.dtype]
-        bits = logits.detach().view(bits_type).numpy()
+        rows, faults = self.rows(states, whiches, remaining)
+        mask_rows_(logits, rows)
+        return faults
+
+    def rows(
+        self, states: Sequence[int], whiches: Sequence[int], remaining: Tensor | None
+    ) -> tuple[list[UInt32], list[int]]:
+        """The packed mask of each row.
+
+        Args:
+            states, whiches, remaining: As for `mask_`.
+
+        Returns:
+            The masks, nothing allowed where there is no such state; and the fault of each row for
+            the error word, 0 for none.
+        """
         budgets: list[int | None] = [None] * len(states)
         if remaining is not None:
             budgets = [*ints(remaining)]
+        rows: list[UInt32] = []
         faults: list[int] = []
-        for k, (state, which, budget) in enumerate(zip(states, whiches, budgets, strict=True)):
+        for state, which, budget in zip(states, whiches, budgets, strict=True):
             known = 0 <= which < len(self._needed) and (
                 0 <= state + FIRST_STATE < self.num_rows(which)
             )
-            if known:
-                keep = self._row(which, state + FIRST_STATE, budget)
-            else:
-                keep = self._row(0, DEAD + FIRST_STATE, None)
-            _blend(bits[k], keep, masked)
-            in_table = known and not (which in self._without_table and state >= 0)
+            if not known:
+                rows.append(self._machines[0].mask(DEAD))
+                faults.append(error_word.NO_SUCH_STATE)
+                continue
+            rows.append(self._words(which, state, budget))
+            in_table = not (which in self._without_table and state >= 0)
             least = self._least[which][state + FIRST_STATE] if in_table else 0
             empty = least > (UNLIMITED if budget is None else max(budget, 0))
-            faults.append(
-                error_word.NO_SUCH_STATE if not known else error_word.NOTHING_ALLOWED * empty
-            )
-        return faults
+            faults.append(error_word.NOTHING_ALLOWED * empty)
+        return rows, faults
 
-    def _row(self, which: int, row: int, remaining: int | None) -> Bool:
-        """`allowed` without its checks, which would cost too much in the loop over a batch."""
+    def _words(self, which: int, state: int, remaining: int | None) -> UInt32:
+        """The packed mask of a state that is known, without checks, which would cost too much."""
+        machine = self._machines[which]
         budget = UNLIMITED if remaining is None else min(max(remaining, 0), UNLIMITED)
-        if which in self._without_table and row >= FIRST_STATE:
-            machine = self._machines[which]
-            if budget >= NO_BUDGET:
-                return machine.allowed(row - FIRST_STATE)
-            return unpack(mask_in_time(machine, row - FIRST_STATE, budget), len(machine.vocabulary))
-        needed = self._needed[which][row]
-        if budget >= self._most_needed[which][row]:
-            # The budget removes nothing here, so the row is the same with any larger one.
-            budget = UNLIMITED
-        key = (which, row, budget)
-        kept = self._rows.get(key)
-        if kept is None:
-            if budget == UNLIMITED and self._machines:
-                kept = self._machines[which].allowed(row - FIRST_STATE)
-            else:
-                kept = _gather(needed <= budget, self._classes[which])
-                kept.setflags(write=False)
-            while self._rows and (len(self._rows) + 1) * kept.nbytes > _ROW_BYTES_KEPT:
-                self._rows.popitem(last=False)
-            self._rows[key] = kept
-        else:
-            self._rows.move_to_end(key)
-        return kept
+        if budget >= NO_BUDGET:
+            return machine.mask(state)
+        if which in self._without_table and state >= 0:
+            return mask_in_time(machine, state, budget)
+        fitting = self._fitting[which].words(state, budget)
+        return machine.mask(state) if fitting is None else fitting
 
     @cached_property
     def _least(self) -> list[list[int]]:
         """For each machine and row the fewest tokens that a choice needs."""
         return [least_needed(needed).tolist() for needed in self._needed]
-
-    @cached_property
-    def _most_needed(self) -> list[list[int]]:
-        """For each machine and row the budget from which on it removes nothing."""
-        return [
-            np.where(needed <= UNLIMITED, needed, 0).max(axis=1).tolist() for needed in self._needed
-        ]

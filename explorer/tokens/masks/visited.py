@@ -9,7 +9,6 @@ full, everything is forgotten at once, which costs an upload per state that is v
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import torch
 from torch import Tensor
@@ -18,12 +17,11 @@ from explorer.errors import ExplorerError
 from explorer.tokens.kept import MOST_BYTES
 from explorer.tokens.machine import PlansAhead, TokenMachine
 from explorer.tokens.masks.needed import NO_BUDGET, UNLIMITED
+from explorer.tokens.masks.packed_on_device import unpacked
 from explorer.tokens.words import UInt32, num_words
 
 Place = tuple[int, int, int]
 """The number of a machine in its batch, a state of it, and how many tokens may still be written."""
-
-_BITS: Final = 32
 
 
 def mask_in_time(machine: TokenMachine, state: int, remaining: int) -> UInt32:
@@ -68,7 +66,6 @@ class VisitedMasks:
         self._most = max(1, MOST_BYTES // (4 * self._width))
         self._rows: dict[Place, int] = {}
         self._words = torch.zeros((0, self._width), dtype=torch.int32, device=device)
-        self._shifts = torch.arange(_BITS, dtype=torch.int32, device=device)
 
     @property
     def nbytes(self) -> int:
@@ -96,8 +93,7 @@ class VisitedMasks:
             self._add(fresh)
         device = self._words.device
         rows = torch.tensor([self._rows[place] for place in places], device=device)
-        bits = (self._words[rows][:, :, None] >> self._shifts) & 1
-        return bits.reshape(len(places), -1)[:, :width].to(torch.bool)
+        return unpacked(self._words[rows], width)
 
     def _as_kept(self, place: Place) -> Place:
         """The same place without its budget, where that removes nothing."""
