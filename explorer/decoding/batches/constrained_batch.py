@@ -18,6 +18,7 @@ from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import LAST_STREAM
 from explorer.decoding.sampling import reference
+from explorer.decoding.sampling.on_host import host_step
 from explorer.decoding.sampling.reference import Rows
 from explorer.decoding.sampling.sampler import Sampler, row_parts
 from explorer.decoding.stepping.rule import Rule
@@ -186,6 +187,9 @@ def _step_for(
         from explorer.decoding.sampling import fused
 
         return fused.decode_step
+
+    if device.type == "cpu":
+        return host_step
 
     def plain(
         masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from types import EllipsisType
 from typing import cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -43,6 +44,7 @@ from explorer.decoding.trace.trace import Trace
 from explorer.errors import ExplorerError, UnsupportedTokenizer, VocabularyError
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.masks.error_word import ints
+from explorer.tokens.masks.packed import MINUS_INFINITY, Results
 from explorer.tokens.states import DONE
 from explorer.vocabulary import Vocabulary
 
@@ -129,6 +131,7 @@ class ConstraintLogitsProcessor:
         self._masks: PrefixMasks | None = None
         self._running: ConstrainedBatch | None = None
         self._recorder: Recorder | None = None
+        self._results = Results()
         self._length = 0
         self._drawn: list[int] = []
 
@@ -186,8 +189,18 @@ class ConstraintLogitsProcessor:
         self._length += 1
         if self._recorder is not None:
             self._recorder.on_step(scores, self._drawn)
-        only = torch.full_like(scores, -torch.inf)
-        return only.scatter_(1, tokens.unsqueeze(1), 0.0)
+        return self._only(tokens, scores)
+
+    def _only(self, tokens: Tensor, scores: Tensor) -> Tensor:
+        """Scores of the shape and type given: 0 at one token of each row, -inf elsewhere."""
+        if scores.device.type != "cpu":
+            only = torch.full_like(scores, -torch.inf)
+            return only.scatter_(1, tokens.unsqueeze(1), 0.0)
+        masked = MINUS_INFINITY[scores.dtype][1]
+        bits = self._results.empty(scores.shape, masked.dtype)
+        bits.fill(masked)
+        bits[np.arange(len(bits)), tokens.numpy()] = 0
+        return torch.from_numpy(bits).view(scores.dtype)  # pyright: ignore[reportUnknownMemberType]
 
     def traces(self) -> list[Trace]:
         """The traces of all rows, once `model.generate` has returned.

@@ -69,7 +69,7 @@ def measure(logits: Tensor, allowed: Bool, sampler: Sampler, top_k: int) -> Meas
     raw = logits.to(torch.float32)
     on_device = torch.tensor(mask, device=logits.device)
     masked = raw.masked_fill(~on_device, -math.inf)
-    drawable = sampler.filtered(masked)
+    drawable = sampler.drawable(masked)
     model = _log_softmax(_host(raw))
     _check(model, mask)
     log_z = _log_sum(model[mask])

@@ -1,9 +1,11 @@
 """One decoding step in plain torch: mask, filters, draw, advance. The definition of the step.
 
-`explorer.decoding.sampling.fused` does the same in one launch and is held equal to this; everything
-that decodes takes its step from here or from there, so that a batch, a session and a logits
-processor draw the same tokens. Runs on any device; on a GPU it can be captured in a CUDA graph
-(about a hundred small operations, most of them the random number), and nothing waits for the host.
+`explorer.decoding.sampling.fused` does the same in one launch, and
+`explorer.decoding.sampling.on_host` on the host with allowed tokens alone. Both are held equal to
+this. Everything that decodes takes its step from one of the three, so that a batch, a session and a
+logits processor draw the same tokens. Runs on any device; on a GPU it can be captured in a CUDA
+graph (about a hundred small operations, most of them the random number), and nothing waits for the
+host.
 """
 
 from __future__ import annotations
@@ -85,8 +87,7 @@ def reference_step(
         word and becomes `DEAD`. A row that is `DONE` gives EOS without looking at its logits.
     """
     masks.mask_(logits, rows.states, rows.constraint, rows.remaining, step=rows.positions)
-    log_probs = sampler.filtered(logits)
-    drawn = sampler.draw(log_probs, uniforms(seed, rows.streams, rows.positions))
+    drawn = sampler.draw(sampler.drawable(logits), uniforms(seed, rows.streams, rows.positions))
     tokens = torch.where(rows.states == DONE, masks.vocabulary.eos_ids[0], drawn)
     following = masks.advance(rows.states, tokens, rows.constraint, step=rows.positions)
     move_on(rows, following)

@@ -95,7 +95,7 @@ class Drafts:
             return None
         if drafting.masked:
             logits = masked_logits(logits, self._rule.mask(place.state, place.remaining).allowed)
-        scores = self._sampler.filtered(logits)
+        scores = self._sampler.drawable(logits)
         numbers = place.numbers
         same = drafting.accept == "same"
         token = drawn_token(scores, numbers.drawing if same else numbers.proposing)

@@ -207,7 +207,7 @@ def followed(
         missed = after is None
         if missed:
             masked = masked_logits(logits, rule.mask(state, None).allowed)
-            token = drawn_token(sampler.filtered(masked), uniform(seed, stream, place + _MISSED))
+            token = drawn_token(sampler.drawable(masked), uniform(seed, stream, place + _MISSED))
             after = rule.step(state, token) if token >= 0 else None
         if after is None:
             raise ExplorerError(
@@ -248,6 +248,6 @@ def choose_own(
         number: Gives the random number; not asked of a greedy sampler.
     """
     # What is past the vocabulary is padding, which no run may choose, constrained or not.
-    scores = sampler.filtered(logits[: len(rule.vocabulary)])
+    scores = sampler.drawable(logits[: len(rule.vocabulary)])
     token = int(scores.argmax()) if sampler.greedy else drawn_token(scores, number())
     return token, rule.step(state, token) if token >= 0 else None

@@ -93,7 +93,7 @@ def speculated(
             text.passes += 1
         logits = store.read(place.ids).logits.to(torch.float32)
         masked = masked_logits(logits, rule.mask(place.state, place.remaining).allowed)
-        drawable = sampler.filtered(masked)
+        drawable = sampler.drawable(masked)
         token, _, proposal = drafts.taken(place, drawable)
         state = rule.step(place.state, token) if token >= 0 else None
         if state is None:

@@ -60,10 +60,11 @@ from explorer.tokens.masks.needed import (
     no_table,
     target_rows,
 )
-from explorer.tokens.masks.packed import MINUS_INFINITY
+from explorer.tokens.masks.packed import MINUS_INFINITY, mask_rows_
 from explorer.tokens.masks.tensors import checked_device, checked_rows, checked_tensor, misfit
 from explorer.tokens.masks.visited import Place, VisitedMasks
 from explorer.tokens.states import DEAD, DEAD_CLASS, EOS_CLASS, FREE
+from explorer.tokens.words import UInt32
 from explorer.vocabulary import Vocabulary
 
 DEAD_ROW: Final = DEAD + FIRST_STATE
@@ -200,7 +201,8 @@ class DeviceMasks:
         if remaining is not None:
             remaining = checked_rows("remaining", remaining, len(states))
         if logits.device.type == "cpu":
-            return self._mask_rows_(logits, states, constraint, remaining, step)
+            mask_rows_(logits, self.packed_rows(states, constraint, remaining, step=step))
+            return logits
         constraint = self._constraint_of_rows(constraint, len(states))
         if self._has_kernels and logits.stride(1) == 1 and not self._asked:
             from explorer.tokens.masks.mask_kernel import launch_mask
@@ -313,22 +315,26 @@ class DeviceMasks:
         """
         return self._host.allowed(constraint, state, remaining)
 
-    def _mask_rows_(
+    def packed_rows(
         self,
-        logits: Tensor,
         states: Tensor,
-        constraint: Tensor | None,
-        remaining: Tensor | None,
-        step: int | Tensor,
-    ) -> Tensor:
-        """`mask_` on the CPU."""
+        constraint: Tensor | None = None,
+        remaining: Tensor | None = None,
+        *,
+        step: int | Tensor = 0,
+    ) -> list[UInt32]:
+        """The packed mask of each row, in the host's memory; faults are noted in the error word.
+
+        Args:
+            states, constraint, remaining, step: As for `mask_`.
+        """
         whiches = [0] * len(states)
         if constraint is not None or len(self._needed) > 1:
             whiches = ints(self._constraint_of_rows(constraint, len(states)))
-        faults = self._host.mask_(logits, ints(states), whiches, remaining)
+        rows, faults = self._host.rows(ints(states), whiches, remaining)
         if any(faults):
             self.error.write(torch.tensor(faults, dtype=torch.int64), states, step)
-        return logits
+        return rows
 
     def _ask(
         self, states: Tensor, constraint: Tensor, remaining: Tensor | None

@@ -28,7 +28,6 @@ from explorer.tokens.masks import error_word
 from explorer.tokens.masks.error_word import ints
 from explorer.tokens.masks.fitting import FittingWords
 from explorer.tokens.masks.needed import FIRST_STATE, NO_BUDGET, UNLIMITED, least_needed
-from explorer.tokens.masks.packed import mask_rows_
 from explorer.tokens.masks.visited import mask_in_time
 from explorer.tokens.states import DEAD
 from explorer.tokens.words import UInt32, unpack
@@ -96,35 +95,15 @@ class HostMasks:
         mask.setflags(write=False)
         return mask
 
-    def mask_(
-        self,
-        logits: Tensor,
-        states: Sequence[int],
-        whiches: Sequence[int],
-        remaining: Tensor | None,
-    ) -> list[int]:
-        """Write -inf, in place, where a token is not allowed.
-
-        Args:
-            logits: float[B, W] in the host's memory.
-            states: The state of each row, or a sentinel.
-            whiches: The machine of each row.
-            remaining: int64[B], how many tokens each row may still write.
-
-        Returns:
-            The fault of each row for the error word; 0 for none.
-        """
-        rows, faults = self.rows(states, whiches, remaining)
-        mask_rows_(logits, rows)
-        return faults
-
     def rows(
         self, states: Sequence[int], whiches: Sequence[int], remaining: Tensor | None
     ) -> tuple[list[UInt32], list[int]]:
         """The packed mask of each row.
 
         Args:
-            states, whiches, remaining: As for `mask_`.
+            states: The state of each row, or a sentinel.
+            whiches: The machine of each row.
+            remaining: int64[B], how many tokens each row may still write; ``None`` for no limit.
 
         Returns:
             The masks, nothing allowed where there is no such state; and the fault of each row for

@@ -1,0 +1,160 @@
+"""One decoding step on the host that looks at allowed tokens alone; `reference_step` in less time.
+
+A mask is packed (`explorer.tokens.words`), and most masks allow few tokens. A compiled loop takes
+the logits of the allowed tokens out of a row, in the order of their ids; sampler and draw then work
+on those, and the place of the draw among them is a token again. Tokens that are masked have the
+weight 0, so the same number draws the same token as from the whole row: sums are made in the order
+of ids, and adding 0 changes nothing. A greedy sampler compares the logits where they lie.
+
+Cost at 131,072 float32 logits: 20 µs a row for a greedy sampler; otherwise 60 µs where few tokens
+are allowed and 1 ms where nearly all are. The logits stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.decoding.sampling.randomness import uniforms
+from explorer.decoding.sampling.reference import Rows, move_on
+from explorer.decoding.sampling.sampler import Sampler
+from explorer.jit import jit
+from explorer.tokens.masks.device import DeviceMasks
+from explorer.tokens.masks.error_word import ints
+from explorer.tokens.masks.packed import MINUS_INFINITY, AnyInt
+from explorer.tokens.states import DONE
+from explorer.tokens.words import UInt32
+
+_ALL = np.uint32(0xFFFFFFFF)
+_BIT = np.uint32(1)
+
+
+@jit
+def _gather(bits: NDArray[AnyInt], words: UInt32, result: NDArray[AnyInt]) -> int:
+    """Copy the allowed logits to the front of the result; how many there are."""
+    found = 0
+    for w in range(min((bits.shape[0] + 31) >> 5, words.shape[0])):
+        word, first = words[w], 32 * w
+        if word == _ALL and first + 32 <= bits.shape[0]:
+            for k in range(32):
+                result[found + k] = bits[first + k]
+            found += 32
+        elif word:
+            for k in range(min(32, bits.shape[0] - first)):
+                if (word >> np.uint32(k)) & _BIT:
+                    result[found] = bits[first + k]
+                    found += 1
+    return found
+
+
+@jit
+def _likeliest(bits: NDArray[AnyInt], words: UInt32, masked: AnyInt, infinity: AnyInt) -> int:
+    """The allowed token of the highest logit, of equals the lowest id.
+
+    -1 where a logit is NaN or +inf, or all are -inf.
+    """
+    token = -1
+    lowest = -np.int64(infinity)  # The order of -inf.
+    highest = lowest
+    for w in range(min((bits.shape[0] + 31) >> 5, words.shape[0])):
+        word, first = words[w], 32 * w
+        if not word:
+            continue
+        size = min(32, bits.shape[0] - first)
+        best, broken = lowest, False
+        for k in range(size):
+            allowed = (word >> np.uint32(k)) & _BIT
+            value = np.int64(bits[first + k]) if allowed else np.int64(masked)
+            broken |= (value >= infinity) | ((value > masked) & (value < 0))
+            # Below 0 the integers of floats fall as the floats rise; 0 and -0 are equal.
+            best = max(best, value if value >= 0 else masked - infinity - value)
+        if broken:
+            return -1
+        if best > highest:
+            highest = best
+            for k in range(size - 1, -1, -1):
+                value = np.int64(bits[first + k])
+                same = (value if value >= 0 else masked - infinity - value) == best
+                if same and (word >> np.uint32(k)) & _BIT:
+                    token = first + k
+    return token
+
+
+@jit
+def _nth(words: UInt32, n: int) -> int:
+    """The n-th id that a mask allows, from 0."""
+    for w in range(words.shape[0]):
+        word, first = words[w], 32 * w
+        while word:
+            if word & _BIT:
+                if n == 0:
+                    return first
+                n -= 1
+            word >>= _BIT
+            first += 1
+    return -1
+
+
+def drawn_allowed(sampler: Sampler, logits: Tensor, words: UInt32, number: Tensor) -> int:
+    """The token that a number draws among those that a mask allows.
+
+    Args:
+        sampler: How to choose.
+        logits: float[W] in the host's memory; left as they are.
+        words: The packed mask.
+        number: float64[] in [0, 1); not looked at by a greedy sampler.
+
+    Returns:
+        A token id; -1 where an allowed logit is NaN or +inf, or all are -inf.
+
+    Example:
+        >>> from explorer.tokens.words import pack
+        >>> mask = pack(np.array([True, False, True]))
+        >>> drawn_allowed(Sampler(0.0), torch.tensor([1.0, 9.0, 2.0]), mask, torch.tensor(0.0))
+        2
+    """
+    kind, masked = MINUS_INFINITY[logits.dtype]
+    bits: NDArray[Any] = logits.detach().contiguous().view(kind).numpy()
+    if sampler.greedy:
+        return _likeliest(bits, words, masked, masked & np.iinfo(masked.dtype).max)
+    allowed = torch.empty_like(logits)
+    count = _gather(bits, words, allowed.view(kind).numpy())
+    if not count:
+        return -1
+    place = int(sampler.draw(sampler.drawable(allowed[:count]), number))
+    return place if place < 0 else _nth(words, place)
+
+
+def host_step(
+    masks: DeviceMasks, sampler: Sampler, logits: Tensor, rows: Rows, seed: int
+) -> Tensor:
+    """`explorer.decoding.sampling.reference.reference_step` in the host's memory.
+
+    Args:
+        masks: The constraints.
+        sampler: How to choose.
+        logits: float[B, W]; left as they are.
+        rows: Where each row stands; moved on in place.
+        seed: The seed of the random numbers.
+
+    Returns:
+        int64[B]: the tokens, -1 where nothing could be drawn.
+    """
+    masks.check_logits(logits, rows.states)
+    words = masks.packed_rows(rows.states, rows.constraint, rows.remaining, step=rows.positions)
+    numbers = torch.zeros(len(words), dtype=torch.float64)
+    if not sampler.greedy:
+        numbers = uniforms(seed, rows.streams, rows.positions)
+    ended = masks.vocabulary.eos_ids[0]
+    drawn = [
+        ended if state == DONE else drawn_allowed(sampler, row, mask, number)
+        for state, row, mask, number in zip(ints(rows.states), logits, words, numbers, strict=True)
+    ]
+    tokens = torch.tensor(drawn, dtype=torch.int64)
+    following = masks.advance(rows.states, tokens, rows.constraint, step=rows.positions)
+    move_on(rows, following)
+    return tokens

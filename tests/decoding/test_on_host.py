@@ -1,0 +1,105 @@
+"""The step on the host looks at allowed tokens alone and takes what the reference step takes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer.decoding.sampling.on_host import drawn_allowed, host_step
+from explorer.decoding.sampling.reference import Rows, reference_step
+from explorer.decoding.sampling.sampler import Sampler, draw
+from explorer.errors import ExplorerError
+from explorer.tokens.masks.device import DeviceMasks
+from explorer.tokens.words import pack
+from tests.decoding.fused_cases import SAMPLERS, copy, machines, some_rows
+
+DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("ties", [False, True])
+def test_steps_equal_the_reference(dtype: torch.dtype, ties: bool) -> None:
+    """Every state and sentinel, budgets, broken logits, all samplers: the same to the bit."""
+    dfas = machines()
+    for seed, sampler in enumerate(SAMPLERS):
+        masks, twin = DeviceMasks(dfas), DeviceMasks(dfas)
+        rows = some_rows(dfas, "cpu")
+        torch.manual_seed(seed)
+        logits = 3 * torch.randn(len(rows.states), 70)
+        logits = (logits.round() if ties else logits).to(dtype)
+        logits[5::40] = torch.nan
+        logits[9::40, 7] = torch.inf
+        logits[13::40] = -torch.inf
+        logits[::4, 3] = -torch.inf
+        before, other = logits.clone(), copy(rows)
+        ours = host_step(masks, sampler, logits, rows, seed)
+        theirs = reference_step(twin, sampler, logits.clone(), other, seed)
+        assert ours.tolist() == theirs.tolist(), sampler
+        for name in ("states", "positions", "remaining"):
+            assert torch.equal(getattr(rows, name), getattr(other, name)), (sampler, name)
+        assert masks.error.word.tolist() == twin.error.word.tolist()
+        assert torch.equal(logits.nan_to_num(7.0), before.nan_to_num(7.0))
+        assert (ours >= 0).any()
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_masked_tokens_change_no_draw(data: Any) -> None:
+    """The draw among allowed tokens is that from the whole row, wherever the masked ones stand."""
+    width = data.draw(st.sampled_from([1, 31, 64, 97, 5_000]))
+    source = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    mask = source.random(width) < data.draw(st.sampled_from([0.01, 0.3, 0.97, 1.0]))
+    spread = data.draw(st.sampled_from([0.0, 1.0, 20.0]))
+    dtype = data.draw(st.sampled_from(DTYPES))
+    logits = torch.from_numpy(spread * source.normal(size=width)).to(dtype)
+    sampler = data.draw(st.sampled_from(SAMPLERS))
+    number = torch.tensor(data.draw(st.floats(0, 1, exclude_max=True)), dtype=torch.float64)
+    masked = logits.masked_fill(~torch.from_numpy(mask), -torch.inf)
+    expected = int(draw(sampler.drawable(masked), number))
+    assert drawn_allowed(sampler, logits, pack(mask), number) == expected
+
+
+def test_the_frequencies_are_the_probabilities() -> None:
+    """Drawn from evenly spaced numbers, each token comes as often as the softmax says."""
+    logits = torch.tensor([0.3, 5.0, -1.0, 2.0, 0.0])
+    mask = np.array([True, False, True, True, False])
+    kept = np.exp(logits.numpy().astype(np.float64)) * mask
+    count = 20_000
+    numbers = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+    for temperature in (1.0, 0.5):
+        taken = [drawn_allowed(Sampler(temperature), logits, pack(mask), u) for u in numbers]
+        wanted = kept ** (1 / temperature) / (kept ** (1 / temperature)).sum()
+        assert np.abs(np.bincount(taken, minlength=5) / count - wanted).max() <= 1.0 / count
+
+
+@pytest.mark.parametrize("mass", [0.3, 0.9, 0.999])
+def test_a_nucleus_is_found_without_sorting_all(mass: float) -> None:
+    """Among many tokens only the likeliest are ranked; the nucleus is that of a whole sort."""
+    for spread in (0.0, 0.5, 6.0):
+        logits = spread * torch.randn(9_000, generator=torch.Generator().manual_seed(3))
+        kept = Sampler(top_p=mass).drawable(logits) > -math.inf
+        weights = (logits - logits.max()).double().exp()
+        order = np.lexsort((np.arange(9_000), -logits.numpy()))
+        before = weights[order].cumsum(0) - weights[order]
+        wanted = int((before < weights.sum() * mass * (1 - 1e-12)).sum())
+        assert abs(int(kept.sum()) - wanted) <= 1
+        assert set(kept.nonzero()[:, 0].tolist()) == set(order[: int(kept.sum())].tolist())
+
+
+def test_what_is_drawn_from_a_machine_without_a_table() -> None:
+    vocab = explorer.Vocabulary.from_bytes([b"a", b"b", b"ab"], eos_ids=[3])
+    for lazy in (False, True):
+        masks = DeviceMasks([explorer.compile(explorer.regex("(ab)*"), vocab, lazy=lazy)])
+        rows = Rows.start([0], [0], [0])
+        with pytest.raises(ExplorerError, match="columns"):
+            host_step(masks, Sampler(), torch.zeros(1, 2), rows, 0)
+        tokens = [int(host_step(masks, Sampler(0.0), torch.tensor([[0.0, 1, 2, 0]]), rows, 0))]
+        tokens += [int(host_step(masks, Sampler(0.0), torch.tensor([[0.0, 1, 0, 2]]), rows, 0))]
+        assert tokens == [2, 3] and rows.states.tolist() == [explorer.DONE]
