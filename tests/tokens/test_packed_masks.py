@@ -110,8 +110,8 @@ def test_memory_is_used_again_only_once_nobody_holds_it() -> None:
         for value in (2.0, 3.0, 4.0):
             assert (masked(value) == value).all()
         assert torch.as_tensor(held).tolist() == before, name
-    del held
-    places = set()
+    held = None
+    places = set[int]()
     for value in (1.0, 2.0, 3.0, 4.0):
         last = masked(value)  # Held until the next is there, as a decoder does.
         places.add(last.data_ptr())

@@ -125,7 +125,13 @@ def drawn_allowed(sampler: Sampler, logits: Tensor, words: UInt32, number: Tenso
     count = _gather(bits, words, allowed.view(kind).numpy())
     if not count:
         return -1
-    place = int(sampler.draw(sampler.drawable(allowed[:count]), number))
+    scores = sampler.drawable(allowed[:count])
+    if sampler.top_k is None and sampler.top_p is None and sampler.min_p is None:
+        place = int(sampler.draw(scores, number))
+    else:  # The filters leave few; NaN stays, and nothing is drawn from it.
+        left = (scores != -torch.inf).nonzero()[:, 0]
+        place = int(sampler.draw(scores[left], number)) if len(left) else -1
+        place = int(left[place]) if place >= 0 else -1
     return place if place < 0 else _nth(words, place)
 
 

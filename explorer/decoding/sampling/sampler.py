@@ -222,10 +222,12 @@ def _drawn(log_probs: Tensor, uniform: Tensor) -> Tensor:
     width = log_probs.shape[-1]
     weights = log_probs.detach().to(torch.float64).exp()
     if weights.device.type == "cpu":
-        numbers = uniform.detach().to(torch.float64).expand(weights.shape[:-1]).reshape(-1)
+        shape = torch.broadcast_shapes(weights.shape[:-1], uniform.shape)
+        numbers = uniform.detach().to(torch.float64).expand(shape).reshape(-1)
+        rows = weights.expand(*shape, width).reshape(-1, width)
         tokens = np.empty(len(numbers), np.int64)
-        _pick(weights.reshape(-1, width).numpy(), numbers.numpy(), tokens)
-        return torch.from_numpy(tokens).reshape(weights.shape[:-1])  # pyright: ignore[reportUnknownMemberType]
+        _pick(rows.numpy(), numbers.numpy(), tokens)
+        return torch.from_numpy(tokens).reshape(shape)  # pyright: ignore[reportUnknownMemberType]
     cumulative = weights.cumsum(-1)
     total = cumulative[..., -1:]
     ids = torch.arange(width, device=log_probs.device)
