@@ -135,7 +135,7 @@ def test_the_token_is_named_only_where_it_is_certain() -> None:
     small = Vocabulary.from_bytes([b"y", b"es", b"e", b"s", b"a"], eos_ids=[5])
     verdict = verdict_of(run_of(chat("yea", request)), small, explorer.choice(["yes"]))
     assert (verdict.byte, verdict.token, verdict.index) == (2, 4, None)
-    assert "token 4 alone" in verdict.sentence
+    assert "only the token 4 could stand there" in verdict.sentence
     # After "e" nothing could be finished: it is masked, though some token begins with it.
     small = Vocabulary.from_bytes([b"y", b"es", b"e", b"a"], eos_ids=[4])
     verdict = verdict_of(run_of(chat("yea", request)), small, explorer.choice(["yes"]))

@@ -185,8 +185,8 @@ def _of_text(run: ServerRun, vocabulary: Vocabulary) -> IdentifiedRun:
         else "The log's tokens do not write its text with this tokenizer"
     )
     note = (
-        f"{why}: the text was judged, whichever way it was cut into tokens. The session shows one "
-        "way; the model may have written another, and log-probabilities are not known."
+        f"{why}, so the text was judged, whichever way it was cut into tokens. The session shows "
+        "one way; the model may have taken another, and log-probabilities are not known."
     )
     notes = (note,)
     if run.finish in _CUT and text.endswith(_HALF):

@@ -93,19 +93,23 @@ def _masked(
     after = f"after {_tail(before)}" if before else "at its start"
     if token is not None and judged.certain:
         return (
-            f"{place}, is not allowed, {after}: there the token {token} alone could stand, and it "
+            f"{place}, is not allowed {after}: only the token {token} could stand there, and it "
             "would have been masked.",
             _explained(machine, judged, token, budget),
         )
     why = _text_explained(machine, data, judged.byte)
     if why is None and token is not None:
-        return f"{place}, is not allowed, {after}.", _explained(machine, judged, token, budget)
+        return f"{place}, is not allowed {after}.", _explained(machine, judged, token, budget)
     if why is None:
         return (
             f"{place}, cannot be written {after}: no token of this vocabulary goes on with it.",
             None,
         )
-    return f"{place}, is not allowed, {after}: whichever tokens wrote it, one was masked.", why
+    return (
+        f"{place}, is not allowed {after}: whichever tokens wrote it, one of them would have been "
+        "masked.",
+        why,
+    )
 
 
 def _explained(
@@ -197,7 +201,12 @@ def shown_bytes(data: bytes) -> str:
 
 
 def _tail(text: str) -> str:
-    """The end of a text, in quotes."""
+    """The end of a text, in quotes; of much white space only how much it is."""
+    shorter = text.rstrip()
+    if len(text) - len(shorter) >= _TAIL:
+        return (
+            f"{_tail(shorter)} and {counted(len(text) - len(shorter), 'character')} of white space"
+        )
     return repr(text) if len(text) <= _TAIL else f"…{text[-_TAIL:]!r}"
 
 
