@@ -7,20 +7,48 @@ the message and the remedy, so a traceback in a notebook is enough to go on.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, log10
 from types import MappingProxyType
 
 import wcwidth
+
+LONGEST_WORD = 400
+"""Characters of a word of a message, a name or a number that a user gave among them."""
+
+LONGEST_MESSAGE = 8_000
+"""Characters of a message in all."""
+
+_LONG = re.compile(rf"(\S{{{LONGEST_WORD}}})\S+")
+
+
+def bounded(text: str) -> str:
+    """A message without the rest of its long words, and without its end where it is long itself.
+
+    What users give stands in messages: a name of a million characters would bury what is wrong.
+
+    Args:
+        text: Any.
+
+    Example:
+        >>> len(bounded("x" * 1_000_000)), bounded("The name x is not known.")
+        (401, 'The name x is not known.')
+    """
+    if len(text) <= LONGEST_WORD:
+        return text
+    short = _LONG.sub(r"\1…", text)
+    return short if len(short) <= LONGEST_MESSAGE else f"{short[:LONGEST_MESSAGE]}…"
 
 
 class ExplorerError(Exception):
     """Root of the tree.
 
     Args:
-        message: What is wrong, as one sentence or a short paragraph.
+        message: What is wrong, as one sentence or a short paragraph; what is long in it is cut
+            (`bounded`), and whole in ``evidence``.
         remedy: What the reader can do, as an imperative sentence; empty if nothing can be done.
         evidence: Values that show the fault: offsets, states, limits, sizes.
 
@@ -36,6 +64,7 @@ class ExplorerError(Exception):
     def __init__(
         self, message: str, *, remedy: str = "", evidence: Mapping[str, object] | None = None
     ) -> None:
+        message, remedy = bounded(message), bounded(remedy)
         self.message = message
         self.remedy = remedy
         self._evidence = dict(evidence or {})
@@ -363,10 +392,7 @@ class BudgetExceeded(ExplorerError):
         self.reached = reached
         self.stage = stage
         self.ahead = ahead
-        shown_limit, shown_reached = (
-            f"{value:,}" if float(value).is_integer() else f"{value:,.6g}"
-            for value in (int(v) if float(v).is_integer() else v for v in (limit, reached))
-        )
+        shown_limit, shown_reached = _shown(limit), _shown(reached)
         super().__init__(
             f"{stage} {'was about to reach' if ahead else 'reached'} {shown_reached} {resource}; "
             f"the limit is {shown_limit}.",
@@ -387,6 +413,13 @@ class BudgetExceeded(ExplorerError):
         self.remedy = remedy
         self.args = (f"{self.message} {remedy}",)
         return self
+
+
+def _shown(size: float) -> str:
+    """A size in a sentence, also one that is too large for a float, or to be written out."""
+    if isinstance(size, int) and size.bit_length() > 64:
+        return f"about 10^{int(size.bit_length() * log10(2))}"
+    return f"{int(size):,}" if float(size).is_integer() else f"{size:,.6g}"
 
 
 class NotRegular(BudgetExceeded):

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
 import explorer
-from explorer.errors import MissingDependency, caret, display_width
+from explorer.errors import (
+    LONGEST_MESSAGE,
+    LONGEST_WORD,
+    BudgetExceeded,
+    ExplorerError,
+    MissingDependency,
+    caret,
+    display_width,
+)
 
 
 @pytest.mark.parametrize(
@@ -86,3 +95,56 @@ for pattern in ("(foo)+d", "f(?!oof)[fo]*d?", "(fo?o?r?){2}"):
         for disabled in ("0", "1")
     }
     assert len(outputs) == 1 and "".join(outputs)
+
+
+LONG = "a" * 1_000_000
+QUOTING: dict[str, Callable[[], object]] = {
+    "a grammar": lambda: explorer.grammar(f"root ::= {LONG}"),
+    "Lark": lambda: explorer.grammar(f"start: {LONG}", "lark"),
+    "a template": lambda: explorer.template(f"{{{LONG}}}"),
+    "texts": lambda: explorer.choice(LONG),
+    "a script": lambda: explorer.regex("a").restrict(scripts=[LONG]),
+    "a reference": lambda: explorer.json_schema({"$ref": f"#/{LONG}"}).accepts(""),
+    "a reference elsewhere": lambda: explorer.json_schema({"$ref": f"http://x/{LONG}"}).accepts(""),
+    "a type": lambda: explorer.json_schema({"type": LONG}).accepts(""),
+    "a keyword": lambda: explorer.json_schema({LONG: 1}, strict=True).accepts("1"),
+    "a format": lambda: explorer.json_schema({"format": LONG}, strict=True).accepts("1"),
+    "a multiple": lambda: explorer.json_schema({"multipleOf": 10**4000}).accepts("1"),
+    "many words": lambda: explorer.template("{x}", **{"y " * 400_000: explorer.regex("a")}),
+}
+
+
+@pytest.mark.parametrize("name", QUOTING)
+def test_a_message_quotes_no_more_than_can_be_read(name: str) -> None:
+    try:
+        QUOTING[name]()
+    except ExplorerError as error:
+        assert len(str(error)) < 2 * LONGEST_MESSAGE
+        assert all(len(word) <= LONGEST_WORD + 1 for word in str(error).split())
+        assert len(error.message) <= LONGEST_MESSAGE + 1
+
+
+def test_what_is_cut_is_whole_in_the_evidence() -> None:
+    with pytest.raises(ExplorerError) as caught:
+        explorer.template(f"{{{LONG}}}")
+    assert caught.value.evidence["name"] == LONG and "…" in caught.value.message
+
+
+@pytest.mark.parametrize("size", [10**400, 10**5000, 2**70], ids=["400", "5000", "2^70"])
+def test_a_budget_names_a_size_beyond_every_float(size: int) -> None:
+    error = BudgetExceeded("states", limit=1_000, reached=size, stage="A schema")
+    digits = len(f"{size:x}") * 4 * 0.30103
+    assert "limit is 1,000." in str(error)
+    (power,) = [int(word[3:]) for word in str(error).split() if word.startswith("10^")]
+    assert abs(power - digits) < 2 and error.reached == size
+
+
+@pytest.mark.parametrize("keyword", ["minLength", "maxLength", "minItems", "minProperties"])
+def test_a_schema_of_a_size_beyond_every_float_is_our_error(keyword: str) -> None:
+    vocabulary = explorer.Vocabulary.from_bytes([b"a", b'"'], eos_ids=[2])
+    for more in ({}, {"pattern": "a", "type": "string"}, {"format": "date", "type": "string"}):
+        schema = explorer.json_schema({keyword: 10**400, **more}, strict=False)
+        try:
+            explorer.compile(schema, vocabulary, explorer.Budget(seconds=5, states=10_000))
+        except ExplorerError as error:
+            assert str(error)

@@ -80,7 +80,9 @@ class KnownSweep(msgspec.Struct, frozen=True):
         """
         try:
             found = msgspec.json.decode(data, type=cls)
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+        except (
+            msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError,
+        ) as error:  # fmt: skip
             raise DamagedFile(
                 f"{where} is damaged: {error}.",
                 remedy="Delete it; the next run of the sweep writes it again.",

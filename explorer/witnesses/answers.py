@@ -63,6 +63,8 @@ class Disagreement:
         evidence: What shows it, by name.
         position: How many tokens of the prefix stand before them: less than the whole prefix where
             an engine already leaves it there.
+        same_as: The other constraint for which the engine shows the same mask at this place, where
+            that is the reason; anybody can ask the engine for both.
     """
 
     engine: str
@@ -72,6 +74,7 @@ class Disagreement:
     sentence: str
     evidence: Mapping[str, str] = field(default_factory=dict[str, str])
     position: int = 0
+    same_as: Statement | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence", MappingProxyType(dict(self.evidence)))
@@ -162,6 +165,7 @@ class Witness:
                     "engine": each.engine, "class": each.kind, "allows": each.allows,
                     "tokens": each.tokens.tolist(), "sentence": each.sentence,
                     "evidence": dict(each.evidence), "position": each.position,
+                    "same_as": None if each.same_as is None else each.same_as.text,
                 }
                 for each in self.disagreements
             ],

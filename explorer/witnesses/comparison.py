@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
+from explorer.witnesses.answers import Testimony
+from explorer.witnesses.asking import written_with
 from explorer.witnesses.judging import Judge
 from explorer.witnesses.messages import Statement
 
@@ -27,8 +30,28 @@ Finish = Callable[[tuple[int, ...]], "tuple[int, ...] | None"]
 """From a prefix to ids with which the engine ends the text, if it finds some."""
 
 
+Ask = Callable[[Statement, tuple[int, ...]], Testimony]
+"""From a constraint and a prefix to what the engine says after it."""
+
+
 class OutOfTime(Exception):
     """The time for classing the differences of a state is up."""
+
+
+class PartingGroup(NamedTuple):
+    """Tokens that part from a mask at one place.
+
+    Args:
+        allows: Whether the engine allows them.
+        read: Their bytes up to where they part: the byte at which we stop, or the end of the first
+            token that the engine masks; ``None`` for the end of text.
+        character: The character that stands there; empty where the text ends, or only a part of a
+            character is left.
+    """
+
+    allows: bool
+    read: bytes | None
+    character: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +68,8 @@ class Comparison:
         theirs: bool[len(vocabulary)], the engine's mask.
         judge: The independent judge of the constraint.
         finish: A way to the end by what the engine allows.
+        ask: The engine itself, about any constraint and any ids before; it tests the rules.
         own_pattern: The pattern that the engine matches texts with; ``None`` where it has none.
-        accepts: Whether the engine accepts a whole text, written with the shortest tokens; ``None``
-            where it did not say.
         deadline: By `time.monotonic`: past it no rule is asked.
     """
 
@@ -60,8 +82,8 @@ class Comparison:
     theirs: Bool
     judge: Judge | None
     finish: Finish
+    ask: Ask
     own_pattern: Callable[[], str | None] = lambda: None
-    accepts: Callable[[bytes], bool | None] = lambda text: None
     deadline: float = math.inf
 
     def check_time(self) -> None:
@@ -72,6 +94,39 @@ class Comparison:
         """
         if time.monotonic() > self.deadline:
             raise OutOfTime
+
+    def shows_the_same_for(self, statement: Statement) -> bool:
+        """Whether the engine has this very mask at this place for another constraint too.
+
+        Args:
+            statement: The other constraint.
+        """
+        mask = self.ask(statement, self.prefix).mask
+        return mask is not None and np.array_equal(mask, self.theirs)
+
+    def follows(self, token: int) -> bool:
+        """Whether the engine goes on after a token, whatever its mask says of it.
+
+        Args:
+            token: An id.
+        """
+        return self.ask(self.statement, (*self.prefix, token)).mask is not None
+
+    def accepts(self, text: bytes, statement: Statement | None = None) -> bool | None:
+        """Whether the engine accepts a whole text, written with the shortest tokens.
+
+        Args:
+            text: The text.
+            statement: Another constraint; default the one that is compared.
+
+        Returns:
+            ``None`` where it did not say.
+        """
+        ids = written_with(self.vocabulary, text)
+        said = None if ids is None else self.ask(statement or self.statement, ids)
+        if said is None or said.refused:
+            return None
+        return said.mask is not None and bool(said.mask[min(self.vocabulary.eos_ids)])
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -141,6 +196,33 @@ class Comparison:
                 self.check_time()
             if self.vocabulary.tokens[token] is not None:
                 yield token, *self.parting(token)
+
+    def alike(self, among: Bool) -> dict[PartingGroup, list[int]]:
+        """Ids by the beginning with which they part from a mask.
+
+        Where such a beginning is masked, all that begin so are masked with it. Ids that the engine
+        allows are apart from those that it masks. Within a group the shortest token comes first,
+        and so does the group of the shortest.
+
+        Args:
+            among: bool[len(vocabulary)].
+        """
+        found: dict[PartingGroup, list[int]] = {}
+        tokens = self.vocabulary.tokens
+        for token, offset, character in self.partings(among):
+            data = tokens[token] or b""
+            end = offset + 1
+            if self.ours[token]:  # Up to the first token that the engine masks.
+                ends = range(offset + 1, len(data) + 1)
+                end = next(k for k in ends if self.vocabulary.ids_of(data[:k]))
+            key = PartingGroup(bool(self.theirs[token]), data[:end], character)
+            found.setdefault(key, []).append(token)
+        for token in np.flatnonzero(among & self.differing).tolist():
+            if tokens[token] is None:
+                found.setdefault(PartingGroup(bool(self.theirs[token]), None, ""), []).append(token)
+        for ids in found.values():
+            ids.sort(key=lambda token: len(tokens[token] or b""))
+        return dict(sorted(found.items(), key=lambda item: len(tokens[item[1][0]] or b"")))
 
     def whole_text(self, token: int) -> bytes | None:
         """A whole text through a token, by whoever allows it; ``None`` where none is found.

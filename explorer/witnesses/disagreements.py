@@ -30,7 +30,7 @@ from explorer.witnesses.comparison import OutOfTime
 from explorer.witnesses.judging import judge_of
 from explorer.witnesses.messages import Answer
 from explorer.witnesses.process import shared_process
-from explorer.witnesses.report import DisagreementReport, report_of
+from explorer.witnesses.report import DisagreementReport, report_of, tried
 from explorer.witnesses.rules.past_a_match import SENTENCES
 from explorer.witnesses.shrinking.shrink import SECONDS_A_STEP, shrink
 from explorer.witnesses.table import name_of_token
@@ -75,6 +75,8 @@ class Disagreements:
         unclassed: How many differences of masks were seen whose reason was not looked for, since
             the time was up.
         left_out: Differences that were classed and not reported, since the time was up.
+        withheld: Reports that are not offered, a line each with the reason: the script did not
+            print what the report claims, or the judge contradicts us.
     """
 
     reports: tuple[DisagreementReport, ...]
@@ -86,6 +88,7 @@ class Disagreements:
     shrink_seconds: float
     unclassed: int = 0
     left_out: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
 
     @property
     def states_per_second(self) -> float:
@@ -106,6 +109,7 @@ class Disagreements:
         if self.unclassed:
             lines.append(f"Masks not looked into, though they differ: {self.unclassed:,}; no time.")
         lines += [f"Not made short, no time: {each}" for each in self.left_out]
+        lines += [f"No text to file. {each}" for each in self.withheld]
         for each in self.reports:
             lines += ["", str(each)]
         return "\n".join(lines)
@@ -283,7 +287,9 @@ def disagreements(
         engines: Some of outlines-core, xgrammar and llguidance; default all of them.
 
     Returns:
-        A value that is printed as reports, each ready for an issue tracker.
+        A value that is printed as reports, each ready for an issue tracker. The script of each has
+        been run; where it did not show the difference, a line says so in place of the report. To
+        run them comes on top of ``seconds``: the library of each engine is loaded once more.
 
     Raises:
         ConstraintError: The constraint is of a kind that no other engine reads.
@@ -332,10 +338,12 @@ def disagreements(
         reports.append(
             report_of(shrunk, _found_in(each), each.probability if model is not None else None)
         )
+    shrunk_in = time.monotonic() - began - walked
+    offered, withheld = tried(_without_repeats(reports))
     return Disagreements(
-        _without_repeats(reports), tuple(walk.refusals.values()), walk.texts, walk.states,
-        walk.differing, walked, time.monotonic() - began - walked, walk.unclassed,
-        tuple(map(_in_a_line, chosen[len(reports) :])),
+        offered, tuple(walk.refusals.values()), walk.texts, walk.states,
+        walk.differing, walked, shrunk_in, walk.unclassed,
+        tuple(map(_in_a_line, chosen[len(reports) :])), withheld,
     )  # fmt: skip
 
 

@@ -141,7 +141,12 @@ class Answering:
         return None
 
 
-def _limit_memory(more: int) -> None:
+def limit_memory(more: int) -> None:
+    """Limit the addresses of this process, and let it leave no core.
+
+    Args:
+        more: Bytes beyond what it holds now.
+    """
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     limit = pages * os.sysconf("SC_PAGE_SIZE") + more
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -162,7 +167,7 @@ def answer_questions(questions: BinaryIO, answers: BinaryIO, name: str, memory: 
         # A vocabulary of three tokens loads the library; the real one comes as a message.
         peer(name, Tokens((b"a", b"b", None), 2))
         said = Loaded(version(name), time.perf_counter() - began)
-        _limit_memory(memory)
+        limit_memory(memory)
     except ImportError as error:
         said = Refused(f"It is not installed: {error}.", "import")
     except OSError as error:  # Not Linux: no limit of memory, the others hold.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from explorer.alphabet import in_quotes
 from explorer.analysis.characters.display import show_text
 from explorer.witnesses.answers import OURS
 from explorer.witnesses.judging import judge_of
-from explorer.witnesses.script import script_of
+from explorer.witnesses.script import printed_by, script_of
+from explorer.witnesses.script_runs import ScriptRun, run_scripts
 from explorer.witnesses.shrinking.shrink import Shrunk
 from explorer.witnesses.table import name_of_token
 
@@ -17,6 +20,10 @@ _NOTATION = {
     "regex": "regular expression", "json_schema": "JSON Schema", "gbnf": "grammar (GBNF)",
     "lark": "grammar (Lark)",
 }  # fmt: skip
+
+
+MOST_QUOTED: Final = 300
+"""Characters of what a script printed that a line quotes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +46,8 @@ class DisagreementReport:
         probability: Of the state and the tokens that differ, by the model; ``None`` without one.
         found_in: The constraint and the prefix in which it was found.
         script: Shows it with the engine's own library alone.
+        shows: What the script prints where it shows the difference.
+        printed: What it printed when it was run; empty before.
     """
 
     engine: str
@@ -56,6 +65,8 @@ class DisagreementReport:
     probability: float | None
     found_in: str
     script: str
+    shows: str = ""
+    printed: str = ""
 
     @property
     def title(self) -> str:
@@ -85,6 +96,8 @@ class DisagreementReport:
         if self.probability is not None:
             lines.append(f"- probability by the model: {self.probability:.3g}")
         lines += [f"- found in: {self.found_in}", "", "```python", self.script.rstrip(), "```"]
+        if self.printed:
+            lines += ["", "It printed:", "", "```", self.printed, "```"]
         return "\n".join(lines)
 
 
@@ -122,9 +135,48 @@ def report_of(shrunk: Shrunk, found_in: str, probability: float | None) -> Disag
         found_in,
         script_of(
             each.engine, said.version, witness.statement, witness.vocabulary, prefix,
-            shrunk.token, each.allows,
+            shrunk.token, each.allows, each.same_as,
         ),
+        printed_by(each.allows, each.same_as),
     )  # fmt: skip
+
+
+def tried(
+    reports: Sequence[DisagreementReport],
+) -> tuple[tuple[DisagreementReport, ...], tuple[str, ...]]:
+    """The reports that may be filed, and why the others may not.
+
+    Each script is run. A report whose script does not print what the report claims is not offered,
+    nor one in which the independent judge contradicts us and not the engine.
+
+    Args:
+        reports: Any.
+
+    Returns:
+        The reports whose scripts show them, with what was printed, in their order; and a line for
+        each of the others.
+    """
+    good: list[DisagreementReport] = []
+    withheld: list[str] = []
+    runs: dict[int, ScriptRun] = {}
+    for engine in dict.fromkeys(each.engine for each in reports):
+        mine = [k for k, each in enumerate(reports) if each.engine == engine]
+        scripts = [reports[k].script for k in mine]
+        runs.update(zip(mine, run_scripts(engine, scripts), strict=True))
+    for k, each in enumerate(reports):
+        ran = runs[k]
+        if each.contradicted == OURS:
+            why = f"the judge contradicts {OURS}, and not {each.engine}: {each.judge}"
+        elif (ran.printed, ran.status) == (each.shows, 0):
+            good.append(replace(each, printed=ran.printed))
+            continue
+        else:
+            printed = " ".join(ran.printed.split())[-MOST_QUOTED:] or "nothing"
+            ended = "was stopped" if ran.status is None else f"ended with status {ran.status}"
+            why = f"its script should print {' '.join(each.shows.split())!r}; it printed "
+            why += f"{printed!r} and {ended}"
+        withheld.append(f"{each.title}: {why}")
+    return tuple(good), tuple(withheld)
 
 
 def _judged(shrunk: Shrunk) -> tuple[str, str]:
@@ -153,7 +205,7 @@ def whole_text_of(shrunk: Shrunk) -> bytes | None:
     Args:
         shrunk: The difference.
     """
-    from explorer.witnesses.variants import machine_of
+    from explorer.witnesses.readings.variants import machine_of
     from explorer.witnesses.witness import comparison_of
 
     witness, each = shrunk.witness, shrunk.disagreement

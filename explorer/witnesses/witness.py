@@ -18,7 +18,7 @@ from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.answers import OURS, Disagreement, Testimony, Witness
-from explorer.witnesses.asking import ids_of_prefix, statement_of, vocabulary_of, written_with
+from explorer.witnesses.asking import ids_of_prefix, statement_of, vocabulary_of
 from explorer.witnesses.classes import classified
 from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.engines import ENGINES
@@ -192,16 +192,12 @@ def comparison_of(
     def own_pattern() -> str | None:
         return process.own_pattern(statement, vocabulary, seconds)
 
-    def accepts(text: bytes) -> bool | None:
-        ids = written_with(vocabulary, text)
-        whole = None if ids is None else testimony_of(process, statement, vocabulary, ids, seconds)
-        if whole is None or whole.refused:
-            return None
-        return whole.mask is not None and bool(whole.mask[min(vocabulary.eos_ids)])
+    def ask(other: Statement, ids: tuple[int, ...]) -> Testimony:
+        return testimony_of(process, other, vocabulary, ids, seconds)
 
     return Comparison(
         f"{said.engine} {said.version}", statement, constraint, machine, state, prefix, said.mask,
-        judge or judge_of(statement), finish, own_pattern, accepts, deadline,
+        judge or judge_of(statement), finish, ask, own_pattern, deadline,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ import pytest
 import explorer
 from explorer.errors import ExplorerError
 from explorer.sweeps.grid import SweepBatch, SweepSetup
+from explorer.sweeps.places import cluster
+from explorer.sweeps.places.cluster import OnDask
 from explorer.sweeps.places.place import Finished
 from explorer.sweeps.progress import SweepProgress
 from explorer.sweeps.worker import run_batch
@@ -28,6 +31,7 @@ from tests.sweeps.pools import DEADLY, dies_always, dies_once, opened
 PROMPTS = [f"p{k}" for k in range(20)]
 # distributed says of its calls what holds in asynchronous code.
 distributed: Any = pytest.importorskip("distributed")
+dask: Any = pytest.importorskip("dask")
 
 CONSTRAINTS = {"letters": explorer.regex("[a-z]{1,9}"), "digits": explorer.regex("[0-9]{1,9}")}
 
@@ -58,7 +62,7 @@ def test_dask_writes_what_this_process_writes(
     monkeypatch.setenv(DEADLY, str(tmp_path))
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
-    ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
+    ) as local, distributed.Client(local) as client:  # fmt: skip
         found = texts(asked(client))
     # All threads are one process: the model was opened once.
     assert [path.name for path in tmp_path.iterdir()] == [f"opened-{os.getpid()}"]
@@ -143,7 +147,7 @@ def test_what_cannot_travel_is_refused_at_once() -> None:
 CRASH = """
 import os, sys
 import explorer
-from tests.sweeps.test_places import asked
+from tests.sweeps.test_places import asked, distributed
 
 def listen(progress):
     if progress.done >= int(sys.argv[2]):
@@ -151,7 +155,8 @@ def listen(progress):
 
 from explorer.sweeps import sweep as module
 module.ROWS_IN_PART = 8
-asked(None, folder=sys.argv[1], progress=listen)
+where = distributed.Client(sys.argv[3], timeout=90) if sys.argv[3:] else None
+asked(where, folder=sys.argv[1], progress=listen)
 """
 
 
@@ -188,7 +193,7 @@ def test_a_worker_of_a_cluster_is_killed_in_the_middle(tmp_path: Path) -> None:
     killed: list[int] = []
     with distributed.LocalCluster(
         n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
+    ) as local, distributed.Client(local) as client:  # fmt: skip
 
         def listen(progress: SweepProgress) -> None:
             if progress.done >= 20 and not killed:
@@ -202,12 +207,12 @@ def test_a_worker_of_a_cluster_is_killed_in_the_middle(tmp_path: Path) -> None:
 
 
 @contextmanager
-def scheduler_and_workers(port: int) -> Generator[list[subprocess.Popen[bytes]]]:
-    """A scheduler, then two workers; whoever ends it kills all that are in the list."""
+def scheduler_and_workers(port: int, workers: int = 2) -> Generator[list[subprocess.Popen[bytes]]]:
+    """A scheduler, then its workers; whoever ends it kills all that are in the list."""
     found: list[subprocess.Popen[bytes]] = []
     try:
         found.append(started("dask_scheduler", "--host", "127.0.0.1", "--port", str(port)))
-        found.extend(worker(port) for _ in range(2))
+        found.extend(worker(port) for _ in range(workers))
         yield found
     finally:
         for process in found:
@@ -226,11 +231,99 @@ def worker(port: int) -> subprocess.Popen[bytes]:
     return started("dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1", "--no-nanny")
 
 
-@pytest.mark.long
-def test_the_scheduler_is_killed_and_started_again(tmp_path: Path) -> None:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        return probe.getsockname()[1]
+
+
+def test_a_scheduler_that_dies_while_it_is_asked_leaves_the_capacity_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The number of workers is asked without a pause, so the death falls into a question."""
+    monkeypatch.setattr(cluster, "LOOK", 0.0)
+    port = free_port()
+    with (
+        scheduler_and_workers(port, workers=0) as running,
+        distributed.Client(f"tcp://127.0.0.1:{port}", timeout=60) as client,
+        dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
+    ):
+        place = OnDask(client)
+        killer = threading.Timer(0.3, running[0].kill)
+        killer.start()
+        asked_for = 0
+        while client.status == "running":
+            assert place.capacity == 1
+            asked_for += 1
+        killer.join()
+        assert asked_for > 1 and place.capacity == 1
+
+
+@pytest.mark.long
+def test_two_workers_are_killed_one_after_the_other(tmp_path: Path) -> None:
+    killed: list[int] = []
+    port = free_port()
+    with (
+        scheduler_and_workers(port, workers=3) as running,
+        distributed.Client(f"tcp://127.0.0.1:{port}", timeout=90) as client,
+    ):
+        client.wait_for_workers(3, timeout=120)
+
+        def listen(progress: SweepProgress) -> None:
+            if progress.done >= 20 + 40 * len(killed) and len(killed) < 2:
+                killed.append(progress.done)
+                running[len(killed)].kill()
+
+        done = asked(client, [f"p{k}" for k in range(60)], folder=tmp_path, progress=listen)
+    assert len(killed) == 2 and (len(done), done.failed) == (120, 0)
+    keys = keys_in(tmp_path)
+    assert len(keys) == len(set(keys)) == 120
+
+
+@pytest.mark.long
+def test_a_client_that_is_killed_is_resumed_on_the_same_cluster(tmp_path: Path) -> None:
+    port = free_port()
+    with scheduler_and_workers(port):
+        address = f"tcp://127.0.0.1:{port}"
+        ran = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(CRASH), str(tmp_path), "28", address],
+            check=False,
+        )  # fmt: skip
+        assert ran.returncode == -signal.SIGKILL
+        kept = keys_in(tmp_path)
+        assert 8 <= len(kept) < 40 and len(set(kept)) == len(kept)
+        with distributed.Client(address, timeout=90) as client:
+            rest = asked(client, folder=tmp_path)
+    assert (rest.found, rest.written) == (len(kept), 40 - len(kept))
+    assert sorted(keys_in(tmp_path)) == sorted(asked(None).table["key"].to_pylist())
+
+
+@pytest.mark.long
+def test_a_scheduler_that_does_not_come_back_loses_no_row(tmp_path: Path) -> None:
+    port = free_port()
+    with (
+        scheduler_and_workers(port) as running,
+        distributed.Client(f"tcp://127.0.0.1:{port}", timeout=20) as client,
+    ):
+
+        def listen(progress: SweepProgress) -> None:
+            if progress.done >= 20:
+                running[0].kill()
+
+        with pytest.raises(ExplorerError, match="did not come back in time"):
+            asked(client, folder=tmp_path, progress=listen)
+    rest = asked(None, folder=tmp_path)
+    assert rest.found + rest.written == 40
+    assert sorted(keys_in(tmp_path)) == sorted(asked(None).table["key"].to_pylist())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("look", [0.0, cluster.LOOK])
+def test_the_scheduler_is_killed_and_started_again(
+    look: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "LOOK", look)
+    port = free_port()
     killed: list[int] = []
     address = f"tcp://127.0.0.1:{port}"
     with (

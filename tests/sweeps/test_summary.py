@@ -135,8 +135,18 @@ def test_a_table_says_what_was_asked_for() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{", b"[]", b'{"format": 1}', b'{"format": 9}', b"[" * 100_000, b"\xff"],
-    ids=["empty", "half", "list", "lacking", "newer", "deep", "bytes"],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"format": 1}',
+        b'{"format": 9}',
+        b"[" * 100_000,
+        b"\xff",
+        b'{"format": 1, "a": "\xff"}',
+        b'{"\xff": 1}',
+    ],
+    ids=["empty", "half", "list", "lacking", "newer", "deep", "bytes", "text", "name"],
 )
 def test_damaged_knowledge_is_an_error_of_ours(data: bytes) -> None:
     with pytest.raises(DamagedFile, match="here"):

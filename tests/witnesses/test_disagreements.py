@@ -16,7 +16,8 @@ from explorer.witnesses.classes import classified
 from explorer.witnesses.comparison import OutOfTime
 from explorer.witnesses.disagreements import Disagreements
 from explorer.witnesses.gbnf_recognizer import GbnfRecognizer
-from explorer.witnesses.report import DisagreementReport
+from explorer.witnesses.report import DisagreementReport, tried
+from explorer.witnesses.script_runs import run_scripts
 from explorer.witnesses.shrinking.shrink import shows, shrink, small_vocabulary
 from explorer.witnesses.shrinking.smaller import size_of, smaller
 from explorer.witnesses.witness import comparison_of
@@ -55,7 +56,7 @@ WALKS: list[tuple[str, Constraint, str, str, str]] = [
 @cache
 def walked(number: int) -> Disagreements:
     _, constraint, engine, _, _ = WALKS[number]
-    return explorer.disagreements(constraint, vocabulary(), 4, engines=[engine])
+    return explorer.disagreements(constraint, vocabulary(), 8, engines=[engine])
 
 
 def report(number: int) -> DisagreementReport:
@@ -86,16 +87,42 @@ def test_the_script_shows_it_without_us(number: int, tmp_path: Path) -> None:
         [sys.executable, "-I", "-W", "ignore", str(path)],
         capture_output=True, text=True, cwd=tmp_path, check=False,
     )  # fmt: skip
-    assert (ran.returncode, ran.stdout.strip()) == (0, "allowed" if each.allows else "masked"), ran
+    assert (ran.returncode, ran.stdout.strip()) == (0, each.printed), ran
+    assert each.printed.split()[0] == ("allowed" if each.allows else "masked")
 
 
 def test_a_report_is_ready_to_paste() -> None:
     text = str(report(0))
     for part in ("## xgrammar 0.", "regular expression", "prefix:", "token: '\\n'", "re.fullmatch",
-                 "```python", "found in: (?:id: )?[a-c]{2,3}x.y?"):  # fmt: skip
+                 "```python", "found in: (?:id: )?[a-c]{2,3}x.y?", "It printed:", "allowed",
+                 "the same mask with the change"):  # fmt: skip
         assert part in text
     assert report(0).contradicted == "engine"
     assert str(report(0)) in str(walked(0))
+
+
+def test_a_report_whose_script_does_not_show_it_is_not_offered() -> None:
+    each = report(0)
+    wrong = [
+        replace(each, script=f"{each.script}".replace("allowed if", "masked if"), allows=False,
+                shows="masked"),
+        replace(each, script="raise ValueError('no such engine')"),
+        replace(each, script=f"print({each.printed!r})\nraise SystemExit(3)"),
+        replace(each, script="import os; os.abort()"),
+        replace(each, contradicted="explorer"),
+    ]  # fmt: skip
+    good, withheld = tried([*wrong[:2], each, *wrong[2:]])
+    assert [(one.script, one.printed) for one in good] == [(each.script, each.printed)]
+    for line, word in zip(
+        withheld,
+        ("it printed 'allowed", "ValueError", "status 3", "status -6", "the judge"),
+        strict=True,
+    ):
+        assert word in line and line.startswith(each.title[:8]), line
+    (stopped,) = run_scripts(each.engine, ["while True: pass"], seconds=1)
+    assert stopped.status is None
+    found = replace(walked(0), reports=good, withheld=withheld)
+    assert str(found).count("No text to file.") == len(withheld)
 
 
 def test_past_the_deadline_no_reason_is_looked_for() -> None:

@@ -8,6 +8,7 @@ from typing import cast
 from explorer.arguments import plain, wrong
 from explorer.automata.regex.source import Regex
 from explorer.automata.schema.source import JsonSchema
+from explorer.automata.sources.nesting import check_nesting
 from explorer.automata.template.expression import Places, choices, constructor
 from explorer.automata.template.limited import Limited
 from explorer.automata.template.many import Many
@@ -29,11 +30,11 @@ def generated(**given: object) -> Source:
         given: One of `KINDS` by its name, and ``max_tokens``.
 
     Raises:
-        ConstraintError: None or several are given, or the limit is not usable.
+        ConstraintError: None or several are given, the limit is not usable, or parts nest too deep.
     """
     limit = given.pop("max_tokens", None)
     part = _without_limit(given)
-    return part if limit is None else Limited.of(part, limit)
+    return part if limit is None else check_nesting(Limited.of(part, limit))
 
 
 def _without_limit(given: Mapping[str, object]) -> Source:
@@ -90,11 +91,12 @@ def repeated(part: object, min: object = 0, max: object = None, separator: objec
         min, max, separator: As `many` has them.
 
     Raises:
-        ConstraintError: The part is not a constraint, or a number is not usable.
+        ConstraintError: The part is not a constraint, a number is not usable, or parts nest too
+            deep.
     """
     if not isinstance(part, Source):
         raise wrong("part", part, "a constraint", error=ConstraintError, remedy=_PART)
-    return Many.of(part, min, max, separator)
+    return check_nesting(Many.of(part, min, max, separator))
 
 
 def templated(text: object, places: Places = (), written: str = "", /, **parts: object) -> Source:
@@ -107,7 +109,7 @@ def templated(text: object, places: Places = (), written: str = "", /, **parts: 
         parts: A source for each name.
 
     Raises:
-        ConstraintError: The text and the parts do not fit.
+        ConstraintError: The text and the parts do not fit, or parts nest too deep.
     """
     if not isinstance(text, str):
         raise wrong("text", text, "the text of the template", error=ConstraintError)
@@ -120,7 +122,7 @@ def templated(text: object, places: Places = (), written: str = "", /, **parts: 
     fixed, names, offsets = fields_of(text)
     given = {name: part for name, part in parts.items() if isinstance(part, Source)}
     at = tuple(tuple(places[k] for k in row) for row in offsets) if places else ()
-    return Template.of(fixed, names, given, written if at else "", at)
+    return check_nesting(Template.of(fixed, names, given, written if at else "", at))
 
 
 _PART = 'Give regex("..."), gen(stop="..."), choice([...]) or another constraint.'

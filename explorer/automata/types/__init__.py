@@ -5,4 +5,7 @@ statements that are read and not run), `described` (what both kinds of sources h
 `source` (the kind of source that is a type as JSON), `shapes` (what a part of a type knows of its
 texts), `scalars`, `containers`, `reading` (from a type to shapes), `calls` (the kind of source that
 is a type as constructor calls), `functions` (what users call).
+
+What is declared as text is never run. A type that a caller gives is code of the caller's: its
+annotations that stand as strings are evaluated, as `typing.get_type_hints` does it.
 """

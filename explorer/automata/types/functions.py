@@ -20,6 +20,11 @@ Style = Literal["json", "python"]
 def from_type(described: Any, *, style: Style = "json", **options: Any) -> Constraint:
     """The texts of the values of a Python type.
 
+    Annotations that stand as strings (``x: "int"``, or all of them under ``from __future__ import
+    annotations``) are evaluated, as `typing.get_type_hints` does it, so a type is code like any
+    other: give only types that you would run. A declaration in the editor, or in a saved file, is
+    text; it is read and never run.
+
     Args:
         described: A pydantic model, a dataclass, a TypedDict, a NamedTuple, an Enum, a Literal, a
             union, a container, or a scalar such as ``datetime``, ``UUID`` and ``Decimal``; with

@@ -129,9 +129,9 @@ def _walk(arguments: argparse.Namespace, constraint: Constraint, vocabulary: Voc
             {
                 "texts": found.texts, "states": found.states, "differing": found.differing,
                 "refusals": {each.engine: each.refused for each in found.refusals},
-                "reports": reports,
+                "reports": reports, "withheld": found.withheld,
             }
         )  # fmt: skip
     else:
         print(found)
-    return DIFFER if found.reports else AGREE
+    return DIFFER if found.differing else AGREE

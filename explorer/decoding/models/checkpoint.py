@@ -164,7 +164,15 @@ def _check_name(name: object, source: Path, folder: Path, shown: str) -> str:
 
 def _check_place(path: Path, folder: Path, shown: str) -> None:
     home = folder.resolve()
-    target = path.resolve()
+    try:
+        target = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:  # A circle is a RuntimeError before Python 3.13.
+        raise ExplorerError(
+            f"{path.name} of the model {shown!r} in {folder} is a link that leads to no file: to "
+            "one that is not there, or in a circle.",
+            remedy="Put the file itself there, or fetch the model again.",
+            evidence={"file": path.name},
+        ) from error
     places = [home]
     if home.parent.name == "snapshots":
         places.append(home.parent.parent / "blobs")

@@ -57,7 +57,7 @@ class OnDask:
             self._looked = time.monotonic()
             try:
                 threads = sum(self._client.nthreads().values())
-            except (OSError, self._dask.CommClosedError):  # It went away just now.
+            except OSError:  # It went away just now. `CommClosedError` of the comms is one too.
                 return self._capacity
             self._capacity = max(1, AHEAD * threads)
         return self._capacity

@@ -1,10 +1,12 @@
 """The rule for an engine that masks what its own pattern matches, once a match lies behind it.
 
-The engine's own pattern is taken from the engine (for a schema it writes one), read with Rust's
-classes, and compiled by us. A token is recognised where that pattern goes on with it, and a whole
-match ends before the token's last byte. Two such places are told apart by the masks: directly after
-a match (the engine sees a match one byte late, and drops a token that leaves it), and anywhere
-later (it stays with the alternative, or the lazy repeat, that matched first).
+The engine's own pattern is taken from the engine (for a schema it writes one). The engine itself
+says what that pattern goes on with: asked for the pattern and one more character behind it, it sees
+no match before that character. A token that it allows then, and masks without the character, is
+lost to a match. Where the match lies is read from the same pattern, with Rust's classes, compiled
+by us: directly before the token's last byte (the engine sees a match one byte late, and drops a
+token that leaves it), or anywhere earlier (it stays with the alternative, or the lazy repeat, that
+matched first). The class is taken only where the engine refuses a whole text of its own pattern.
 """
 
 from __future__ import annotations
@@ -21,14 +23,14 @@ from explorer.automata.constraint import regex
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine
 from explorer.automata.words import shortest_word
 from explorer.errors import ExplorerError
-from explorer.tokens.words import unpack
 from explorer.witnesses.comparison import Comparison
+from explorer.witnesses.messages import Statement
+from explorer.witnesses.readings.rust_classes import as_rust_reads, rust_classes
+from explorer.witnesses.readings.variants import machine_of
 from explorer.witnesses.rules.recognised import Recognised, flags_of
-from explorer.witnesses.rust_classes import as_rust_reads, rust_classes
-from explorer.witnesses.variants import machine_of
 
-EXPLAINED: Final = 0.9
-"""The part of what the engine masks beyond its pattern that must lie past a match."""
+SIGNS: Final = (b"\x01", b"\x02", b"\x7f", b"~", b"Z", b"0")
+"""Characters of which one is put behind the pattern: the first that the vocabulary can write."""
 
 DIRECTLY: Final = (
     "its own pattern goes on with these, and it masks them: a whole match ends just before the "
@@ -53,6 +55,9 @@ def past_a_match(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
     pattern = comparison.own_pattern() if masked.any() else None
     if pattern is None:
         return
+    goes_on = _goes_on(comparison, pattern)
+    if goes_on is None:
+        return
     read = rust_classes(as_rust_reads(pattern) or pattern)
     try:
         with warnings.catch_warnings():
@@ -62,32 +67,34 @@ def past_a_match(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
         walked = _behind(machine.byte_machine, comparison.text)
         if machine.byte_machine is None or walked is None:
             return
-        state = machine.start
-        for token in comparison.prefix:
-            following = machine.step(state, token)
-            if following is None:
-                return
-            state = following
-        goes_on = unpack(machine.mask(state), len(comparison.vocabulary)) & ~comparison.theirs
     except (ExplorerError, re.error):
         return
     found: dict[str, list[int]] = {DIRECTLY: [], LATER: []}
-    lost = [int(token) for token in np.flatnonzero(goes_on)]
-    for token in lost:
+    for token in map(int, np.flatnonzero(goes_on & masked)):
         data = comparison.vocabulary.tokens[token]
         place = None if not data else _place(machine.byte_machine, *walked, data)
         if place is not None:
             found[place].append(token)
-    explained = sum(map(len, found.values()))
-    if not explained or explained < EXPLAINED * len(lost):
-        return  # It reads the pattern in another way.
     for sentence, tokens in found.items():
-        taken = flags_of(tokens, len(left)) & masked
-        if taken.any():
-            yield Recognised(
-                taken, sentence,
-                _evidence(comparison, machine.byte_machine, walked[0], taken, pattern, judge),
-            )  # fmt: skip
+        if not tokens:
+            continue
+        shown = _evidence(comparison, machine.byte_machine, walked[0], tokens, pattern, judge)
+        if shown is not None:
+            yield Recognised(flags_of(tokens, len(left)), sentence, shown)
+
+
+def _goes_on(comparison: Comparison, pattern: str) -> Bool | None:
+    """What the engine allows if one more character must follow the whole pattern."""
+    tokens = comparison.vocabulary.tokens
+    for sign in SIGNS:
+        if sign not in comparison.text and comparison.vocabulary.ids_of(sign):
+            more = Statement("regex", f"(?:{pattern})\\x{sign[0]:02x}")
+            mask = comparison.ask(more, comparison.prefix).mask
+            if mask is None:
+                return None
+            with_sign = np.fromiter((sign in (data or b"") for data in tokens), np.bool_)
+            return mask & ~with_sign
+    return None
 
 
 def _behind(machine: ByteMachine | None, text: bytes) -> tuple[int, bool] | None:
@@ -121,26 +128,27 @@ def _evidence(
     comparison: Comparison,
     machine: ByteMachine,
     state: int,
-    taken: Bool,
+    taken: list[int],
     pattern: str,
     judge: re.Pattern[str],
-) -> dict[str, str]:
+) -> dict[str, str] | None:
+    """A text of the engine's own pattern that the engine refuses; ``None`` where there is none."""
     tokens = comparison.vocabulary.tokens
-    ids = sorted(map(int, np.flatnonzero(taken)), key=lambda token: len(tokens[token] or b""))
+    token = min(taken, key=lambda token: len(tokens[token] or b""))
     said: dict[str, str] = {}
     if comparison.statement.text != pattern:
         said["its own pattern"] = pattern
-    data = tokens[ids[0]] or b""
+    data = tokens[token] or b""
     for byte in data:
         state = machine.step(state, byte)
     try:
         text = comparison.text + data + shortest_word(machine, state)
         matches = judge.fullmatch(text.decode()) is not None
     except (ExplorerError, UnicodeDecodeError):
-        return said
-    verb = "matches" if matches else "does not match"
-    said["re.fullmatch"] = f"its own pattern {verb} {show_text(text)}"
-    index = comparison.accepts(text)
-    if index is not None:
-        said["the engine"] = f"{'accepts' if index else 'refuses'} {show_text(text)}, byte by byte"
+        return None
+    if not matches or comparison.accepts(text) is not False:
+        return None
+    said["re.fullmatch"] = f"its own pattern matches {show_text(text)}"
+    said["the engine"] = f"refuses {show_text(text)}, byte by byte"
+    said["asked for its own pattern and one more character"] = "the engine allows them here"
     return said

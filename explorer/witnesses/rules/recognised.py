@@ -9,6 +9,7 @@ import numpy as np
 
 from explorer.automata.machine import Bool
 from explorer.witnesses.comparison import Comparison
+from explorer.witnesses.messages import Statement
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,11 +20,14 @@ class Recognised:
         tokens: bool[len(vocabulary)].
         sentence: The reason.
         evidence: What shows it, by name.
+        same_as: The other constraint for which the engine shows this very mask here, if that is
+            the reason.
     """
 
     tokens: Bool
     sentence: str
     evidence: Mapping[str, str] = field(default_factory=dict[str, str])
+    same_as: Statement | None = None
 
 
 Recognise = Callable[[Comparison, Bool], Iterable[Recognised]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from explorer.automata.schema.reading.text import json_of
-from explorer.witnesses.variants import changed, subschemas_of
+from explorer.witnesses.readings.variants import changed, subschemas_of
 
 _PARTS: Final = frozenset(
     {"properties", "items", "prefixItems", "anyOf", "oneOf", "allOf", "$defs"}

@@ -20,9 +20,9 @@ from explorer.witnesses.answers import Disagreement, Witness
 from explorer.witnesses.asking import statement_of
 from explorer.witnesses.comparison import OutOfTime
 from explorer.witnesses.process import shared_process
+from explorer.witnesses.readings.variants import SHORT_BUDGET, machine_of
 from explorer.witnesses.rules.past_a_match import SENTENCES
 from explorer.witnesses.shrinking.smaller import size_of, smaller
-from explorer.witnesses.variants import SHORT_BUDGET, machine_of
 from explorer.witnesses.witness import testimony_of, witness_of
 
 SECONDS_A_STEP = 2.0

@@ -249,3 +249,45 @@ def test_two_thousand_sampled_texts_are_parsed() -> None:
 def test_a_most_below_the_fewest_is_said_so() -> None:
     with pytest.raises(ConstraintError, match="max is 2, which is less than min, 3"):
         explorer.many(explorer.regex("a"), 3, 2)
+
+
+def nested(depth: int) -> Constraint:
+    """A template in a template, so many times, with repetitions and limits now and then."""
+    found = regex("a")
+    for level in range(depth):
+        if level % 7 == 3:
+            found = many(found, 1, 1)
+        elif level % 7 == 5:
+            found = gen(constraint=found, max_tokens=1000)
+        else:
+            found = template("({x})", x=found)
+    return found
+
+
+@pytest.mark.parametrize("depth", [101, 200, 1000, 3000])
+def test_templates_that_nest_too_deep_are_refused_while_they_are_built(depth: int) -> None:
+    with pytest.raises(ConstraintError, match=r"more than 100 deep\. Nest fewer"):
+        nested(depth)
+
+
+def test_as_deep_as_is_allowed_everything_works_with_a_notebook_above_it() -> None:
+    deep = nested(99)
+    marks = [level for level in range(99) if level % 7 not in (3, 5)]
+    text = "(" * len(marks) + "a" + ")" * len(marks)
+    vocabulary = explorer.Vocabulary.from_bytes([b"(", b")", b"a", b"(("], eos_ids=[4])
+
+    def below(frames: int) -> None:
+        if frames:
+            return below(frames - 1)
+        machine = explorer.compile(deep, vocabulary, lazy=True)
+        state = machine.start
+        for letter in text:
+            following = machine.step(state, "()a".index(letter))
+            assert following is not None
+            state = following
+        assert machine.is_final(state)
+        assert str(deep) and repr(deep) and deep.parse(text)
+        assert pickle.loads(pickle.dumps(deep)).source == deep.source
+        return None
+
+    below(120)  # A notebook's own frames are about sixty.

@@ -1,8 +1,10 @@
-"""The same constraint as another engine reads it: what we would allow if we read it that way.
+"""The same constraint as another engine may read it: what we would allow if we read it that way.
 
 This is how most differences are recognised: the constraint is written anew with one change, such as
 ASCII classes or a schema without one keyword, and compiled by us. Where our mask of that one is the
-engine's, token by token, the change is the reason.
+engine's, token by token, the change may be the reason. Whether it is, the engine itself says: asked
+with the change, it must show the mask that it shows without. So every change says too how it is put
+to an engine.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 import explorer.automata.grammar.functions as grammars
 from explorer.automata.constraint import Constraint, regex
 from explorer.automata.machine import Bool
+from explorer.automata.regex.parser import parse
 from explorer.automata.schema.reading.text import json_of
 from explorer.automata.schema.source import JsonSchema
 from explorer.budget import Budget
@@ -28,7 +31,9 @@ from explorer.tokens.machine import TokenMachine
 from explorer.tokens.words import unpack
 from explorer.vocabulary import Vocabulary
 from explorer.witnesses.comparison import Comparison
-from explorer.witnesses.rust_classes import as_rust_reads, rust_classes, with_spaces
+from explorer.witnesses.messages import Statement
+from explorer.witnesses.readings.rust_classes import as_rust_reads, rust_classes, with_spaces
+from explorer.witnesses.readings.spelled_out import spelled_out
 
 BUDGET: Final = Budget(seconds=10, states=100_000)
 """Limits for compiling a constraint that is read in another way."""
@@ -45,11 +50,14 @@ class Variant:
         kind: The class of differences that the change belongs to.
         sentence: The change, as what the engine does.
         make: The constraint with it.
+        ask: The same as an engine is asked for it, in words that every engine reads alike; ``None``
+            where there are no such words.
     """
 
     kind: str
     sentence: str
     make: Callable[[], Constraint]
+    ask: Callable[[], Statement | None]
 
 
 SHORT_BUDGET: Final = Budget(seconds=1, states=100_000)
@@ -107,8 +115,16 @@ _KNOWN_ESCAPES: Final = frozenset("dDwWsSbBnrtfva0123456789xuU\\")
 _CAPTURING: Final = re.compile(r"\(\?P<")
 
 
-def _flagged(flags: str, pattern: str) -> Callable[[], Constraint]:
-    return lambda: regex(f"(?{flags}){pattern}")
+def _of_pattern(kind: str, sentence: str, pattern: str, flags: str = "") -> Variant:
+    """A pattern that is read as another one, in Python's syntax."""
+    other = f"(?{flags}){pattern}" if flags else pattern
+
+    def ask() -> Statement | None:
+        tree = parse(other)
+        plain = spelled_out(tree.root, tree.pattern)
+        return None if plain is None else Statement("regex", plain)
+
+    return Variant(kind, sentence, lambda: regex(other), ask)
 
 
 def _unknown_escapes(pattern: str) -> str:
@@ -139,35 +155,32 @@ def variants_of_pattern(pattern: str) -> Iterator[Variant]:
     ):
         spaced = with_spaces(pattern, space)
         if spaced is not None:
-            yield Variant("Unicode class", SPACES_ALONE + dot, _flagged(flags, spaced))
+            yield _of_pattern("Unicode class", SPACES_ALONE + dot, spaced, flags)
     named = "the classes of the pattern hold ASCII characters only, where Python's hold Unicode's"
-    yield Variant("Unicode class", named, _flagged("a", pattern))
+    yield _of_pattern("Unicode class", named, pattern, "a")
     if (other := rust_classes(pattern)) != pattern:
-        yield Variant(
+        yield _of_pattern(
             "Unicode class",
             r"\w and \s are those of Unicode's own properties (as in Rust's regex crate), which "
-            "differ from Python's for some characters", lambda: regex(other),
+            "differ from Python's for some characters", other,
         )  # fmt: skip
-    yield Variant("dialect", "a dot also matches a new line", _flagged("s", pattern))
-    yield Variant(
+    yield _of_pattern("dialect", "a dot also matches a new line", pattern, "s")
+    yield _of_pattern(
         "dialect", "a dot also matches a new line, and classes hold ASCII characters only",
-        _flagged("as", pattern),
+        pattern, "as",
     )  # fmt: skip
     if (plain := _unknown_escapes(pattern)) != pattern:
-        yield Variant(
-            "dialect", "an escape that it does not know means its letter", lambda: regex(plain)
-        )
+        yield _of_pattern("dialect", "an escape that it does not know means its letter", plain)
     if "[^]" in pattern:
-        closed = pattern.replace("[^]", r"[\s\S]")
-        yield Variant(
+        yield _of_pattern(
             "dialect", "[^] is a class by itself (as in JavaScript), and the ] after it a letter",
-            lambda: regex(closed),
+            pattern.replace("[^]", r"[\s\S]"),
         )  # fmt: skip
     if (nested := as_rust_reads(pattern)) is not None:
-        yield Variant(
+        yield _of_pattern(
             "dialect",
             "inside a class, [ begins a nested or named class, and &&, -- and ~~ are an "
-            "intersection and differences (as in Rust's regex crate)", lambda: regex(nested),
+            "intersection and differences (as in Rust's regex crate)", nested,
         )  # fmt: skip
 
 
@@ -235,6 +248,10 @@ def pointer_of(path: Path) -> str:
     return "".join("/" + str(s).replace("~", "~0").replace("/", "~1") for s in path)
 
 
+Make = Callable[..., Variant]
+"""From a class, a sentence, a schema, and what is other in the options, to a variant."""
+
+
 def variants_of_schema(source: JsonSchema) -> Iterator[Variant]:
     """The other ways to follow a schema.
 
@@ -244,28 +261,56 @@ def variants_of_schema(source: JsonSchema) -> Iterator[Variant]:
     schema: Any = source.parsed
     options = source.options
 
-    def made(given: Any, **other: Any) -> Callable[[], Constraint]:
+    def made(kind: str, sentence: str, given: Any, asked: Any = None, **other: Any) -> Variant:
         chosen = replace(options, strict=False, **other)
         text = given if isinstance(given, str) else json_of(given)
-        return lambda: Constraint(JsonSchema(text, chosen, source.remotes))
-
-    yield Variant(
-        "whitespace rule", "white space may stand between the tokens of JSON",
-        made(source.schema, whitespace="flexible"),
-    )  # fmt: skip
-    if options.whitespace != "compact":
-        yield Variant(
-            "whitespace rule", "no white space stands between the tokens of JSON",
-            made(source.schema, whitespace="compact"),
+        put = text if asked is None else json_of(asked)
+        any_order = options.property_order == "any"
+        return Variant(
+            kind, sentence,
+            lambda: Constraint(JsonSchema(text, chosen, source.remotes)),
+            lambda: Statement("json_schema", put, chosen.whitespace, any_order),
         )  # fmt: skip
-    if options.property_order == "schema":
-        yield Variant(
-            "dialect", "members may come in any order", made(source.schema, property_order="any")
-        )
-    yield Variant("dialect", "format is a remark only", made(source.schema, formats=False))
+
+    for whitespace in ("flexible", "compact"):
+        if options.whitespace != whitespace:
+            yield made(
+                "whitespace rule",
+                "asked with and without white space between the tokens of JSON, it shows the same "
+                "mask here", source.schema, whitespace=whitespace,
+            )  # fmt: skip
     places = list(subschemas_of(schema))
+    turned = _turned(schema, places)
+    if options.property_order == "schema" and turned is not None:
+        yield made(
+            "dialect", "members may come in any order: with the properties turned round it shows "
+            "the same mask here", source.schema, turned, property_order="any",
+        )  # fmt: skip
+    yield from _without_keywords(schema, places, made)
+    for path, part in places:
+        if "oneOf" in part and "anyOf" not in part:
+            either = changed(schema, path, lambda t: t.update(anyOf=t.pop("oneOf")))
+            where = f"{pointer_of(path)}/oneOf"
+            yield made(
+                "unsupported keyword", f"with anyOf in place of {where} it shows the same mask "
+                "here", either,
+            )  # fmt: skip
+    closed = schema
+    for path, part in places:
+        if "additionalProperties" not in part and ("properties" in part or "required" in part):
+            closed = changed(closed, path, lambda target: target.update(additionalProperties=False))
+    if closed is not schema:
+        yield made("dialect", "members that the schema does not name are excluded", closed)
+    yield from _patterns_of_schema(schema, places, made)
+
+
+def _without_keywords(
+    schema: Any, places: list[tuple[Path, dict[str, Any]]], made: Make
+) -> Iterator[Variant]:
+    """The schema without a keyword in one place, in all places, and without all of them."""
     count = 0
     dropped_everywhere: dict[str, Any] = {}
+    times: dict[str, int] = {}
     for path, part in places:
         for keyword in part:
             if keyword in _STRUCTURE or count >= MOST:
@@ -276,33 +321,43 @@ def variants_of_schema(source: JsonSchema) -> Iterator[Variant]:
                 target.pop(keyword, None)
 
             where = f"{pointer_of(path)}/{keyword}"
-            yield Variant(
-                "unsupported keyword", f"it does as if {where} were not there",
-                made(changed(schema, path, drop)),
+            yield made(
+                "unsupported keyword", f"with {where} left out it shows the same mask here",
+                changed(schema, path, drop),
             )  # fmt: skip
             everywhere = dropped_everywhere.get(keyword, schema)
             dropped_everywhere[keyword] = changed(everywhere, path, drop)
+            times[keyword] = times.get(keyword, 0) + 1
     for keyword, without in dropped_everywhere.items():
-        yield Variant(
-            "unsupported keyword", f"it does as if no {keyword} were there", made(without)
-        )
+        if times[keyword] > 1:
+            yield made(
+                "unsupported keyword", f"with every {keyword} left out it shows the same mask here",
+                without,
+            )  # fmt: skip
     if len(dropped_everywhere) > 1:
         bare = schema
         for path, part in places:
             for keyword in part:
                 if keyword not in _STRUCTURE:
                     bare = changed(bare, path, lambda target, k=keyword: target.pop(k, None))
-        yield Variant(
-            "unsupported keyword",
-            f"it does as if {', '.join(sorted(dropped_everywhere))} were not there", made(bare),
-        )  # fmt: skip
-    closed = schema
+        listed = ", ".join(sorted(dropped_everywhere))
+        yield made(
+            "unsupported keyword", f"with {listed} left out it shows the same mask here", bare
+        )
+
+
+def _turned(schema: Any, places: list[tuple[Path, dict[str, Any]]]) -> Any:
+    """The schema with its properties in the reverse order; ``None`` where that is the same one."""
+    found = schema
+
+    def turn(target: dict[str, Any]) -> None:
+        target["properties"] = dict(reversed(target["properties"].items()))
+
     for path, part in places:
-        if "additionalProperties" not in part and ("properties" in part or "required" in part):
-            closed = changed(closed, path, lambda target: target.update(additionalProperties=False))
-    if closed is not schema:
-        yield Variant("dialect", "members that the schema does not name are excluded", made(closed))
-    yield from _patterns_of_schema(schema, places, made)
+        members = part.get("properties")
+        if isinstance(members, dict) and len(cast("dict[str, Any]", members)) > 1:
+            found = changed(found, path, turn)
+    return None if found is schema else found
 
 
 def _as_whole(pattern: str) -> str:
@@ -314,27 +369,24 @@ def _looks_anywhere(pattern: str) -> bool:
 
 
 def _patterns_of_schema(
-    schema: Any, places: list[tuple[Path, dict[str, Any]]], made: Callable[[Any], Any]
+    schema: Any, places: list[tuple[Path, dict[str, Any]]], made: Make
 ) -> Iterator[Variant]:
     for path, part in places:
         keys = part.get("patternProperties")
         if isinstance(keys, dict) and any(map(_looks_anywhere, cast("dict[str, Any]", keys))):
             whole = {_as_whole(key): value for key, value in cast("dict[str, Any]", keys).items()}
-            yield Variant(
+            yield made(
                 "dialect", f"the patterns of {pointer_of(path)}/patternProperties must match the "
                 "whole key, where JSON Schema looks for them anywhere in it",
-                made(changed(schema, path, lambda t, w=whole: t.update(patternProperties=w))),
+                changed(schema, path, lambda t, w=whole: t.update(patternProperties=w)),
             )  # fmt: skip
         pattern = part.get("pattern")
-        if not isinstance(pattern, str):
-            continue
-        where = f"{pointer_of(path)}/pattern"
-        anchored = _as_whole(pattern)
-        if _looks_anywhere(pattern):
-            whole = changed(schema, path, lambda target, p=anchored: target.update(pattern=p))
-            yield Variant(
-                "dialect", f"{where} must match the whole string, where JSON Schema looks for it "
-                "anywhere", made(whole),
+        if isinstance(pattern, str) and _looks_anywhere(pattern):
+            anchored = _as_whole(pattern)
+            yield made(
+                "dialect", f"{pointer_of(path)}/pattern must match the whole string, where JSON "
+                "Schema looks for it anywhere",
+                changed(schema, path, lambda target, p=anchored: target.update(pattern=p)),
             )  # fmt: skip
 
 
@@ -350,13 +402,17 @@ def variants_of_grammar(text: str, syntax: Any) -> Iterator[Variant]:
         text: The grammar.
         syntax: ``"gbnf"`` or ``"lark"``.
     """
+
+    def made(kind: str, sentence: str, other: str, asked: str) -> Variant:
+        return Variant(
+            kind, sentence, lambda: grammars.grammar(other, syntax),
+            lambda: Statement(syntax, asked) if asked else None,
+        )  # fmt: skip
+
     if syntax == "gbnf":
         less = _QUOTED.sub(lambda found: r"[^\n]" if found[0] == "." else found[0], text)
         if less != text:
-            yield Variant(
-                "dialect", "a dot does not match a new line",
-                lambda: grammars.grammar(less, syntax),
-            )  # fmt: skip
+            yield made("dialect", "a dot does not match a new line", less, less)
         return
     for flag, kind, sentence in (
         ("nbsp", "Unicode class", SPACES_ALONE),
@@ -378,7 +434,22 @@ def variants_of_grammar(text: str, syntax: Any) -> Iterator[Variant]:
 
         other = _QUOTED.sub(again, text)
         if other != text:
-            yield Variant(kind, sentence, lambda other=other: grammars.grammar(other, syntax))
+            yield made(kind, sentence, other, _terminals_spelled_out(other))
+
+
+def _terminals_spelled_out(text: str) -> str:
+    """A grammar in Lark whose patterns are spelled out; empty where one cannot be."""
+    patterns = [found[0] for found in _QUOTED.finditer(text) if found[0].startswith("/")]
+    plain: dict[str, str] = {}
+    for word in patterns:
+        try:
+            tree = parse(word[1:-1])
+        except ExplorerError:
+            return ""
+        if (made := spelled_out(tree.root, tree.pattern)) is None:
+            return ""
+        plain[word] = f"/{made}/"
+    return _QUOTED.sub(lambda found: plain.get(found[0], found[0]), text)
 
 
 def variants_of(comparison: Comparison) -> Iterator[Variant]:

@@ -1,0 +1,216 @@
+"""The rules that put whole texts, or single characters, to the engine and to a judge.
+
+A text is tried for each group of tokens that part from a mask at the same byte
+(`Comparison.alike`); a group that was not tried is not claimed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from explorer.alphabet import in_quotes
+from explorer.analysis.characters.display import half_characters, show_text
+from explorer.automata.machine import Bool
+from explorer.witnesses.comparison import Comparison
+from explorer.witnesses.messages import Statement
+from explorer.witnesses.rules.recognised import Recognised, flags_of
+
+MOST_NAMED: Final = 4
+"""Characters that a finding names."""
+
+MOST_TRIED: Final = 48
+"""Groups of tokens for which a judge, or an engine, is asked about a text."""
+
+_CLASS: Final = re.compile(r"\\[wWdDsS]")
+
+
+def _odd(character: str) -> bool:
+    return bool(character) and (ord(character) > 0x7F or character in "\x1c\x1d\x1e\x1f\x0b\x0c\r")
+
+
+def name_of_character(character: str) -> str:
+    """A character in a sentence: its code point, name and category.
+
+    Args:
+        character: One.
+
+    Example:
+        >>> name_of_character("²")
+        'U+00B2 SUPERSCRIPT TWO (No)'
+    """
+    name = unicodedata.name(character, "control character")
+    return f"U+{ord(character):04X} {name} ({unicodedata.category(character)})"
+
+
+def other_class(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
+    """The tokens that part at a character which a class holds for one of the two alone.
+
+    The engine is asked for the class by itself, and Python is.
+
+    Args:
+        comparison: The masks.
+        left: bool[len(vocabulary)], the ids that no rule took yet.
+    """
+    named = sorted({found[0] for found in _CLASS.finditer(comparison.statement.text)})
+    if not named:
+        return
+    evidence: dict[str, str] = {}
+    taken: list[int] = []
+    tried: dict[tuple[str, bool], str] = {}
+    for group, ids in comparison.alike(left).items():
+        key = group.character, group.allows
+        if not _odd(group.character) or (key not in tried and len(tried) >= MOST_TRIED):
+            continue
+        if key not in tried:
+            comparison.check_time()
+            tried[key] = _class_of(comparison, named, *key)
+        if tried[key]:
+            taken += ids
+            if len(evidence) < MOST_NAMED:
+                evidence.setdefault(name_of_character(group.character), tried[key])
+    if taken:
+        yield Recognised(
+            flags_of(taken, len(left)),
+            "the tokens fail at characters that a class of the constraint holds for one of the two "
+            "and not for the other",
+            evidence,
+        )
+
+
+def _class_of(comparison: Comparison, named: list[str], character: str, allows: bool) -> str:
+    """A class that holds a character for whoever allows it alone; empty where there is none."""
+    lark = comparison.statement.kind == "lark"
+    for each in named:
+        asked = Statement("lark", f"start: /{each}/") if lark else Statement("regex", each)
+        engine = comparison.accepts(character.encode(), asked)
+        ours = re.fullmatch(each, character) is not None
+        if engine is allows and ours is not allows:
+            first, second = ("the engine", "Python") if engine else ("Python", "the engine")
+            return f"{each} holds it in {first}, and not in {second}"
+    return ""
+
+
+def lexer(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
+    """The tokens that Lark's own reading of terminals excludes, which its library decides.
+
+    Args:
+        comparison: The masks.
+        left: bool[len(vocabulary)], the ids that no rule took yet.
+    """
+    judge = comparison.judge
+    if judge is None:
+        return
+    taken: list[int] = []
+    shown = ""
+    for group, ids in list(comparison.alike(left & comparison.ours).items())[:MOST_TRIED]:
+        comparison.check_time()
+        text = None if group.read is None else comparison.whole_text(ids[0])
+        if text is None or judge.verdict(text) is not False or comparison.accepts(text):
+            continue
+        taken += ids
+        shown = shown or show_text(text)
+    if taken:
+        yield Recognised(
+            flags_of(taken, len(left)),
+            "Lark's own parser, whose lexer cuts the text into terminals first, each as long as "
+            "possible, refuses such texts as it does; we read the grammar letter by letter",
+            {judge.name: f"refuses {shown}, which the rules alone derive; the engine refuses it"},
+        )
+
+
+def half_a_character(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
+    """The tokens that hold part of a character; no reason is given for them.
+
+    Args:
+        comparison: The masks.
+        left: bool[len(vocabulary)], the ids that no rule took yet.
+    """
+    for allows in (True, False):
+        rows = left & (comparison.theirs if allows else comparison.ours)
+        taken = [token for token in ids_of(rows) if _is_half(comparison.vocabulary.tokens[token])]
+        if taken:
+            example = comparison.vocabulary.tokens[taken[0]] or b""
+            yield Recognised(
+                flags_of(taken, len(left)),
+                "the tokens hold part of a character; it "
+                + ("allows" if allows else "masks")
+                + " them here, and no rule says why",
+                {
+                    "bytes": f"{example!r}, {half_characters(example)}".rstrip(", "),
+                    **clues(comparison, flags_of(taken[:1], len(left))),
+                },
+            )
+
+
+def _is_half(data: bytes | None) -> bool:
+    try:
+        (data or b"").decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def against_a_judge(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
+    """The tokens through which a judge contradicts the engine on a whole text.
+
+    Args:
+        comparison: The masks.
+        left: bool[len(vocabulary)], the ids that no rule took yet.
+    """
+    judge = comparison.judge
+    if judge is None:
+        return
+    taken: dict[bool, list[int]] = {True: [], False: []}
+    said: dict[bool, tuple[str, dict[str, str]]] = {}
+    for group, ids in list(comparison.alike(left).items())[:MOST_TRIED]:
+        comparison.check_time()
+        text = comparison.whole_text(ids[0])
+        says = None if text is None else judge.verdict(text)
+        if text is None or says is None or says is group.allows:
+            continue
+        taken[group.allows] += ids
+        if group.allows in said:
+            continue
+        shown = in_quotes(text.decode(errors="replace"))
+        evidence = {judge.name: f"{'accepts' if says else 'refuses'} {shown}"}
+        if group.allows:
+            sentence = f"it accepts the whole text {shown}, which {judge.name} refuses"
+        else:
+            what = "ends" if group.read is None else "goes on"
+            sentence = f"{judge.name} accepts {shown}, which {what} so, and it masks that"
+            takes = comparison.accepts(text)
+            if takes is not None:
+                verb = "accepts" if takes else "refuses"
+                evidence["the engine"] = f"{verb} the same text in its shortest tokens"
+        said[group.allows] = sentence, evidence
+    for allows, (sentence, evidence) in said.items():
+        yield Recognised(flags_of(taken[allows], len(left)), sentence, evidence)
+
+
+def clues(comparison: Comparison, left: Bool) -> dict[str, str]:
+    """What is known of tokens that no rule recognises.
+
+    Args:
+        comparison: The masks.
+        left: bool[len(vocabulary)], the ids.
+    """
+    text = comparison.whole_text(ids_of(left)[0])
+    if text is None:
+        return {"a whole text through it": "none was found"}
+    judge = comparison.judge
+    says = None if judge is None else judge.verdict(text)
+    word = {True: "accepts it", False: "refuses it", None: "does not say"}[says]
+    named = "the judge" if judge is None else judge.name
+    return {"a whole text through it": f"{show_text(text)}; {named} {word}"}
+
+
+def ids_of(tokens: Bool) -> list[int]:
+    """The ids of a mask.
+
+    Args:
+        tokens: bool[len(vocabulary)].
+    """
+    return [token for token, on in enumerate(tokens.tolist()) if on]

@@ -1,0 +1,198 @@
+"""A reason is claimed only where the engine itself, asked another way, says that it holds.
+
+The oracle asks the engines in this process, each for the constraint and for the changed one, and
+compares the two masks; nothing of the rules stands between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer import Constraint, Vocabulary
+from explorer.witnesses import classes
+from explorer.witnesses.answers import Disagreement
+from explorer.witnesses.classes import NOT_EXPLAINED
+from explorer.witnesses.comparison import Comparison
+from explorer.witnesses.disagreements import _WalkOfTexts  # pyright: ignore[reportPrivateUsage]
+from explorer.witnesses.engines import ENGINES, Tokens, peer
+from explorer.witnesses.messages import Statement
+
+for library in ("outlines_core", "xgrammar", "llguidance", "jsonschema"):
+    pytest.importorskip(library)
+
+LONGER = ["ab", "12", ".5", "-b", "é", "1e", '":', '{"', "abcdef", "2024", "-0", ":5", "\\u", '"}']
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    return Vocabulary.from_bytes(
+        [bytes([b]) for b in range(256)] + [text.encode() for text in LONGER],
+        eos_ids=[256 + len(LONGER)],
+    )
+
+
+@cache
+def engine(name: str) -> Any:
+    return peer(name, Tokens(vocabulary().tokens, vocabulary().eos_ids[0]))
+
+
+@cache
+def compiled(name: str, asked: Statement) -> Any:
+    if asked.kind == "regex":
+        return engine(name).compile(asked.text)
+    return engine(name).compile_schema(asked.text, asked.whitespace, asked.any_order)
+
+
+def mask(name: str, asked: Statement, prefix: Sequence[int]) -> Any:
+    """The engine's mask after a prefix, in this process; ``None`` where it leaves the prefix."""
+    rows = list(engine(name).rows(compiled(name, asked), prefix))
+    return rows[-1] if len(rows) == len(prefix) + 1 else None
+
+
+def holds(each: Disagreement, asked: Statement, prefix: Sequence[int]) -> bool:
+    """Whether the engine shows one mask for both constraints of a claim."""
+    assert each.same_as is not None
+    own, other = (mask(each.engine, one, prefix) for one in (asked, each.same_as))
+    return own is not None and other is not None and np.array_equal(own, other)
+
+
+DATE_TIME = explorer.json_schema({"type": "string", "format": "date-time"})
+LEAP = '"2024-02-29T04:51:'
+
+
+@pytest.mark.parametrize("name", ["xgrammar", "llguidance"])
+def test_a_keyword_that_the_engine_reads_is_not_called_ignored(name: str) -> None:
+    """They allow 0 to 6 here, and would allow any character without the format."""
+    found = explorer.witness(DATE_TIME, vocabulary(), LEAP, engines=[name])
+    allowed = np.flatnonzero(found.masks[name][:256]).tolist()
+    assert bytes(allowed) == b"0123456"
+    each = found.disagreement(name, ord("6"))
+    assert each is not None and each.kind in ("unexplained", "bug") and each.same_as is None
+    assert "/format" not in each.sentence
+
+
+def test_without_the_question_to_the_engine_the_reason_would_be_false(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The mutant that believes every reading: the oracle of this file sees it."""
+
+    def believed(self: Comparison, statement: Statement) -> bool:
+        return True
+
+    monkeypatch.setattr(Comparison, "shows_the_same_for", believed)
+    found = explorer.witness(DATE_TIME, vocabulary(), LEAP, engines=["xgrammar"])
+    (each,) = found.disagreements
+    assert "/format" in each.sentence and not holds(each, found.statement, found.prefix)
+
+
+def test_a_reason_says_what_was_asked() -> None:
+    lowest = explorer.json_schema({"type": "integer", "minimum": 3})
+    found = explorer.witness(lowest, vocabulary(), "2", engines=["outlines-core"])
+    each = found.disagreement("outlines-core", vocabulary().eos_ids[0])
+    assert each is not None and each.same_as is not None
+    assert (each.kind, each.same_as.text) == ("unsupported keyword", '{"type": "integer"}')
+    assert holds(each, found.statement, found.prefix)
+    assert "with /minimum left out it shows the same mask here" in str(found).replace("\n  ", " ")
+
+
+def test_what_stops_after_so_many_characters_reads_the_length() -> None:
+    short = explorer.json_schema({"type": "string", "maxLength": 5})
+    for text in ('"abcd', '"abcde', '"ab\\', '"abcd\\u00'):
+        found = explorer.witness(short, vocabulary(), text, engines=["outlines-core"])
+        for each in found.disagreements:
+            assert each.same_as is None or holds(each, found.statement, found.prefix)
+            assert "maxLength" not in each.sentence or each.same_as is not None
+
+
+def test_with_a_flag_that_no_class_was_asked_for_there_is_no_reason() -> None:
+    """``(?i)`` was taken for a class of its own, whatever the engine said of it."""
+    found = explorer.witness(explorer.regex("(?i:k)"), vocabulary(), engines=list(ENGINES))
+    for each in found.disagreements:
+        assert each.kind != "Unicode class" or each.same_as is not None, each.sentence
+
+
+SCHEMAS: list[dict[str, Any]] = [
+    *({"type": "string", "format": each} for each in (
+        "date-time", "date", "time", "uuid", "ipv4", "ipv6", "duration", "hostname", "email", "uri",
+    )),
+    {"type": "string", "maxLength": 5}, {"type": "string", "minLength": 2, "maxLength": 4},
+    {"type": "string", "pattern": "^[a-c]{2,4}\\d$", "maxLength": 4},
+    {"type": "string", "pattern": "ab"}, {"type": "string", "format": "date", "maxLength": 10},
+    {"enum": ["a", "ab", 1, 12, None]}, {"type": "string", "enum": ["x", "xy"], "maxLength": 1},
+    {"type": "integer", "minimum": 3}, {"type": "integer", "minimum": -5, "maximum": 12},
+    {"type": "integer", "multipleOf": 3}, {"type": "number", "minimum": 0.5, "maximum": 9.25},
+    {"type": "number", "exclusiveMinimum": 0}, {"type": "number"}, {"const": "ab"},
+    {"type": "object", "properties": {"a": {"type": "integer", "maximum": 9},
+                                      "b": {"type": "string", "maxLength": 2}}, "required": ["a"]},
+    {"type": "object", "properties": {"a": {"type": "string", "format": "date"},
+                                      "b": {"enum": ["q", "qq"]}},
+     "required": ["b"], "additionalProperties": False},
+    {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": 2, "minItems": 1,
+     "uniqueItems": True},
+    {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+    {"type": "object", "patternProperties": {"^x": {"type": "null"}},
+     "additionalProperties": False},
+    {"type": "object", "minProperties": 1, "maxProperties": 2,
+     "additionalProperties": {"type": "boolean"}},
+    {"type": "object", "propertyNames": {"maxLength": 1}, "additionalProperties": {"type": "null"}},
+    {"type": "array", "contains": {"const": 1}, "items": {"enum": [1, 2]}, "maxItems": 2},
+    {"type": "integer", "if": {"minimum": 5}, "then": {"maximum": 15}},
+]  # fmt: skip
+PATTERNS = [
+    r"\d{2}-\w+", r"a.b?c", r"[^]]x", r"\s*\S\w", r"(foo|foobar)+?x?", r"\d{4}-\d\d",
+    r"[a-c&&b-d]|[[:alpha:]]1", r"(?:a|b)+?", r"(?i:ab|k)\w?", r"[\s\w]{2}",
+]  # fmt: skip
+
+
+def constraints() -> list[Constraint]:
+    schemas = [explorer.json_schema(each, strict=False) for each in SCHEMAS]
+    loose = [
+        explorer.json_schema(each, strict=False, whitespace="flexible")
+        for each in SCHEMAS
+        if each.get("type") in ("object", "array")
+    ]
+    return [*schemas, *loose, *map(explorer.regex, PATTERNS)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_every_claim_of_a_walk_holds_for_the_engine(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of states over formats, lengths, patterns, enums and numbers."""
+    classed: list[tuple[Comparison, tuple[Disagreement, ...]]] = []
+    own = classes.classified
+
+    def noted(comparison: Comparison, position: int) -> tuple[Disagreement, ...]:
+        found = own(comparison, position)
+        classed.append((comparison, found))
+        return found
+
+    monkeypatch.setattr(classes, "classified", noted)
+    states, kinds, claims = 0, Counter[str](), 0
+    for constraint in constraints():
+        machine = explorer.compile(constraint, vocabulary(), lazy=True)
+        walk = _WalkOfTexts(machine, constraint, tuple(ENGINES), None, (), seed)
+        for _ in range(3):
+            walk.compare(math.inf, math.inf)
+        states += walk.states
+    for comparison, found in classed:
+        for each in found:
+            kinds[each.kind] += 1
+            if each.same_as is not None:
+                claims += 1
+                assert holds(each, comparison.statement, comparison.prefix), (
+                    each.engine, comparison.statement.text, comparison.text, each.sentence,
+                )  # fmt: skip
+            assert each.kind != "unsupported keyword" or each.same_as is not None
+            assert each.kind != "unexplained" or each.sentence == NOT_EXPLAINED
+    print(f"{states} states, {len(classed)} classed, {claims} claims asked again, {dict(kinds)}")
+    assert states > 500 and claims > 20
