@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 from explorer.automata.regex import UnsupportedSyntax, parse
 from explorer.automata.schema.building.making import Depth
 from explorer.automata.schema.building.scalars import can_divide
+from explorer.automata.schema.reading.apart import are_apart, told
 from explorer.automata.schema.reading.cases import IN_PLACE
 from explorer.automata.schema.reading.keywords import (
     WELL_FORMED,
@@ -200,11 +201,13 @@ class Certain:
         parts = [sub.below(part, word, index) for index, part in enumerate(sub.schemas_at(word))]
         if word == "allOf":
             return len(parts) == 1 and self._is_certain(parts[0], depth)
-        certain = [each for each in parts if self._is_certain(each, depth)]
+        certain = [k for k, each in enumerate(parts) if self._is_certain(each, depth)]
         if word == "anyOf":
             return bool(certain)
+        known = [told([each]) for each in parts]
         return any(
-            all(_are_apart(each, other) for other in parts if other is not each) for each in certain
+            all(are_apart(known[k], other) for other in known if other is not known[k])
+            for k in certain
         )
 
     def _has_array(self, sub: Subschema, schema: dict[str, Any], depth: Depth) -> bool:
@@ -296,16 +299,6 @@ def _types_of(schema: dict[str, Any]) -> frozenset[str]:
     if given is None:
         return _TYPES
     return frozenset((given,) if isinstance(given, str) else cast("list[str]", given))
-
-
-def _are_apart(one: Subschema, other: Subschema) -> bool:
-    """Whether no value can be of the types of both."""
-    if not isinstance(one.schema, dict) or not isinstance(other.schema, dict):
-        return other.schema is False
-    a, b = _types_of(one.schema), _types_of(other.schema)
-    a = a | {"integer"} if "number" in a else a
-    b = b | {"integer"} if "number" in b else b
-    return not a & b
 
 
 def _is_of_type(value: object, types: frozenset[str]) -> bool:

@@ -1,9 +1,10 @@
 """Schemas for one value as alternatives without ``anyOf``, ``oneOf``, ``if`` or ``$ref``.
 
 What applies to a value is a conjunction of subschemas. Each keyword that chooses among subschemas
-splits it: ``anyOf`` into one case per branch, ``oneOf`` into a branch without the others, ``if``
-into two. A case is then a list of plain keyword mappings that all hold, subschemas that must not
-hold, and subschemas that are met as machines because splitting them would make too many cases.
+splits it: ``anyOf`` into one case per branch, ``oneOf`` into a branch without the others that are
+not surely apart from it (`explorer.automata.schema.reading.apart`), ``if`` into two. A case is then
+a list of plain keyword mappings that all hold, subschemas that must not hold, and subschemas that
+are met as machines because splitting them would make too many cases.
 
 Conjunctions are kept together until they are plain because an object's members are only known from
 all of them: ``{"properties": ...}`` here and ``{"required": ...}`` there are one object.
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+from explorer.automata.schema.reading.apart import are_apart, has_a_tag, told
 from explorer.automata.schema.reading.subschemas import Schema, Subschema
 from explorer.errors import UnsupportedSchema
 
@@ -223,11 +225,17 @@ class Expansion:
             yield _Choices([([part], []) for part in any_of], self._apart(sub, "anyOf", any_of))
         one_of = [below(part, "oneOf", k) for k, part in enumerate(sub.schemas_at("oneOf"))]
         if one_of:
-            self._look(len(one_of) ** 2)  # Each branch excludes all others.
-            options = [
-                ([part], [other for k, other in enumerate(one_of) if k != index])
-                for index, part in enumerate(one_of)
-            ]
+            known = [told([part]) for part in one_of]
+            tagged = has_a_tag(known)
+            options: list[tuple[list[Subschema], list[Subschema]]] = []
+            for index, part in enumerate(one_of):
+                self._look(len(one_of))  # A branch excludes all others that may overlap with it.
+                others = [
+                    other
+                    for k, other in enumerate(one_of)
+                    if not tagged and k != index and not are_apart(known[index], known[k])
+                ]
+                options.append(([part], others))
             yield _Choices(options, self._apart(sub, "oneOf", one_of))
         if (
             "if" in schema
