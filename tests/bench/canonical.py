@@ -9,6 +9,7 @@ is new to the machine, not to the filter, which all machines share. ``--write`` 
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -79,7 +80,8 @@ def main() -> None:
             "# The canonical filter\n\nWritten by `python -m tests.bench.canonical --write`: CPU "
             "milliseconds on Tekken's\n131,072 ids. The last column is the machine without the "
             "filter: compile / first mask /\nmedian / slowest. The budget of compiling is 100 ms, "
-            "10 ms for finite constraints.\n\n" + "\n".join(lines) + "\n",
+            "10 ms for finite constraints.\nOther work beside it: a load of "
+            f"{os.getloadavg()[0]:.0f} on {os.cpu_count()} cores.\n\n" + "\n".join(lines) + "\n",
             encoding="utf-8",
         )
 

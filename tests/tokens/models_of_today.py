@@ -100,10 +100,18 @@ class Model:
         self.added, self.disorder = added, disorder
 
 
-def tokenizer_of(name: str, size: int = 3000) -> Tokenizer:
-    """The tokenizer of a model, with pieces trained here."""
+def tokenizer_of(name: str, size: int = 3000, real: Path | None = None) -> Tokenizer:
+    """The tokenizer of a model.
+
+    Args:
+        name: One of `MODELS`.
+        size: How many pieces are trained here.
+        real: A folder with GPT-2's pieces and merges, to be taken instead, if they fit.
+    """
     declared = MODELS[name]
     pieces, merges = trained(declared.over_bytes, size)
+    if real is not None and declared.over_bytes:
+        pieces, merges = models.BPE.read_file(str(real / "encoder.json"), str(real / "vocab.bpe"))
     pieces = dict(pieces)
     if declared.disorder:
         merges = list(merges)

@@ -28,6 +28,7 @@ from explorer.vocabulary.canonical.merges import Merges
 from explorer.vocabulary.canonical.rules import CanonicalRules, rules_of
 from tests.tokens.canonical_oracle import accepts, paths, sampled, written
 from tests.tokens.models_of_today import MODELS, tokenizer_of
+from tests.tokens.test_canonical import folder
 from tests.tokens.test_canonical_added import id_of
 
 MANY = int(os.environ.get("EXPLORER_LONG_EXAMPLES") or 0)
@@ -136,6 +137,21 @@ def test_rwkvs_list_takes_the_longest_token(tmp_path: Path) -> None:
     constraint = explorer.regex("[abc]{1,6}")
     machine = explorer.compile(constraint.canonical(), vocabulary)
     assert set(paths(machine)) == {vocabulary.encode(text) for text in constraint.examples(5000)}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name].over_bytes])
+def test_with_the_merges_of_gpt2_the_law_holds_as_well(name: str) -> None:
+    tokenizer = tokenizer_of(name, real=folder() / "gpt2")
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, eos_ids=[id_of(tokenizer, "<end>")])
+    machine = explorer.compile(explorer.regex("(?s:.*)").canonical(), vocabulary)
+    random = Random(name)
+    for text in texts(random, MANY or 60):
+        path = own(vocabulary, tokenizer, text)
+        assert path is None or accepts(machine, path), text
+        found = sampled(machine, random, 24)
+        if found is not None:
+            assert encode(tokenizer, written(vocabulary, found).decode()) == found
 
 
 # --- the parts ------------------------------------------------------------------------------------

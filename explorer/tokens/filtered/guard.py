@@ -17,7 +17,7 @@ from explorer.jit import jit
 from explorer.tokens.filtered.reading import Int64, UInt8
 from explorer.tokens.kept import Kept
 from explorer.vocabulary import Vocabulary
-from explorer.vocabulary.canonical.added_search import AddedSearch
+from explorer.vocabulary.canonical.added_search import AddedSearch, AddedText
 from explorer.vocabulary.canonical.marked import LOST, Int32
 
 UNGUARDED: Final = 0
@@ -70,6 +70,7 @@ class Guard:
         self._pairs: list[Pair] = [(0 if normal is None else normal.start, 0)]
         self._numbers: dict[Pair, int] = {self._pairs[0]: UNGUARDED}
         self._reached: Kept[int, Int32] = Kept()
+        self._taken: Kept[int, Int32] = Kept()
 
     def ends(self, state: int) -> bool:
         """Whether the text may end."""
@@ -112,32 +113,37 @@ class Guard:
                     for one, at in ways for byte in texts.expected(at)}  # fmt: skip
         return any(one >= 0 for one, _ in ways)
 
-    def after_added(self, state: int, token: int) -> int:
-        """The state after an added token that is taken as one; `LOST`.
+    def after_added(self, state: int) -> Int32:
+        """The states after each added token that is taken as one; `LOST`: int32[entries].
 
         Args:
             state: The state before it.
-            token: Its id, one of `place_of`.
         """
-        if self._added is None:
-            return LOST
+        known = self._taken.get(state)
+        if known is not None or self._added is None:
+            return np.zeros(0, np.int32) if known is None else known
         form, search = self._pairs[state]
-        place = self.place_of[token]
-        entry = self._added.entries[place]
-        search = int(self._added.taken[search, place])
-        if search == LOST:
-            return LOST
+        searches = self._added.took(search)
+        forms = [form if searches[k] != LOST else LOST for k in range(len(searches))]
         if self._normal is not None:
-            if entry.early:  # Each part beside it is normalized by itself.
-                if not self._normal.accepting[form]:
-                    return LOST
-                form = self._normal.start
-            else:
-                for byte in entry.content:
-                    form = self._normal.step(form, byte)
-                if form < 0:
-                    return LOST
-        return self._number((form, search))
+            forms = [self._form_after(form, entry) for entry in self._added.entries]
+        numbers: dict[Pair, int] = {}
+        for pair in set(zip(forms, searches.tolist(), strict=True)):
+            numbers[pair] = LOST if LOST in pair else self._number(pair)
+        found = np.array([numbers[pair] for pair in zip(forms, searches.tolist(), strict=True)])
+        found = found.astype(np.int32)
+        self._taken.put(state, found, found.nbytes)
+        return found
+
+    def _form_after(self, form: int, entry: AddedText) -> int:
+        """The state of the normal form after an added token; `LOST`."""
+        if self._normal is None:
+            return form
+        if entry.early:  # Each part beside it is normalized by itself.
+            return self._normal.start if self._normal.accepting[form] else LOST
+        for byte in entry.content:
+            form = self._normal.step(form, byte)
+        return form if form >= 0 else LOST
 
     def _number(self, pair: Pair) -> int:
         number = self._numbers.get(pair)

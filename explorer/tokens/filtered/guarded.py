@@ -45,6 +45,8 @@ class GuardedFilter:
         self._guard = guard
         self._added: Bool = np.zeros(len(words.usable), np.bool_)
         self._added[list(guard.place_of)] = True
+        self._entry_of: Int32 = np.zeros(len(words.usable), np.int32)
+        self._entry_of[list(guard.place_of)] = list(guard.place_of.values())
         self.usable: Bool = words.usable | self._added
         self._beside: Kept[int, tuple[UInt32, Int32]] = Kept()
 
@@ -91,11 +93,12 @@ class GuardedFilter:
                 found.append((places, int(reached[k])))
         chosen = np.flatnonzero(self._added[tokens])
         if len(chosen) and self._words.may_end(written):
-            for k in chosen.tolist():
-                after = self._guard.after_added(written.guard, int(tokens[k]))
-                if after != LOST:
-                    result[k] = len(found)
-                    found.append((_ANEW, after))
+            after = self._guard.after_added(written.guard)[self._entry_of[tokens[chosen]]]
+            chosen, after = chosen[after != LOST], after[after != LOST]
+            if len(chosen):
+                key, firsts = distinct([after])
+                result[chosen] = len(found) + key
+                found += [(_ANEW, int(after[k])) for k in firsts.tolist()]
         return found, result
 
     def state(self, written: WrittenSoFar, token: int, group: Group) -> WrittenSoFar:

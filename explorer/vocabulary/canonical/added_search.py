@@ -13,7 +13,7 @@ itself; one that is not normalized ends those of the second pass, which never lo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +24,7 @@ from explorer.alphabet import NUM_BYTES
 from explorer.errors import UnsupportedTokenizer
 from explorer.vocabulary.canonical.marked import LOST, Int32
 
-_MOST_STATES: Final = 8192
+_MOST_STATES: Final = 16_384
 
 _Searches = tuple[frozenset[bytes], frozenset[bytes]]
 """What each search of the two passes has read so far."""
@@ -54,14 +54,22 @@ class AddedSearch:
         class_of: uint8[256], the class of each byte.
         table: int32[states, classes], after a byte of ordinary text; `LOST` where a token ends that
             should have been taken.
-        taken: int32[states, entries], after a token that is taken; `LOST` where another one should
-            have been.
+        anew: int32[entries], after a token that is taken where no search goes on; `LOST` where
+            another one should have been.
+        instead: For each state, where it leads after the tokens with which a search goes on.
     """
 
     entries: tuple[AddedText, ...]
     class_of: NDArray[np.uint8]
     table: Int32
-    taken: Int32
+    anew: Int32
+    instead: Sequence[Mapping[int, int]]
+
+    def took(self, state: int) -> Int32:
+        """int32[entries], after each token that is taken in a state; `LOST`."""
+        row = self.anew.copy()
+        row[list(self.instead[state])] = list(self.instead[state].values())
+        return row
 
     @classmethod
     def of(cls, entries: Sequence[AddedText]) -> AddedSearch:
@@ -88,7 +96,8 @@ class AddedSearch:
         numbers = {start: 0}
         waiting = [start]
         table: list[list[int]] = []
-        taken: list[list[int]] = []
+        instead: list[dict[int, int]] = []
+        anew: list[int] = []
         by_first: dict[int, list[int]] = {}
         for k, entry in enumerate(entries):
             by_first.setdefault(entry.content[0], []).append(k)
@@ -111,16 +120,17 @@ class AddedSearch:
             row = [number(_passed(trees, state, bytes((byte,)))) for byte in used]
             # No content has a byte of the class 0: every search ends there.
             table.append([0, *row])
-            if not taken:
-                taken.append([number(_took(trees, state, entry)) for entry in entries])
-                continue
+            if not instead:
+                anew = [number(_took(trees, state, entry)) for entry in entries]
             # Where no search goes on with its first byte, a token is taken as at the start.
-            row = taken[0].copy()
-            for byte in trees[0].going_on(state[0]) | trees[1].going_on(state[1]):
-                for k in by_first.get(byte, ()):
-                    row[k] = number(_took(trees, state, entries[k]))
-            taken.append(row)
-        return cls(tuple(entries), class_of, np.array(table, np.int32), np.array(taken, np.int32))
+            going_on = trees[0].going_on(state[0]) | trees[1].going_on(state[1])
+            instead.append({
+                k: number(_took(trees, state, entries[k]))
+                for byte in going_on for k in by_first.get(byte, ())
+            })  # fmt: skip
+        return cls(
+            tuple(entries), class_of, np.array(table, np.int32), np.array(anew, np.int32), instead
+        )
 
     def read(self, parts: Sequence[bytes | int]) -> bool:
         """Whether a text is rightly cut into ordinary text and added tokens.
@@ -132,7 +142,7 @@ class AddedSearch:
         place = {entry.token: k for k, entry in enumerate(self.entries)}
         for part in parts:
             if isinstance(part, int):
-                state = int(self.taken[state, place[part]])
+                state = int(self.took(state)[place[part]])
             for byte in part if isinstance(part, bytes) else b"":
                 state = int(self.table[state, self.class_of[byte]]) if state != LOST else LOST
             if state == LOST:

@@ -34,6 +34,10 @@ _WHITE_SPACE: Final = (
     *range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F,
     0x205F, 0x3000,
 )  # fmt: skip
+_ASSIGNED: Final = (range(0x40000), range(0xE0000, 0xF0000))
+_PRIVATE: Final = (range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
+"""The planes that hold characters, and those for private use; the others are empty."""
+
 _CONTROLS: Final = {"r": "\r", "n": "\n", "t": "\t", "f": "\f", "v": "\v"}
 # The two characters outside of ASCII that fold to an ASCII letter.
 _FOLDED: Final = {"s": "\u017f", "k": "\u212a"}
@@ -78,7 +82,12 @@ Instruction = ReadOne | NotBefore | FirstOf | GoTo | WordEnd
 
 @cache
 def _categories() -> NDArray[np.str_]:
-    return np.array([unicodedata.category(chr(c)) for c in range(NUM_CHARACTERS)], "U2")
+    found = np.full(NUM_CHARACTERS, "Cn", "U2")
+    for codes in _ASSIGNED:
+        found[codes.start : codes.stop] = [unicodedata.category(chr(code)) for code in codes]
+    for codes in _PRIVATE:
+        found[codes.start : codes.stop] = "Co"
+    return found
 
 
 @cache
