@@ -10,8 +10,6 @@ EXTRAS := models,tokenizers,sweeps,lab,bench,dev
 DOCS   := $(VENV)/.docs-complete
 # Worker processes for the tests; one per core.
 WORKERS ?= auto
-# How often a browser test that failed is run again. On a desk never; continuous integration says so.
-RERUNS ?= 0
 # JupyterLabs with a browser each, side by side. A browser, a server and a kernel share one's work.
 BROWSERS ?= 2
 # Further words for pytest, such as ARGS="-k regex".
@@ -41,15 +39,15 @@ lab: $(STAMP) ## Set up, then open the explorer in JupyterLab.
 NONE_CHOSEN = $(if $(ARGS),|| test $$? = 5)
 
 test: $(STAMP) ## Run the tests (minutes), those in a browser where there is one.
-	$(BIN)/python -m pytest -n $(WORKERS) -p no:rerunfailures -m "not long" --ignore=tests/browser $(ARGS) $(NONE_CHOSEN)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not long" --ignore=tests/browser $(ARGS) $(NONE_CHOSEN)
 	@$(if $(filter tests/% explorer/% widgets/%,$(ARGS)),,$(MAKE) --no-print-directory test-browser)
 
 test-browser: $(STAMP) ## Drive a real JupyterLab in a real browser (needs chromium).
-	$(BIN)/python -m pytest -n $(BROWSERS) -m "not long" -raR --reruns $(RERUNS) tests/browser $(ARGS) $(NONE_CHOSEN)
+	$(BIN)/python -m pytest -n $(BROWSERS) -m "not long" -ra tests/browser $(ARGS) $(NONE_CHOSEN)
 
 test-long: $(STAMP) ## Run every test with many more examples.
-	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-1000} $(BIN)/python -m pytest -n $(WORKERS) -p no:rerunfailures --timeout 7200 --ignore=tests/browser $(ARGS)
-	$(BIN)/python -m pytest -n $(BROWSERS) -m long -raR tests/browser $(ARGS) $(NONE_CHOSEN)
+	EXPLORER_LONG_EXAMPLES=$${EXPLORER_LONG_EXAMPLES:-1000} $(BIN)/python -m pytest -n $(WORKERS) --timeout 7200 --ignore=tests/browser $(ARGS)
+	$(BIN)/python -m pytest -n $(BROWSERS) -m long -ra tests/browser $(ARGS) $(NONE_CHOSEN)
 
 check: $(STAMP) ## Format check, lint and types.
 	$(BIN)/ruff format --check .

@@ -15,7 +15,9 @@ A message about a place (`widgets.dialogue.messages.AtPlace`) says which generat
 its page showed. If the cursor has moved on since, the message is dropped and the page told so; an
 answer that is worked out on a thread is dropped as well if the cursor moves meanwhile.
 
-An exception in a handler would vanish in a notebook, so it is sent to the page, which shows it.
+An exception in a handler would vanish in a notebook, so it is sent to the page, which shows it. An
+interrupt and a reader that wants to end the process are answered too: a page that waits for an
+answer which never comes keeps every later press waiting.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ class Dialogue:
             self._send({**head, "later": True})
             work = (head, entry, message, seen, answer)
             Thread(target=self._finish, args=work, daemon=True).start()
-        except Exception as error:  # Whatever it is, a notebook would swallow it.
+        except BaseException as error:  # Whatever it is, a notebook would swallow it.
             self._refuse(head, entry, error, message)
 
     def _finish(
@@ -117,7 +119,7 @@ class Dialogue:
                 if isinstance(message, AtPlace) and self._generation(message) != seen:
                     return self._drop(head, message)
                 self._reply(head, message, put())
-        except Exception as error:  # As above.
+        except BaseException as error:  # As above.
             if isinstance(message, AtPlace) and self._generation(message) != seen:
                 return self._drop(head, message)
             self._refuse(head, entry, error, message)
@@ -155,7 +157,11 @@ class Dialogue:
         self._send({**head, "ok": False, "quiet": True, "stale": True, "generation": generation})
 
     def _refuse(
-        self, head: Packet, entry: Entry[Any] | None, error: Exception, asked: PageMessage | None
+        self,
+        head: Packet,
+        entry: Entry[Any] | None,
+        error: BaseException,
+        asked: PageMessage | None,
     ) -> None:
         # What can be wrong with the text of a constraint has a place in that text.
         text = asked.text if isinstance(asked, ask.Edit) else None
@@ -198,7 +204,7 @@ OTHER_VOCABULARY: Final = (
 """The advice of the page where the vocabulary is too small, such as that of the toy."""
 
 
-def error_packet(error: Exception, text: str | None = None) -> Packet:
+def error_packet(error: BaseException, text: str | None = None) -> Packet:
     """An error for the page: what is wrong, where, what to do; a traceback if it is not ours.
 
     Args:
@@ -224,6 +230,12 @@ def error_packet(error: Exception, text: str | None = None) -> Packet:
             packet |= {"message": error.evidence["reason"]}
             packet |= {name: error.evidence[name] for name in ("start", "end")}
         return packet
+    if isinstance(error, KeyboardInterrupt):
+        return {
+            "title": "Interrupted",
+            "message": "The kernel was interrupted before this was done.",
+            "remedy": "Do it again.",
+        }
     return {
         "title": type(error).__name__,
         "message": str(error),

@@ -68,16 +68,19 @@ export function renderCompare({ model, el }) {
     const { send } = own;
     own.send = (message) => send(message.type === "take" ? { ...message, both: together } : message);
     const ui = pageState(own, ["machine", "words"]);
-    return { name, model: own, ui, go: ui.go };
+    return { name, model: own, ui };
   });
   const both = pageState(bothOf(model, sides), []);
-  const go = both.go;
-  both.go = (k) => {
+  const { jump } = both;
+  both.jump = (k) => {
     // Without a kernel each line reads what it was sent; otherwise the kernel moves both.
-    if (both.gone) for (const side of sides) side.go(Math.min(k, side.ui.tokens().length));
-    return go(k);
+    if (both.gone) for (const side of sides) side.ui.jump(Math.min(k, side.ui.tokens().length));
+    return jump(k);
   };
-  for (const { ui } of sides) ui.go = (k) => both.go(k);
+  for (const { ui } of sides) {
+    ui.turns = both.turns;
+    ui.go = (k) => both.go(k);
+  }
   const announce = both.announce;
   both.announce = () => announce(`Position ${both.position.k}: ` + sides.map(({ name, ui }) =>
     `${name} ${ui.position.finished ? "finished" : `${count(ui.position.allowed)} allowed`}`).join(", ") + ". " + agreement.textContent);

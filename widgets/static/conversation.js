@@ -8,7 +8,8 @@ const PATIENCE = 300; // Milliseconds of waiting before the page says what it wa
  * has a number; an answer to an old one is dropped by whoever asked. `listeners` are called with each question. */
 function conversation(ui, model, listeners) {
   const waiting = new Map();
-  let number = 0;
+  // Each page counts from a place of its own: what the kernel answers to another one is not taken for ours.
+  let number = Math.floor(Math.random() * 2 ** 32) * 2 ** 16;
   /** Whether a step is under way. A compile moves the session too, but only when it is done. */
   ui.moving = () => [...waiting.values()].some((entry) => entry.moves && !entry.tells);
   /** Whether everything that follows a change has arrived. Work that takes long and says so does not count. */
@@ -21,14 +22,30 @@ function conversation(ui, model, listeners) {
     const { fields } = MESSAGES[type] || {};
     const wrong = fields ? Object.keys(content).find((name) => !fields.includes(name)) : type;
     if (wrong) throw new Error(`The page may not send ${type} with ${wrong}.`);
-    const shown = ui.line.generation;
-    const seen = fields.includes("seen") && shown !== undefined ? { seen: Math.max(shown, told ?? shown) } : {};
+    const sight = ui.sight();
+    const seen = fields.includes("seen") && sight !== undefined ? { seen: sight } : {};
     return { type, ...seen, ...content };
   };
+  /** The generation of the place that the page shows; undefined before it shows one. */
+  ui.sight = () => {
+    const shown = ui.line.generation;
+    return shown === undefined ? undefined : Math.max(shown, told ?? shown);
+  };
+  /** What is sent goes through here; false if there is nobody to send it to. */
+  const send = (content) => {
+    try {
+      model.send(content);
+      return true;
+    } catch {
+      ui.lost(); // A comm that was closed, or a kernel that is no more.
+      return false;
+    }
+  };
   /** Tell the kernel something that needs no answer. */
-  ui.tell = (type, content = {}) => ui.gone || model.send(message(type, content));
+  ui.tell = (type, content = {}) => ui.gone || send(message(type, content));
   /** Ask the kernel. `doing` names work that may take long; it is shown and can be cancelled. `shown` says that
-   * the view that asks shows the wait itself. A `stale` answer belongs to a position that was left. */
+   * the view that asks shows the wait itself. A `stale` answer belongs to a position that was left: what was to move
+   * the session says so; a question is asked again if the page still shows the same position. */
   ui.ask = (type, content = {}, { doing = "", shown = false } = {}) =>
     new Promise((resolve) => {
       if (ui.gone) return resolve({ ok: false, gone: true });
@@ -43,18 +60,26 @@ function conversation(ui, model, listeners) {
         }
         ui.changed();
       }, PATIENCE);
-      waiting.set(re, { resolve, timer, doing, counted: false, moves: MESSAGES[type].moves, tells: !!doing || shown });
+      const entry = { resolve, timer, doing, counted: false, moves: MESSAGES[type].moves, tells: !!doing || shown, again: null };
+      if (!entry.moves && "seen" in asked) {
+        const here = () => ui.position && pathKey(ui, ui.position.k);
+        const path = here();
+        entry.again = () => path === here() && asked.seen !== ui.sight() && send({ ...asked, seen: (asked.seen = ui.sight()), re });
+      }
+      waiting.set(re, entry);
       for (const callback of listeners) callback();
-      model.send({ ...asked, re });
+      send({ ...asked, re });
     });
   const settle = (re, content) => {
     const entry = waiting.get(re);
     if (!entry) return;
+    if (content.generation !== undefined) told = Math.max(told ?? 0, content.generation);
+    if (content.stale && entry.again && entry.again()) return;
     waiting.delete(re);
     ui.tasks.delete(re);
     clearTimeout(entry.timer);
     if (entry.counted) ui.busy--;
-    if (content.generation !== undefined) told = Math.max(told ?? 0, content.generation);
+    if (content.stale && entry.moves) ui.remark(LEFT);
     entry.resolve(content);
     ui.changed();
   };

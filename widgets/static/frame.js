@@ -61,9 +61,11 @@ function frame(model, root, ...uis) {
   const update = () => {
     const gone = uis.some((ui) => ui.gone);
     const busy = uis.some((ui) => ui.busy);
+    const waiting = busy ? uis[0].waiting() : 0;
+    const word = uis.map((ui) => ui.word).find(Boolean) || "";
     doing();
-    note.hidden = !gone && !busy;
-    say(note, gone ? "kernel restarted: run the cell. The steps already sent can still be read." : busy ? "kernel busy…" : "");
+    note.hidden = !gone && !busy && !word;
+    say(note, gone ? "kernel restarted: run the cell. The steps already sent can still be read." : busy ? "kernel busy…" + (waiting ? ` ${waiting} more press${waiting > 1 ? "es wait" : " waits"}.` : "") : word);
     root.classList.toggle("gone", gone);
     failure.hidden = !error;
     if (!error) return;
@@ -113,6 +115,9 @@ function listen(root, ui, around) {
     const pressed = event.key === " " && event.target.closest("button, [role=button], input, summary");
     const graph = event.target.closest(".lmx-graph") && /^[+\-0]$/.test(event.key);
     if (pressed || graph) return;
+    const moves = (event.key.startsWith("Arrow") && keys[event.key]) || /^[1-9]$/.test(event.key);
+    // A key that is held down goes on as fast as it is answered.
+    if (moves && event.repeat && ui.waiting()) return event.preventDefault();
     if (keys[event.key]) keys[event.key]();
     else if (/^[1-9]$/.test(event.key)) ui.takeNth(Number(event.key));
     else if (event.key === "?" && around) around.keys.click();

@@ -97,7 +97,7 @@ export function renderMask({ model, el, ui = pageState(model) }) {
     ui.ask("order", { k: p.k }, { doing: "sorting by probability" }).then(async (answer) => {
       const found = answer.ok ? await ui.during(readOrder(answer.order)) : null;
       if (!ranked || ranked.key !== key) return; // The position changed meanwhile.
-      if (!found) chosen = null;
+      if (!found && !answer.stale) chosen = null; // Of a place that was left: it is asked for again.
       ranked = found && { key, ...found };
       ui.changed();
     });

@@ -5,7 +5,8 @@
 // send(message), and nothing else is asked of it. A notebook's widget is such a model, and so is
 // the plain object of the stand-alone page; both run this very code.
 //
-// Beside it: `conversation.js` (what is said to the kernel), `page_reading.js` (what is read of what it sends).
+// Beside it: `conversation.js` (what is said to the kernel), `turns.js` (presses, one after the other),
+// `page_reading.js` (what is read of what it sends).
 
 // The token in view, by the name of a cursor. Widgets on one cursor show the same token.
 const looks = (globalThis[Symbol.for("explorer.looks")] ??= new Map());
@@ -68,16 +69,19 @@ function frames(ui, listeners) {
       ui.changed();
     }
   };
+  const draw = () => {
+    if (pressed()) return (frame = requestAnimationFrame(draw));
+    frame = 0;
+    for (const callback of listeners.change) callback();
+    second ||= requestAnimationFrame(drawRest);
+  };
+  const drawRest = () => {
+    if (pressed()) return (second = requestAnimationFrame(drawRest));
+    second = 0;
+    for (const callback of listeners.after) callback();
+  };
   ui.changed = () => {
-    if (frame) return;
-    frame = requestAnimationFrame(() => {
-      frame = 0;
-      for (const callback of listeners.change) callback();
-      second ||= requestAnimationFrame(() => {
-        second = 0;
-        for (const callback of listeners.after) callback();
-      });
-    });
+    frame ||= requestAnimationFrame(draw);
   };
 }
 
@@ -137,7 +141,8 @@ function pageMoves(ui, look) {
     ui.selected = ui.selected === token ? null : token;
     ui.changed();
   };
-  ui.go = async (k) => {
+  /** Go to a position now; only inside of a turn. */
+  ui.jump = async (k) => {
     ui.inside = ui.hover = ui.selected = null;
     if (!ui.gone) return ui.ask("jump", { k });
     // Without a kernel, what was sent can still be read.
@@ -147,22 +152,30 @@ function pageMoves(ui, look) {
     }
     return { ok: ui.position.k === k };
   };
+  ui.go = (k) => ui.turn(() => ui.jump(k));
   ui.takeNth = (n) => {
     const entry = ((ui.position && ui.position.top) || []).filter((one) => one.allowed)[n - 1];
     if (entry && !ui.gone) ui.take(entry.id);
   };
-  ui.take = async (token) => {
+  ui.take = (token) => {
     ui.hover = ui.selected = null;
-    if (ui.slow) {
-      const answer = await ui.ask("peek", { token });
-      if (answer.ok && answer.walk.bytes.length) {
-        ui.inside = { walk: answer.walk, byte: 1 };
-        ui.changed();
-        return answer;
+    // Of the place where it was seen: a press before it may lead to another one.
+    const seen = ui.sight();
+    return ui.turn(async () => {
+      if (ui.slow) {
+        const answer = await ui.ask("peek", { token, seen });
+        if (!answer.ok) return answer;
+        if (answer.walk.bytes.length) {
+          ui.inside = { walk: answer.walk, byte: 1 };
+          ui.changed();
+          return answer;
+        }
+        ui.inside = null;
+        return ui.ask("take", { token });
       }
-    }
-    ui.inside = null;
-    return ui.ask("take", { token });
+      ui.inside = null;
+      return ui.ask("take", { token, seen });
+    });
   };
 }
 
@@ -204,6 +217,7 @@ function pageState(model, wants = ["machine", "words", "around"]) {
   frames(ui, listeners);
   conversation(ui, model, listeners.asked);
   const { look, leave } = sharedLook(ui);
+  takeTurns(ui, look);
   tokenTexts(ui);
   tokenQuestions(ui);
   pageMoves(ui, look);

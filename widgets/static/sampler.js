@@ -20,7 +20,7 @@ export function renderSampler({ model, el, ui = pageState(model) }) {
       for (const [key] of DIALS) values[key] = fields[key].value === "" ? null : Number(fields[key].value);
       // A seed that is too large for a number of the page stays as it is.
       if (fields.seed.value === String((model.get("sampler") || {}).seed)) delete values.seed;
-      const answer = await ui.ask("sampler", values);
+      const answer = await ui.turn(() => ui.ask("sampler", values));
       put(note, answer.ok || answer.gone ? "" : (answer.error || {}).message || "not possible");
     }, 300);
   };
@@ -29,8 +29,11 @@ export function renderSampler({ model, el, ui = pageState(model) }) {
     return h("label", {}, name + " ", fields[key]);
   };
   const again = h("button", { title: "go on from here with the next seed; from the start, if the text has ended", onclick: async () => {
-    const ended = ui.position && ui.position.finished;
-    const answer = await ui.ask("again");
+    let ended = false;
+    const answer = await ui.turn(() => {
+      ended = !!ui.position && ui.position.finished;
+      return ui.ask("again");
+    });
     if (answer.ok && ended && ui.steps) ui.steps.end();
   } }, "Sample again");
   el.append(h("div.lmx-sampler", {}, DIALS.map(dial), again, note));

@@ -1,7 +1,7 @@
 // Walking through decoding: buttons, keys, slow motion inside a token, and play.
 //
-// The page drives play: it sends the next request after the last was answered, so nothing piles up in the
-// kernel. In slow motion a press of Step reads one byte; the token is taken after its last byte.
+// Each press has its turn (`turns.js`), and play takes its turns like a person: it asks for the next step after
+// the last was answered, so nothing piles up in the kernel. In slow motion a press of Step reads one byte; the token is taken after its last byte.
 
 const SPEEDS = [["½×", 0.5], ["1×", 1], ["2×", 2], ["4×", 4], ["full speed", 0]];
 const RUN_CHUNK = 16;
@@ -11,8 +11,6 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   island(el, "Steps");
   let playing = false;
   Object.defineProperty(ui, "playing", { get: () => playing, configurable: true });
-  let pending = null; // the request that is under way
-  let kept = false; // whether a press waits for it
   let timer = 0;
 
   const length = () => ui.tokens().length;
@@ -22,24 +20,6 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
   /** Whether this is the end of a run from elsewhere, where no model can choose a next token. */
   const modelless = () => ui.line.model === false && k() >= length();
 
-  /** One request at a time; of the presses during a request the first is kept. */
-  const alone = async (action) => {
-    if (pending) {
-      if (kept) return { ok: false };
-      kept = true;
-      await pending;
-      kept = false;
-    }
-    let end;
-    pending = new Promise((resolve) => (end = resolve));
-    try {
-      return (await action()) || { ok: true };
-    } finally {
-      pending = null;
-      end();
-      ui.changed();
-    }
-  };
   const announce = () => {
     const p = ui.position;
     if (!p) return;
@@ -48,16 +28,14 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
       ? `Finished after ${p.k} tokens.`
       : `Position ${p.k}${last ? ", after " + ui.text(last.id) : ""}: ${p.allowed} allowed, feasible mass ${mass(p.z)}.${p.stack ? " Stack: " + stackCaption(p.stack) + "." : ""}`);
   };
-  const jump = ui.go;
-  ui.go = (to) => alone(() => jump(to));
   const settle = async () => {
     ui.inside = null;
     ui.hover = ui.selected = null;
     return ui.ask("step");
   };
-  const step = () => alone(async () => {
+  const step = () => ui.turn(async () => {
     if (ended()) return { ok: false };
-    if (ui.gone) return jump(k() + 1);
+    if (ui.gone) return ui.jump(k() + 1);
     if (modelless()) return { ok: false };
     if (!ui.slow) return settle();
     if (!ui.inside) {
@@ -74,14 +52,10 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     }
     return settle();
   });
-  const back = () => {
-    if (ui.inside) {
-      ui.inside = ui.inside.byte > 1 ? { ...ui.inside, byte: ui.inside.byte - 1 } : null;
-      ui.changed();
-      return Promise.resolve();
-    }
-    return k() > 0 ? ui.go(k() - 1) : Promise.resolve();
-  };
+  const back = () => ui.turn(async () => {
+    if (!ui.inside) return k() > 0 && ui.jump(k() - 1);
+    ui.inside = ui.inside.byte > 1 ? { ...ui.inside, byte: ui.inside.byte - 1 } : null;
+  });
   // The kernel is told, so that it puts off work that would slow play down.
   const started = (on) => {
     playing = on;
@@ -106,13 +80,20 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
     turn();
     ui.changed();
   };
+  let ending = false; // A second press of To the end has the same effect.
   const toEnd = async () => {
+    if (ending) return;
+    ending = true;
     ui.inside = null;
     started(true);
     ui.changed();
-    for (let done = 0; done < RUN_LIMIT && playing; done += RUN_CHUNK) {
-      const answer = await alone(() => ui.ask("run", { tokens: RUN_CHUNK }));
-      if (!answer.ok || answer.stopped || ended()) break;
+    try {
+      for (let done = 0; done < RUN_LIMIT && playing; done += RUN_CHUNK) {
+        const answer = await ui.turn(() => ui.ask("run", { tokens: RUN_CHUNK }));
+        if (!answer.ok || answer.stopped || ended()) break;
+      }
+    } finally {
+      ending = false;
     }
     pause();
   };
@@ -162,8 +143,10 @@ export function renderStepper({ model, el, ui = pageState(model), alone: single 
 /** The buttons for lines: one keeps this line and goes on beside it, the other starts again. */
 function lineButtons(model, ui) {
   const button = (type, label, title) => h("button", { title, disabled: !!model.get("replay"), onclick: () => {
-    ui.inside = null;
-    ui.ask(type);
+    ui.turn(() => {
+      ui.inside = null;
+      return ui.ask(type);
+    });
   } }, label);
   const made = [
     button("fork", "Fork", "keep this line and go on beside it"),

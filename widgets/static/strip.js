@@ -143,7 +143,11 @@ export function renderStrip({ model, el, ui = pageState(model) }) {
     if (beside === strip.forks) return;
     beside = strip.forks;
     put(forks, (strip.forks || []).map((fork, i) => h("button.lmx-fork" + (fork.current ? ".current" : ""), {
-      title: fork.current ? "this line" : "go to this line", onclick: () => ui.ask("switch", { line: i }),
+      title: fork.current ? "this line" : "go to this line", onclick: () => ui.turn(() => {
+        // By its name: a press before this one may have put it in another place.
+        const line = (ui.line.strip.forks || []).findIndex((one) => one.name === fork.name);
+        return line < 0 ? ui.remark(`Not done: ${fork.name} is no longer kept.`) : ui.ask("switch", { line });
+      }),
     }, h("span.dim", {}, fork.name + " "), (fork.tokens || []).slice(-24).map((t) => h("span.lmx-tok", {}, t.eos ? t.text || "EOS" : readable(t.text))))));
   };
   const off = ui.on("change", update);

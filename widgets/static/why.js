@@ -71,7 +71,8 @@ function whyPanel(ui, closed) {
   const chip = (id) => h("button.lmx-ask", { title: "why?", onclick: () => ui.look(id) }, ui.token(id));
   const live = () => !ui.gone && !ui.model.get("replay");
   const follow = async (tokens, token) => {
-    const answer = await ui.ask("follow", { tokens });
+    const seen = ui.sight(); // The tokens were shown at this place.
+    const answer = await ui.turn(() => ui.ask("follow", { tokens, seen }));
     if (answer.ok) ui.look(token);
   };
   const goTo = async (k, token) => {

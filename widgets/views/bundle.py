@@ -43,6 +43,7 @@ class ViewPart(NamedTuple):
 EVERY: Final[tuple[str, ...]] = (
     "elements",
     "words",
+    "turns",
     "conversation",
     "page_reading",
     "page_state",
