@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # A module may import its own layer and those before it.
 LAYERS = (
-    ("errors", "arguments", "alphabet", "budget", "files", "jit", "hashing", "memo"),
+    ("errors", "arguments", "alphabet", "budget", "files", "jit", "hashing", "memo", "numbering"),
     ("vocabulary",),
     ("automata",),
     ("terminals", "grammars"),

@@ -303,9 +303,9 @@ class LazyMachine(NumberedPlaces[int]):
     def _is_end(self, place: int) -> bool:
         return self._walked.is_accepting(place)
 
-    def _meet(self, place: int, before: int, token: int) -> None:
+    def _meet(self, number: int, before: int, token: int) -> None:
+        del self._came_by[number - 1 :]  # The start was not come by.
         self._came_by.append((before, token))
-        super()._meet(place, before, token)
 
     def _set_tokens(self, place: int, words: UInt32) -> None:
         trie, machine, finishing = self._trie, self._walked, self._finishing

@@ -17,6 +17,7 @@ import numpy as np
 
 from explorer.arguments import whole_number
 from explorer.automata.machine import Bool
+from explorer.numbering import number_of
 from explorer.tokens.kept import Kept
 from explorer.tokens.states import DEAD, DONE, FREE, checked_state
 from explorer.tokens.words import UInt32, num_words, set_bits, unpack
@@ -118,13 +119,15 @@ class NumberedPlaces(ABC, Generic[P]):
             if number is None:
                 if not self._can_finish(place):
                     return None
-                number = self._numbers[place] = len(self._places)
-                self._meet(place, state, token)
+                self._meet(len(self._numbers), state, token)
+                number = number_of(place, self._places, self._numbers)
             return number
 
-    def _meet(self, place: P, before: int, token: int) -> None:
-        """Note a place that was met for the first time, after a token in a state."""
-        self._places.append(place)
+    def _meet(self, number: int, before: int, token: int) -> None:
+        """Note how the next state is met, after a token in a state.
+
+        An interrupt may come before the state has its number; then another one gets it later.
+        """
 
     def mask(self, state: int) -> UInt32:
         """The mask of a state as packed words, worked out on the first visit and kept.

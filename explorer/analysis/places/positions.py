@@ -34,6 +34,7 @@ from explorer.automata.tree.nfa.layout import lay_out
 from explorer.automata.tree.nfa.origin import Origin
 from explorer.automata.tree.nodes import Node, Source, Texts, TokenPiece
 from explorer.budget import Budget, Meter
+from explorer.numbering import number_of
 
 LIMITS: Final = Budget(states=400_000, arcs=2_000_000, bytes=500_000_000, seconds=5.0)
 """Limits for laying out a source; a larger source has no places, and the explanation says so."""
@@ -237,11 +238,7 @@ class PositionAutomaton:
         return self._named(self._closed(reached))
 
     def _named(self, states: _Set) -> int:
-        number = self._number.get(states)
-        if number is None:
-            number = self._number[states] = len(self._sets)
-            self._sets.append(states)
-        return number
+        return number_of(states, self._sets, self._number)
 
     def _closed(self, configurations: set[tuple[int, int]]) -> _Set:
         seen = set(configurations)

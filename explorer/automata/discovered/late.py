@@ -69,14 +69,25 @@ class LateParts:
         Raises:
             BudgetExceeded: A limit was reached; the part can still be laid out later.
         """
+        self.settle(net)
         counters = Counters(late=[])
         node = replace(self._waiting[at], is_late=False)
         built = lay_out(node, meter, machine=lambda it: build(it, meter), counters=counters)
         larger = extended(net, at, built.nfa, counters, meter)
         self._note(counters, net.num_states)
         self._order.append(at)
-        del self._waiting[at]
         return larger
+
+    def settle(self, net: Net) -> None:
+        """Forget a part that was laid out, but whose net was not taken because of an interrupt.
+
+        Args:
+            net: The net so far; only the last part can be missing there.
+        """
+        if self._order and net.late[self._order[-1]]:
+            del self._order[-1]
+        elif self._order:
+            self._waiting.pop(self._order[-1], None)
 
     def again(self, meter: Meter) -> tuple[Net, LateParts]:
         """The net of the tree with the parts that have been laid out, made anew.

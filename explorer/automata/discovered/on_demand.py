@@ -223,6 +223,7 @@ class OnDemand(DiscoveredMachine):
         with self._lock:
             found = with_room(self._found, self.num_states + 1)
             if self._parts is not None and self._net.late.any():
+                self._parts.settle(self._net)
                 return _resumed, (self._parts, self._budget, found)
             return OnDemand, (self._net, self._budget, None, found)
 

@@ -22,6 +22,7 @@ from explorer.alphabet import NUM_BYTES
 from explorer.automata.discovered.whole_rows import WholeRows
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, Dfa, DiscoveredMachine, Int32
 from explorer.budget import Budget, Meter
+from explorer.numbering import number_of
 
 STAGE: Final = "The search for what two constraints share"
 
@@ -106,11 +107,7 @@ class Paired(WholeRows):
             if one == NO_ARC or (other == NO_ARC and self._operation == "both"):
                 row.append(NO_ARC)
                 continue
-            number = self._numbers.get((one, other))
-            if number is None:
-                number = self._numbers[one, other] = len(self._pairs)
-                self._pairs.append((one, other))
-            row.append(number)
+            row.append(number_of((one, other), self._pairs, self._numbers))
         self._rows[state] = row
         count = len(self._pairs)
         meter.check(STAGE, states=count, arcs=len(self._rows) * len(row), bytes=256 * count)

@@ -31,6 +31,7 @@ from explorer.automata.discovered.paired import classes_of
 from explorer.automata.discovered.whole_rows import WholeRows
 from explorer.automata.machine import NO_ARC, Bool, ByteMachine, DiscoveredMachine
 from explorer.budget import Budget, Meter
+from explorer.numbering import number_of
 
 STAGE: Final = "The discovery of states over the ends of tokens"
 
@@ -185,11 +186,7 @@ class CountingTokens(WholeRows):
     def _number(self, reached: _Reached) -> int:
         if not reached.ways and not reached.complete:
             return NO_ARC
-        number = self._numbers.get(reached)
-        if number is None:
-            number = self._numbers[reached] = len(self._reached)
-            self._reached.append(reached)
-        return number
+        return number_of(reached, self._reached, self._numbers)
 
     def _after(self, ways: Iterable[_Way], byte: int) -> int:
         """The state after a byte."""

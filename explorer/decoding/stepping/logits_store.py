@@ -102,8 +102,9 @@ class LogitsStore:
             self._notes[own] = Reading(checked.logits, checked.computed, note)
 
     def _keep(self, key: bytes, logits: Tensor) -> None:
-        self._bytes += _size(logits) - (_size(self._kept[key]) if key in self._kept else 0)
+        more = _size(logits) - (_size(self._kept[key]) if key in self._kept else 0)
         self._kept[key] = logits
+        self._bytes += more
         while self._bytes > self._max_bytes and len(self._kept) > 1:
             dropped, old = self._kept.popitem(last=False)
             self._notes.pop(dropped, None)

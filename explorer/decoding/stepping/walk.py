@@ -428,13 +428,14 @@ class Walk(Standing):
             line = tree.follow(tokens, known, "kept")
             kept = len(line) - 1
             fork = self.copy()
-            self._generation += 1
-            self._forks = (*self._forks, fork)
-            self._tree, self._line = tree, line
-            self._at = min(self._at, kept)
+            at, unread = min(self._at, kept), self._unread
             if old.model is None:
-                self._at = kept
-                self._unread = Unread.beyond(line, tokens, known, self.vocabulary.eos_ids)
+                at = kept
+                unread = Unread.beyond(line, tokens, known, self.vocabulary.eos_ids)
+            forks, generation = (*self._forks, fork), self._generation + 1
+            # All at once: an interrupt comes before it or after it.
+            self._generation, self._tree, self._line, self._at = generation, tree, line, at
+            self._unread, self._forks = unread, forks
             return fork
 
     # --- inside the lock ----------------------------------------------------------------------

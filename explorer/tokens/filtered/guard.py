@@ -14,6 +14,7 @@ import numpy as np
 
 from explorer.automata.machine import ByteMachine, Dfa
 from explorer.jit import jit
+from explorer.numbering import number_of
 from explorer.tokens.filtered.reading import Int64, UInt8
 from explorer.tokens.kept import Kept
 from explorer.vocabulary import Vocabulary
@@ -146,13 +147,7 @@ class Guard:
         return form if form >= 0 else LOST
 
     def _number(self, pair: Pair) -> int:
-        number = self._numbers.get(pair)
-        if number is None:
-            # The list first: whoever finds the number may ask for the pair.
-            number = len(self._pairs)
-            self._pairs.append(pair)
-            self._numbers[pair] = number
-        return number
+        return number_of(pair, self._pairs, self._numbers)
 
     def _read_from(self, state: int, tokens: Int32) -> Int32:
         form, search = self._pairs[state]

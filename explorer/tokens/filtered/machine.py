@@ -155,9 +155,8 @@ class FilteredMachine(NumberedPlaces[Place]):
     def _can_finish(self, place: Place) -> bool:
         return self._finding.can_finish(place, Meter(self._budget))
 
-    def _meet(self, place: Place, before: int, token: int) -> None:
-        self._came[len(self._places)] = before, token
-        super()._meet(place, before, token)
+    def _meet(self, number: int, before: int, token: int) -> None:
+        self._came[number] = before, token
 
     def _is_end(self, place: Place) -> bool:
         return self._finding.is_end(place)

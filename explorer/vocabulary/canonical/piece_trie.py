@@ -117,6 +117,8 @@ class Windows:
         with self._lock:
             number = self._numbers.get(key)
             if number is None:
-                number = self._numbers[key] = len(self.met)
+                number = len(self._numbers)
+                del self.met[number:]  # Of an addition that was interrupted.
                 self.met.append((nodes.copy(), values.copy()))
+                self._numbers[key] = number
             return number

@@ -31,6 +31,7 @@ from explorer.automata.grammar.rules.network import Network
 from explorer.automata.grammar.rules.pieces import components
 from explorer.automata.machine import NO_ARC, Bool
 from explorer.budget import Budget, Meter
+from explorer.numbering import number_of
 
 STAGE: Final = "Following the stacks of a grammar"
 
@@ -53,15 +54,13 @@ class StackNodes:
 
     def __init__(self) -> None:
         self.returns: list[tuple[Return, ...]] = [()]
-        self._numbers: dict[object, int] = {}
+        self._numbers: dict[object, tuple[int, int]] = {}  # The first node, and the one after.
         self.held = 0
 
     def number(self, returns: tuple[Return, ...]) -> int:
         """The number of the node with these returns."""
         known = self._numbers.get(returns)
-        if known is None:
-            known = self._numbers[returns] = self._new(returns)
-        return known
+        return self._new(returns, [returns]) if known is None else known[0]
 
     def circle(self, members: list[tuple[int, tuple[Return, ...]]]) -> list[int]:
         """The numbers of nodes that return into each other.
@@ -71,17 +70,29 @@ class StackNodes:
                 the k-th member.
         """
         key = tuple(members)
-        first = self._numbers.get(key)
-        if first is None:
-            first = self._numbers[key] = len(self.returns)
-            for _, returns in members:
-                self._new(tuple(sorted((t, first - 1 - g if g < 0 else g) for t, g in returns)))
+        known = self._numbers.get(key)
+        if known is None:
+            base = self._count - 1
+            made = [
+                tuple(sorted((t, base - g if g < 0 else g) for t, g in returns))
+                for _, returns in members
+            ]
+            first = self._new(key, made)
+        else:
+            first = known[0]
         return list(range(first, first + len(members)))
 
-    def _new(self, returns: tuple[Return, ...]) -> int:
-        self.returns.append(returns)
-        self.held += 200 + 150 * len(returns)
-        return len(self.returns) - 1
+    @property
+    def _count(self) -> int:
+        """How many nodes have a number."""
+        return next(reversed(self._numbers.values()))[1] if self._numbers else 1
+
+    def _new(self, key: object, made: list[tuple[Return, ...]]) -> int:
+        first = self._count
+        self.returns[first:] = made  # In place of an addition that was interrupted.
+        self._numbers[key] = first, first + len(made)
+        self.held += sum(200 + 150 * len(returns) for returns in made)
+        return first
 
 
 class _Closing:
@@ -230,7 +241,7 @@ class StackMachine(WholeRows):
         self._nodes = StackNodes()
         self._configurations: list[Configuration] = []
         self._numbers: dict[Configuration, int] = {}
-        self._accepting: list[bool | None] = []
+        self._accepting: dict[int, bool] = {}
         self._numbered(((network.entry[network.root], BOTTOM),))
 
     @property
@@ -257,11 +268,9 @@ class StackMachine(WholeRows):
         """Whether the text may end in a state; false of `NO_ARC`."""
         if state == NO_ARC:
             return False
-        known = self._accepting[state]
-        if known is None:
+        if state not in self._accepting:
             self.fill(state, Meter(self._budget))
-            known = self._accepting[state]
-        return bool(known)
+        return self._accepting[state]
 
     def reading(self, state: int) -> list[tuple[int, int]]:
         """The pairs of a state of the network that reads, and a stack node, after all calls."""
@@ -285,12 +294,7 @@ class StackMachine(WholeRows):
         return self._nodes.returns[node]
 
     def _numbered(self, configuration: Configuration) -> int:
-        number = self._numbers.get(configuration)
-        if number is None:
-            number = self._numbers[configuration] = len(self._configurations)
-            self._configurations.append(configuration)
-            self._accepting.append(None)
-        return number
+        return number_of(configuration, self._configurations, self._numbers)
 
     def row(self, state: int, meter: Meter) -> list[int]:
         """The configurations after each class of bytes; notes whether the text may end here."""
@@ -321,7 +325,7 @@ class StackMachine(WholeRows):
         with self._lock:
             return (
                 self._nodes, list(self._configurations), dict(self._numbers),
-                list(self._accepting), self._table,
+                dict(self._accepting), self._table,
             )  # fmt: skip
 
     def restore(self, met: tuple[Any, ...]) -> None:

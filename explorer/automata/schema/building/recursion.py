@@ -91,12 +91,15 @@ class Called:
         key = (frozenset((sub.key, sub.referenced) for sub in subschemas), place.key, depth)
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self.made)
+            number = len(self._numbers)
             meter.check(STAGE, states=number + 1)
-            self.made.append((subschemas, place, depth))
-            self.names.append(self._name(subschemas))
             none = nothing()
-            self._marks.append(Values(frozenset(), none, none, none, value_mark(number), self))
+            mark = Values(frozenset(), none, none, none, value_mark(number), self)
+            del self.names[number:]  # Of an addition that was interrupted, and so below.
+            self.names.append(self._name(subschemas))
+            self.made[number:] = [(subschemas, place, depth)]
+            self._marks[number:] = [mark]
+            self._numbers[key] = number
         return self._marks[number]
 
     def _name(self, subschemas: tuple[Subschema, ...]) -> str:

@@ -89,16 +89,16 @@ class Waiting:
         key = (frozenset((sub.key, sub.referenced) for sub in subschemas), place.key, depth)
         number = self._numbers.get(key)
         if number is None:
-            number = len(self._made)
+            number = len(self._numbers)
             if number == MOST_WAITING:
                 return None
-            self._numbers[key] = number
-            self._made.append((subschemas, place, depth))
             none = nothing()
             machine = value_mark(number)
             marked = Values(frozenset(), none, none, none, machine, self)
+            self._made[number:] = [(subschemas, place, depth)]
             self._marks[number] = marked
             self._by_identity[id(marked)] = number
+            self._numbers[key] = number  # Last: before it an interrupt leaves nothing behind.
         return self._marks[number]
 
     def rest(self, key: object, make: MakeRest, at_once: MakeRest) -> bytes:
@@ -114,21 +114,27 @@ class Waiting:
         """
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self._made)
+            number = len(self._numbers)
             if number >= MOST_WAITING:
                 raise BudgetExceeded("states", limit=MOST_WAITING, reached=number, stage=STAGE)
-            self._made.append(Rest(make, at_once))
+            self._made[number:] = [Rest(make, at_once)]
+            self._numbers[key] = number
         return value_word(number)
 
     def made_of(self, values: Values) -> Made | None:
         """The values that a mark stands for, as they were given; ``None`` for other values."""
-        number = self._by_identity.get(id(values))
+        number = self._number_of(values)
         made = None if number is None else self._made[number]
         return None if isinstance(made, Rest) else made
 
+    def _number_of(self, values: Values) -> int | None:
+        number = self._by_identity.get(id(values))
+        # Beside a mark that an interrupt left unfinished, its address may be another value's.
+        return number if number is not None and self._marks.get(number) is values else None
+
     def outline_of(self, values: Values, meter: Meter) -> Outline | None:
         """The tree of what a mark stands for; ``None`` for values that are not a mark."""
-        number = self._by_identity.get(id(values))
+        number = self._number_of(values)
         return None if number is None else self._outline_of(number, meter)
 
     def texts(self, number: int, meter: Meter) -> Dfa:
