@@ -12,7 +12,7 @@ that sent it shows the error itself. ``later``: it is worked out on a thread of 
 lock, so no step waits for it. ``unasked``: the page asks it by itself, and nobody waits for it.
 
 A message about a place (`widgets.dialogue.messages.AtPlace`) says which generation of the cursor
-its page showed. If the cursor has moved on since, the message is dropped and the page told so; an
+its page showed. If the cursor has moved on since, the message is dropped and the page says so; an
 answer that is worked out on a thread is dropped as well if the cursor moves meanwhile.
 
 An exception in a handler would vanish in a notebook, so it is sent to the page, which shows it. An
