@@ -8,8 +8,8 @@ the command line can be interrupted at once.
 
 Read the folders in this order: `vocabulary`, `automata`, `tokens`, `decoding`, `analysis`,
 `witnesses`, `sweeps`, `servers`, `course`, `cli`. The files beside this one serve all of them:
-`errors`, `arguments`, `budget`, `alphabet`, `files`, `memo`, `hashing`, `jit`; and two more
-facades, `terminals` and `grammars`.
+`errors`, `arguments`, `budget`, `alphabet`, `files`, `memo`, `numbering`, `hashing`, `jit`; and two
+more facades, `terminals` and `grammars`.
 """
 
 from __future__ import annotations
