@@ -125,11 +125,6 @@ def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
             steps = [*normal, *cuts]
             for step in steps:
                 _check_known(step)
-            if encoder.cleanup:
-                raise UnsupportedTokenizer(
-                    "decoder.cleanup", "it takes spaces away by looking at whole pieces",
-                    remedy=_REMEDY,
-                )  # fmt: skip
             before, after = {"none": ("", ""), "before": (" ", ""), "after": ("", " ")}[
                 encoder.joins
             ]
@@ -141,7 +136,8 @@ def steps_of(vocabulary: Vocabulary) -> tuple[str, ...]:
             )  # fmt: skip
             if harmful:
                 steps = [{"type": "added", "texts": harmful}, *steps]
-            steps += [{"type": "join", "before": before, "after": after}]
+            join: dict[str, object] = {"type": "join", "before": before, "after": after}
+            steps += [{**join, "tight": tight} if (tight := encoder.tight_starts()) else join]
             steps += [{"type": "spaces", "marks": sorted(set(marks))}]
         case RankEncoder():
             pass
@@ -433,7 +429,8 @@ def _join(step: Step, before: TextsBefore) -> Made:
     cut = (machine.table[:, machine.symbol_class[CUT]] >= 0).any()
     if not (step["before"] or step["after"] or cut):
         return None, before.alphabet
-    relation = pieces_joined(str(step["before"]), str(step["after"]), before.alphabet)
+    tight = cast("list[str]", step.get("tight", []))
+    relation = pieces_joined(str(step["before"]), str(step["after"]), before.alphabet, tight)
     return relation, _with(before.alphabet, str(step["before"]) + str(step["after"]))
 
 

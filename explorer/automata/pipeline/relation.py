@@ -349,21 +349,45 @@ def text_replaced(pattern: str, content: str, alphabet: CharSet) -> Relation:
     return Relation(states, tuple(arcs), frozenset([end]))
 
 
-def pieces_joined(before: str, after: str, alphabet: CharSet) -> Relation:
+def pieces_joined(
+    before: str, after: str, alphabet: CharSet, tight: Sequence[str] = ()
+) -> Relation:
     """The pieces are put together again, with something before and after each.
 
     Args:
         before, after: What is written there.
         alphabet: The characters that there may be.
+        tight: Starts of pieces that nothing is written before; none is the start of another.
     """
-    arcs = [
-        RelationArc(0, 1, "", before.encode()),
-        RelationArc(1, 2, alphabet),
-        RelationArc(2, 2, alphabet),
-        RelationArc(2, 1, None, (after + before).encode()),
-        RelationArc(2, 3, "", after.encode()),
-    ]
-    return Relation(4, tuple(arcs), frozenset([0, 3]))
+    # A piece starts at the state 1, goes on at 2, and the text ends at 3; 0 is the empty text. With
+    # tight starts, each piece is guessed at its start to be one of those or not, and read so.
+    arcs = [RelationArc(0, 1, "", b""), RelationArc(2, 2, alphabet)]
+    arcs += [RelationArc(2, 1, None, after.encode()), RelationArc(2, 3, "", after.encode())]
+    nodes = sorted({start[:length] for start in tight for length in range(len(start))} | {""})
+    states = 4
+    for is_tight in (True, False):
+        state = {node: states + number for number, node in enumerate(nodes)}
+        states += len(nodes)
+        arcs.append(RelationArc(1, state[""], "", b"" if is_tight else before.encode()))
+        for node in nodes:
+            onward = sorted(
+                {start[len(node)] for start in tight if start[:-1].startswith(node)}
+                | {start[-1] for start in tight if start[:-1] == node}
+            )
+            for char in onward:
+                if ord(char) not in alphabet:
+                    continue
+                if node + char in state:
+                    arcs.append(RelationArc(state[node], state[node + char], character(char)))
+                elif is_tight:
+                    arcs.append(RelationArc(state[node], 2, character(char)))
+            if not is_tight:
+                rest = without_characters(alphabet, onward)
+                arcs.append(RelationArc(state[node], 2, rest))
+                if node:
+                    arcs.append(RelationArc(state[node], 1, None, after.encode()))
+                    arcs.append(RelationArc(state[node], 3, "", after.encode()))
+    return Relation(states, tuple(arcs), frozenset([0, 3]))
 
 
 def without_characters(chars: CharSet, removed: Sequence[str]) -> CharSet:

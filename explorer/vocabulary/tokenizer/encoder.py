@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, cast
 
 from tokenizers import AddedToken, Tokenizer, models
 
-from explorer.errors import VocabularyError
+from explorer.errors import UnsupportedTokenizer, VocabularyError
 from explorer.vocabulary.guards.library import library_call
 from explorer.vocabulary.tokenizer.added_tokens import AddedTokens, TextPart
 from explorer.vocabulary.tokenizer.decoder import PieceReader, clean_up
@@ -80,10 +80,32 @@ class TokenizersEncoder:
         """Where the decoder gives pieces that are words a space of their own."""
         return self._reader.joins
 
-    @property
-    def cleanup(self) -> bool:
-        """Whether the decoder takes away spaces before punctuation."""
-        return self._reader.cleanup
+    def tight_starts(self) -> list[str]:
+        """The starts of words before which the decoder's clean-up takes the space away.
+
+        The clean-up sees a word's first piece, the longest that the word starts with. So a word
+        loses its space where it starts with a piece that does; only the shortest such are listed.
+
+        Raises:
+            UnsupportedTokenizer: The clean-up changes a piece in another way.
+        """
+        if not self._reader.cleanup:
+            return []
+        starts: list[str] = []
+        for piece in sorted(self._tokenizer.get_vocab(with_added_tokens=False)):
+            tidy = clean_up(f" {piece}")
+            if tidy == f" {piece}" or any(piece.startswith(start) for start in starts):
+                continue
+            if tidy != piece:
+                raise UnsupportedTokenizer(
+                    "decoder.cleanup",
+                    f"it changes the piece {piece!r} into {tidy!r}, so what a word becomes does "
+                    f"not follow from its start",
+                    remedy="Leave out preprocessed(...), and write the pattern for what the tokens "
+                    "spell.",
+                )
+            starts.append(piece)
+        return starts
 
     @property
     def greedy(self) -> bool:
