@@ -243,7 +243,7 @@ def _ends(
 
 def _check_texts(tokens: Sequence[bytes | None], notes: list[str]) -> None:
     """Note when few ids are text, and refuse a vocabulary in which no id is text."""
-    texts = sum(data is not None for data in tokens)
+    texts = len(tokens) - tokens.count(None)
     if texts == 0:
         raise VocabularyError(
             f"None of the {len(tokens):,} ids of this tokenizer writes text.",

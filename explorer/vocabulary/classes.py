@@ -27,7 +27,6 @@ CONTINUED_MERGES: Final = "pieces marked with '@@', with their merges"
 SPACED_MERGES: Final = "pieces with '▁' for a space, with their merges"
 LINES: Final = "one piece a line"
 RANKS: Final = "tiktoken's list of byte pairs"
-OTHER: Final = "files of a format that is not read here"
 
 _FILES: Final[Mapping[str, str]] = {
     SENTENCEPIECE: "a SentencePiece model such as spiece.model, tokenizer.model or "
@@ -37,7 +36,6 @@ _FILES: Final[Mapping[str, str]] = {
     ENDED_MERGES: "vocab.json with merges.txt, where '</w>' ends a word",
     CONTINUED_MERGES: "pieces marked with '@@' and their merges",
     LINES: "vocab.txt",
-    OTHER: "files of its own, in a format that is not read here",
 }
 
 _READERS: Final[Mapping[str, str]] = {
@@ -57,9 +55,32 @@ _READERS: Final[Mapping[str, str]] = {
     "Tapas TransfoXL",
     RANKS: "Bart Bloom ChatGLM CodeGen CodeLlama Cohere GPT2 GPTNeoX Llama Qwen2 Qwen3_5 Roberta "
     "Whisper",
-    OTHER: "ByT5 Canine Clvp Dia Esmc FastSpeech2Conformer Mgpstr MyT5 Perceiver Pop2Piano "
-    "ProphetNet Vits Wav2Vec2CTC Wav2Vec2PhonemeCTC",
 }
+
+_LETTERS: Final = (
+    "its decoder merges letters that are repeated and drops the blank one, so an id has no bytes "
+    "of its own"
+)
+_BYTES: Final = "it reads no files: its ids are bytes, after a few special tokens"
+UNREAD_CLASSES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "ByT5Tokenizer": _BYTES,
+        "CanineTokenizer": "it reads no files: its ids are the code points of characters",
+        "ClvpTokenizer": "it reads text aloud, and writes spaces as '[SPACE]'",
+        "DiaTokenizer": _BYTES,
+        "EsmcTokenizer": "its pieces are letters of proteins",
+        "FastSpeech2ConformerTokenizer": "its pieces are sounds",
+        "MgpstrTokenizer": "its table of characters does not say what stands between two of them",
+        "MyT5Tokenizer": "its ids are bytes of a text that was rewritten by byte_maps.json",
+        "PerceiverTokenizer": _BYTES,
+        "Pop2PianoTokenizer": "its pieces are notes of music",
+        "ProphetNetTokenizer": "its file prophetnet.tokenizer is of a format of its own",
+        "VitsTokenizer": "its pieces are sounds",
+        "Wav2Vec2CTCTokenizer": _LETTERS,
+        "Wav2Vec2PhonemeCTCTokenizer": _LETTERS,
+    }
+)
+"""Classes whose files are not read here, and why."""
 
 # The special tokens that a class has where no configuration names others.
 _NAMES: Final[Mapping[str, str]] = {
@@ -225,9 +246,9 @@ def _inverted(grouped: Mapping[str, str], ending: str = "") -> dict[str, tuple[s
 
 
 FORMATS_OF_CLASS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    _inverted(_READERS, "Tokenizer")
+    {**dict.fromkeys(UNREAD_CLASSES, ()), **_inverted(_READERS, "Tokenizer")}
 )
-"""The formats that each known class reads, by its name."""
+"""The formats that each known class reads, by its name; none for classes that are not read."""
 
 NAMES_OF_CLASS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
@@ -260,12 +281,20 @@ def check_files(name: str, kind: str, where: str) -> None:
         where: The files, for messages.
 
     Raises:
-        UnsupportedTokenizer: The class is known and reads other files.
+        UnsupportedTokenizer: The class is known and reads other files, or is not read here.
     """
+    if name in UNREAD_CLASSES:
+        raise UnsupportedTokenizer(
+            f"tokenizer_class {name}",
+            f"it is not read here: {UNREAD_CLASSES[name]}",
+            remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...). If the "
+            "files are another tokenizer's, correct tokenizer_class in tokenizer_config.json (or "
+            "model_type in config.json).",
+        )
     read = FORMATS_OF_CLASS.get(name, (kind,))
     if kind in read:
         return
-    expected = " or ".join(_FILES[format_] for format_ in read if format_ in _FILES)
+    expected = " or ".join(_FILES[one] for one in read if one in _FILES)
     raise UnsupportedTokenizer(
         f"tokenizer_class {name}",
         f"it reads {expected}, but {where} {'hold' if ' with ' in where else 'holds'} {kind}, "

@@ -24,6 +24,7 @@ from explorer.vocabulary.classes import (
     LINES,
     RANKS,
     SENTENCEPIECE,
+    UNREAD_CLASSES,
     check_files,
 )
 from explorer.vocabulary.configs import Beside, json_of_file, read_beside, read_bytes
@@ -53,6 +54,9 @@ _IN_FOLDER: Final = (
     "*.tiktoken",
     "rwkv_vocab*.txt",
     "*.spm",
+    "*-vocab.json",
+    "*-vocab.txt",
+    "*.vocab",
 )
 _MODELS: Final = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "*.model")
 _TABLES: Final = ("encoder.json", "vocab.json")
@@ -92,6 +96,8 @@ def read_path(path: Path, decoder: Component | None = None) -> tuple[TokenizerRe
     """
     if path.is_dir():
         beside = read_beside(path)
+        if beside.tokenizer_class in UNREAD_CLASSES and not (path / "tokenizer.json").is_file():
+            check_files(beside.tokenizer_class, "", path.name)
         table = _table_in(path, beside)
         if table is not None:
             return read_by_table(path, table, beside), beside
@@ -168,8 +174,22 @@ def _check_dictionary(folder: Path, file: Path, beside: Beside) -> None:
 
 def _read_file(path: Path, beside: Beside, decoder: Component | None) -> TokenizerReading:
     where = path.name
-    if where in _PIECES_OF:
-        return _read_merge_files(path.with_name(_PIECES_OF[where]), path, beside)
+    if (pieces := _pieces_of(where)) is not None:
+        return _read_merge_files(path.with_name(pieces), path, beside)
+    if where.startswith("bpe_simple_vocab"):
+        raise UnsupportedTokenizer(
+            where,
+            "it holds the merges that CLIP was published with; its ids are given by a rule in "
+            "CLIP's own program, not by the file",
+            remedy="Give vocab.json with merges.txt of the same model, as transformers has them.",
+        )
+    if path.suffix == ".vocab":
+        raise UnsupportedTokenizer(
+            where,
+            "it lists the pieces of a SentencePiece model for people to read; the model itself is "
+            "another file",
+            remedy=f"Give {path.stem}.model, which SentencePiece writes beside it.",
+        )
     data = read_bytes(path)
     if not data:
         raise DamagedFile(f"{where} is empty.", remedy="Fetch the file again.")
@@ -190,6 +210,22 @@ def _read_file(path: Path, beside: Beside, decoder: Component | None) -> Tokeniz
         remedy=f"Give the path of {_KNOWN}.",
         evidence={"path": str(path), "starts with": data[:16]},
     )
+
+
+def _pieces_of(merges: str) -> str | None:
+    """The name of the table beside a list of merges; both may begin with the model's name."""
+    for ending, pieces in _PIECES_OF.items():
+        if merges == ending or merges.endswith(("-" + ending, "_" + ending, "." + ending)):
+            return merges.removesuffix(ending) + pieces
+    return None
+
+
+def _merges_of(pieces: str) -> str:
+    """The name of the list of merges beside a table."""
+    for ending, merges in _MERGES_OF.items():
+        if pieces.endswith(ending):
+            return pieces.removesuffix(ending) + merges
+    return "merges.txt"
 
 
 def _read_json(
@@ -217,7 +253,7 @@ def _read_json(
                 remedy=_OTHERWISE,
             )
         if pieces is not None:
-            merges = path.with_name(_MERGES_OF.get(where, "merges.txt"))
+            merges = path.with_name(_merges_of(where))
             return _read_merge_files(path, merges, beside, declared)
     held = ""
     if isinstance(parsed, dict):
@@ -263,6 +299,8 @@ def _read_merge_files(
             remedy=f"Put {pieces.name} beside {merges.name}.",
             evidence={"path": str(pieces)},
         )
+    if beside.tokenizer_class in UNREAD_CLASSES:
+        check_files(beside.tokenizer_class, "", pieces.name)
     if not merges.is_file():
         raise UnsupportedTokenizer(
             pieces.name,

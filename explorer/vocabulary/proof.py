@@ -129,10 +129,11 @@ def prove(
     unwritable: list[str] = []
     skipped: list[str] = []
     speller: Speller | None = None
+    apart = encoder.apart
     for text in bank(tokens) if strings is None else strings:
         if encoder.loses(text):
             speller = speller or Speller(
-                data for token, data in enumerate(tokens) if token not in encoder.apart
+                data for token, data in enumerate(tokens) if token not in apart
             )
             if not speller.spells(encoder.image(text)):
                 unwritable.append(text)

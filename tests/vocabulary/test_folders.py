@@ -212,3 +212,82 @@ def test_ids_without_text_are_not_passed_over(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_bytes(b"[UNK]\n[SEP]\n[PAD]\n[CLS]\na\n")
     notes = Vocabulary.from_file(tmp_path).notes
     assert "Only 1 of the 5 ids write text." in notes
+
+
+MERGES = b"#version: 0.2\n[ [\n[ ]\nt h\nth e\n"
+
+
+@pytest.mark.parametrize("name", ["roberta-merges.txt", "merges.txt"])
+def test_merges_under_a_model_s_name_are_merges(tmp_path: Path, name: str) -> None:
+    """As the library saves a model under a name: ``name-vocab.json`` and ``name-merges.txt``."""
+    table_name = name.replace("merges.txt", "vocab.json")
+    (tmp_path / name).write_bytes(MERGES)
+    with pytest.raises(VocabularyError, match=f"{name} holds merges only, and {table_name} is"):
+        Vocabulary.from_file(tmp_path / name)
+    ids = table(*CHAR_OF, "[[", "[]", "th", "the", "Ġ", "<|endoftext|>")
+    (tmp_path / table_name).write_text(json.dumps(ids), "utf-8")
+    vocab = Vocabulary.from_file(tmp_path / name)
+    assert vocab.ids_of(b"the") == (ids["the"],)
+    assert Vocabulary.from_file(tmp_path / table_name) == vocab
+    assert Vocabulary.from_file(tmp_path) == vocab
+
+
+@pytest.mark.parametrize("content", [MERGES, b"t h\nth e\n[ [\na b\na b\n"])
+def test_merges_under_another_name_are_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "bpe.txt").write_bytes(content)
+    with pytest.raises(UnsupportedTokenizer, match=r"bpe\.txt: its lines are merges") as caught:
+        Vocabulary.from_file(tmp_path / "bpe.txt")
+    assert "vocab.json" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt"])
+def test_the_merges_that_clip_was_published_with(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"\x1f\x8b\x08rest")
+    with pytest.raises(UnsupportedTokenizer, match="merges that CLIP was published") as caught:
+        Vocabulary.from_file(tmp_path / name)
+    assert "gunzip" not in str(caught.value) and "vocab.json with merges.txt" in str(caught.value)
+
+
+def test_the_list_of_pieces_beside_a_sentencepiece_model(tmp_path: Path) -> None:
+    (tmp_path / "spm.vocab").write_text("<unk>\t0\n▁the\t-3.2\n", "utf-8")
+    for path in (tmp_path, tmp_path / "spm.vocab"):
+        with pytest.raises(UnsupportedTokenizer, match="lists the pieces of a Sent") as caught:
+            Vocabulary.from_file(path)
+        assert "Give spm.model" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"tokenizer_config__json": {"tokenizer_class": "Wav2Vec2CTCTokenizer"}},
+        {"config__json": {"model_type": "wav2vec2"}},
+    ],
+)
+@pytest.mark.parametrize("name", ["vocab.json", ""])
+def test_letters_that_a_decoder_merges_are_refused(
+    tmp_path: Path, files: dict[str, Any], name: str
+) -> None:
+    write(tmp_path, vocab__json=table("<pad>", "<s>", "</s>", "<unk>", "|", "e", "t"), **files)
+    with pytest.raises(UnsupportedTokenizer, match="letters that are repeated") as caught:
+        Vocabulary.from_file(tmp_path / name)
+    assert "merges.txt" not in str(caught.value)
+
+
+def test_a_class_that_reads_no_files_is_named(tmp_path: Path) -> None:
+    write(tmp_path, tokenizer_config__json={"tokenizer_class": "ByT5Tokenizer"})
+    with pytest.raises(UnsupportedTokenizer, match=r"ByT5Tokenizer: .* reads no files"):
+        Vocabulary.from_file(tmp_path)
+
+
+def test_an_unknown_token_of_another_name_is_found(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("<s>\n</s>\n<unk>\nthe\n##re\n", "utf-8")
+    with pytest.raises(UnsupportedTokenizer, match=r"no piece '\[UNK\]'.* a piece '<unk>'") as e:
+        Vocabulary.from_file(tmp_path)
+    assert "not a WordPiece" not in str(e.value) and '{"unk_token": "<unk>"}' in e.value.remedy
+    write(tmp_path, tokenizer_config__json={"unk_token": "<unk>", "eos_token": "</s>"})
+    assert Vocabulary.from_file(tmp_path).ids_of(b"re") == (4,)
+    (tmp_path / "tokenizer_config.json").unlink()
+    (tmp_path / "vocab.txt").write_text("<s>\n</s>\nthe\n##re\n", "utf-8")
+    with pytest.raises(UnsupportedTokenizer) as e:
+        Vocabulary.from_file(tmp_path)
+    assert "not a WordPiece" not in str(e.value) and "unk_token" in e.value.remedy

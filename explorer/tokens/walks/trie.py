@@ -9,7 +9,9 @@ nodes. Built once per vocabulary, in tens of milliseconds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,13 +115,16 @@ def build_trie(vocabulary: Vocabulary) -> Trie:
     Args:
         vocabulary: Ids whose bytes are ``None`` do not take part.
     """
-    text = [(data, token) for token, data in enumerate(vocabulary.tokens) if data is not None]
-    text.sort()
-    data = np.frombuffer(b"".join([item[0] for item in text]), np.uint8)
-    start = np.zeros(len(text) + 1, np.int64)
-    np.cumsum([len(item[0]) for item in text], out=start[1:])
+    tokens = vocabulary.tokens
+    texts = [token for token, data in enumerate(tokens) if data is not None]
+    # Sorting keeps the order of the ids that share a word.
+    texts.sort(key=cast("Callable[[int], bytes]", tokens.__getitem__))
+    words = cast("list[bytes]", [tokens[token] for token in texts])
+    data = np.frombuffer(b"".join(words), np.uint8)
+    start = np.zeros(len(words) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, words), np.int64, len(words)), out=start[1:])
     byte, depth, skip, word, word_start = trie_arrays(data, start)
-    ids = np.array([item[1] for item in text], np.int32)
+    ids = np.array(texts, np.int32)
     further = np.ones(len(ids), np.bool_)
     further[word_start[:-1]] = False
     word_of = np.repeat(np.arange(len(word_start) - 1, dtype=np.int32), np.diff(word_start))

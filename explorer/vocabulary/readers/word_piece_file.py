@@ -11,6 +11,8 @@ The name ``vocab.txt`` is shared: other tokenizers keep other lists under it. Th
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -85,11 +87,13 @@ def read_word_piece(data: bytes, beside: Beside, where: str) -> TokenizerReading
             remedy="Write the bytes of each id by hand with Vocabulary.from_bytes(...).",
         )
     check_files(name, LINES, where)
-    ids = _ids(lines_of(data, where), where)
+    lines = lines_of(data, where)
+    _check_lines(lines, where)
+    ids = _ids(lines, where)
     reserved = NAMES_OF_CLASS.get(name, {}).get("unk_token", "[UNK]")
     unknown = token_name(beside.settings.get("unk_token")) or reserved
     if unknown not in ids:
-        raise _not_word_piece(list(ids), unknown, where)
+        raise _without_unknown(ids, unknown, where)
     tokenizer = library_call(
         lambda: Tokenizer(models.WordPiece(vocab=ids, unk_token=unknown)), "read the vocabulary"
     )
@@ -139,18 +143,60 @@ def _ids(lines: list[str], where: str) -> dict[str, int]:
     return ids
 
 
-def _not_word_piece(pieces: list[str], unknown: str, where: str) -> UnsupportedTokenizer:
-    shown = pieces[: 1 << 10]
-    counted = sum(piece.rpartition(" ")[2].isdecimal() and " " in piece for piece in shown)
-    what = f"it has no piece {unknown!r}, as WordPiece's have"
-    if 2 * counted > len(shown):
-        what = "its lines are pieces with their numbers, as in a dictionary of fairseq"
-    elif shown and "\t" in shown[-1]:
-        what = "its lines are pieces with their scores, as SentencePiece writes beside its model"
+_OTHERWISE: Final = (
+    "Give the tokenizer.json or the .model of the same tokenizer; or write the bytes of each id by "
+    "hand with Vocabulary.from_bytes(...)."
+)
+
+
+def _check_lines(lines: list[str], where: str) -> None:
+    """Refuse lists of another kind by what most of their first lines are."""
+    shown = [line for line in lines[: 1 << 10] if line]
+    pairs = [line.split(" ") for line in shown if not line.startswith("#version")]
+    merges = sum(len(pair) == 2 and all(pair) and not pair[1].isdecimal() for pair in pairs)
+    if "#version" in "".join(lines[:1]) or 2 * merges > len(shown):
+        raise UnsupportedTokenizer(
+            where,
+            "its lines are merges, two pieces each: they do not give the pieces ids",
+            remedy="Give the table of pieces that belongs to it, vocab.json, with this file beside "
+            "it as merges.txt.",
+        )
+    if 2 * sum(len(pair) == 2 and pair[1].isdecimal() for pair in pairs) > len(shown):
+        raise UnsupportedTokenizer(
+            where,
+            "its lines are pieces with their numbers, as in a dictionary of fairseq",
+            remedy=_OTHERWISE,
+        )
+    if 2 * sum(_SCORED.fullmatch(line) is not None for line in shown) > len(shown):
+        raise UnsupportedTokenizer(
+            where,
+            "its lines are pieces with their scores, as SentencePiece writes beside its model",
+            remedy=_OTHERWISE,
+        )
+
+
+_SCORED: Final = re.compile(r"[^\t]+\t-?\d+(\.\d+)?(e-?\d+)?")
+
+
+def _without_unknown(pieces: Mapping[str, int], unknown: str, where: str) -> UnsupportedTokenizer:
+    like = next((piece for piece in pieces if piece.strip("[]<>|").lower() in _UNKNOWNS), None)
+    if like is not None:
+        return UnsupportedTokenizer(
+            where,
+            f"it has no piece {unknown!r}, which stands for unknown words, but a piece {like!r}",
+            remedy=f'If that is its unknown token, write {{"unk_token": "{like}"}} into a '
+            "tokenizer_config.json beside the file.",
+        )
+    continued = any(piece.startswith("##") for piece in pieces)
     return UnsupportedTokenizer(
         where,
-        f"it is not a WordPiece vocabulary: {what}",
-        remedy="Give the tokenizer.json or the .model of the same tokenizer; or name its unknown "
-        "token as unk_token in a tokenizer_config.json beside the file; or write the bytes of each "
-        "id by hand with Vocabulary.from_bytes(...).",
+        f"it has no piece {unknown!r}, which stands for unknown words"
+        if continued
+        else f"it is not a WordPiece vocabulary: it has no piece {unknown!r}, and none that starts "
+        f"with '##'",
+        remedy="Name its unknown token as unk_token in a tokenizer_config.json beside the file. "
+        f"{_OTHERWISE}",
     )
+
+
+_UNKNOWNS: Final = ("unk", "unknown", "oov")

@@ -28,6 +28,8 @@ BYTE_OF: Final = _alphabet()
 CHAR_OF: Final = tuple(sorted(BYTE_OF, key=BYTE_OF.__getitem__))
 """Byte → character."""
 
+_SPACE: Final = CHAR_OF[0x20]
+
 
 def piece_bytes(piece: str) -> bytes:
     """The bytes that a piece in this alphabet stands for.
@@ -43,6 +45,10 @@ def piece_bytes(piece: str) -> bytes:
         >>> piece_bytes("Ġhello"), piece_bytes("â"), piece_bytes("a b")
         (b' hello', b'\\xe2', b'a b')
     """
+    # Most pieces are ASCII with a mark for a space in front, and are read at once.
+    spaced = piece.replace(_SPACE, " ")
+    if spaced.isascii() and piece.isprintable() and " " not in piece:
+        return spaced.encode()
     try:
         return bytes(map(BYTE_OF.__getitem__, piece))
     except KeyError:
