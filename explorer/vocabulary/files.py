@@ -357,5 +357,6 @@ def _read_tokenizer_json(
                 evidence={"id": token, "content": entry.get("content")},
             )
     also = {token: name for token, (name, is_special) in beside.added.items() if is_special}
-    reading = read_tokenizer(tokenizer, also, beside.special_names, decoder=decoder)
+    pieces = cast("Mapping[str, object]", declared["model"]).get("vocab")
+    reading = read_tokenizer(tokenizer, also, beside.special_names, decoder=decoder, parsed=pieces)
     return replace(reading, lists_added=True)

@@ -12,7 +12,7 @@ Cost: about 2 µs for each piece. The caller's object stays as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, cast
 
 from tokenizers import AddedToken, Tokenizer, models
 from tokenizers.decoders import Decoder
@@ -49,6 +49,7 @@ def read_tokenizer(
     decoder: Component | None = None,
     reader: PieceReader | None = None,
     unwritten: frozenset[int] = frozenset(),
+    parsed: object = None,
 ) -> TokenizerReading:
     """Read a tokenizer of the `tokenizers` library.
 
@@ -59,6 +60,8 @@ def read_tokenizer(
         decoder: The declaration of the decoder to read it by, where it has none.
         reader: The reader of its pieces, for formats whose decoder no declaration describes.
         unwritten: Ids of pieces that the model never gives, though they are text.
+        parsed: The table of pieces in its file, where that was parsed already: asking the library
+            for it takes as long again.
 
     Raises:
         UnsupportedTokenizer: A component does not leave each piece its own bytes, or is past a
@@ -71,7 +74,9 @@ def read_tokenizer(
     declared = declaration(tokenizer)
     reader = reader or _reader(tokenizer, model, declared, decoder)
     added = tokenizer.get_added_tokens_decoder()
-    pieces = tokenizer.get_vocab(with_added_tokens=False)
+    pieces = cast("dict[str, int]", parsed) if isinstance(parsed, dict) else {}
+    if len(pieces) != tokenizer.get_vocab_size(with_added_tokens=False):
+        pieces = tokenizer.get_vocab(with_added_tokens=False)
     width = checked_width(max([*pieces.values(), *added, -1]), "The tokenizer")
 
     names: list[str | None] = [None] * width
