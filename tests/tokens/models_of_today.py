@@ -82,7 +82,6 @@ class Model:
         splitter: Its pre-tokenizer.
         over_bytes: Whether its pieces are bytes, or characters with a mark for a space.
         fallback: Whether characters without a piece are bytes.
-        prefix: Whether it puts a space before a text.
         added: Its added tokens that are text.
         disorder: How much of the order of its merges is changed.
     """
