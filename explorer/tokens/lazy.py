@@ -139,7 +139,8 @@ class LazyMachine(NumberedPlaces[int]):
         self._budget = budget
         self._trie = trie_for(vocabulary, byte_machine)
         self._finishing = Finishing(byte_machine, self._trie)
-        self._words = walked(self._trie, plain=not is_over_tokens(byte_machine))
+        self._over_tokens = is_over_tokens(byte_machine)
+        self._words = walked(self._trie, plain=not self._over_tokens)
         self._nodes = nodes_of(self._trie)
         self._came_by = list(came_by)
         self._within: Kept[tuple[int, int], UInt32] = Kept()
@@ -293,12 +294,16 @@ class LazyMachine(NumberedPlaces[int]):
         return known
 
     def _after(self, place: int, token: int) -> int | None:
-        symbols = written(self._vocabulary, self._walked, token)
+        if self._over_tokens:
+            symbols = written(self._vocabulary, self._walked, token)
+        else:
+            symbols = self._vocabulary.tokens[token] or b""
         here = after_token(self._walked, place, symbols)
         return None if here == NO_ARC else here
 
     def _can_finish(self, place: int) -> bool:
-        return self._finishing.can_finish(place, Meter(self._budget))
+        finishing = self._finishing
+        return finishing.all_finish or finishing.can_finish(place, Meter(self._budget))
 
     def _is_end(self, place: int) -> bool:
         return self._walked.is_accepting(place)

@@ -114,6 +114,9 @@ class NumberedPlaces(ABC, Generic[P]):
         place = self._after(self._places[state], token)
         if place is None:
             return None
+        number = self._numbers.get(place)
+        if number is not None:  # Numbers stay, so a place that was met needs no lock.
+            return number
         with self._lock:
             number = self._numbers.get(place)
             if number is None:

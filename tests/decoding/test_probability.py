@@ -351,3 +351,29 @@ def test_the_effective_size_of_equal_weights_is_their_number() -> None:
     assert effective_size(np.ones(7)) == pytest.approx(7)
     assert effective_size(np.array([1.0, 0, 0])) == 1
     assert effective_size(np.zeros(3)) == 0
+
+
+def test_several_sequences_at_once_are_each_as_alone() -> None:
+    lm = explorer.load_model("tiny")
+    words = regex(" [A-Z][a-z]+")
+    rows = [list(lm.vocabulary.ids_of(b" Paris")), list(lm.vocabulary.ids_of(b"a")), list[int]()]
+    prompt = "The capital of France is"
+    several = explorer.probability(lm, prompt, rows, words)
+    for one, row in zip(several, rows, strict=True):
+        alone = explorer.probability(lm, prompt, row, words)
+        assert (one.tokens, one.pieces, one.rejected) == (
+            alone.tokens,
+            alone.pieces,
+            alone.rejected,
+        )
+        assert one.model == pytest.approx(alone.model, abs=1e-4)
+        assert one.constrained == pytest.approx(alone.constrained, abs=1e-4)
+    assert [one.rejected for one in several] == [None, 0, None]
+    as_array = explorer.probability(lm, prompt, np.array([rows[0], rows[0]]), words)  # pyright: ignore
+    assert [one.tokens for one in as_array] == [tuple(rows[0])] * 2
+    alone = explorer.probability(lm, prompt, torch.tensor(rows[0]), words)  # pyright: ignore
+    assert alone.tokens == tuple(rows[0])
+    assert explorer.probability(lm, prompt, [], words).tokens == ()
+    for odd in ([1, [2]], ["ab"], "ab"):
+        with pytest.raises(ExplorerError, match="ids"):
+            explorer.probability(lm, prompt, odd, words)  # pyright: ignore

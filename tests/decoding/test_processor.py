@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -453,3 +454,16 @@ def test_a_token_machine_is_a_vocabulary_and_a_constraint() -> None:
     assert torch.equal(alone, ConstraintLogitsProcessor(vocab, machine)(ids, scores))
     with pytest.raises(explorer.errors.ExplorerError, match="No constraint is given"):
         ConstraintLogitsProcessor(vocab)
+
+
+def test_a_processor_that_nobody_called_says_so() -> None:
+    """Continuous batching drops processors in silence; then the text is free, and that is said."""
+    lm = language_model()
+    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("foo"))
+    with pytest.warns(RuntimeWarning, match=r"without having been called.*generate_batch"):
+        del processor
+    processor = ConstraintLogitsProcessor(lm.vocabulary, explorer.regex("foo"))
+    processor(torch.zeros(1, 3, dtype=torch.int64), torch.zeros(1, lm.width))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del processor

@@ -10,6 +10,7 @@ import explorer
 from explorer import choice, generate, regex
 from explorer.automata.pipeline.staged import stages_of
 from explorer.decoding.models.model import LanguageModel
+from explorer.decoding.models.prefix import prefix_ids
 from explorer.decoding.stepping.forced import Forced
 from explorer.decoding.stepping.kept_to import checked_restrict, kept_to
 from explorer.errors import ConstraintError, ExplorerError
@@ -249,3 +250,31 @@ def test_the_ways_to_heal_are_named() -> None:
     with pytest.raises(ExplorerError, match='not True, False or "prompt"') as why:
         explorer.Session(lm, choice(TEXTS), "x", heal="back")  # pyright: ignore[reportArgumentType]
     assert "heal=True to take the prompt's last token back" in str(why.value)
+
+
+def test_generate_keeps_every_row_to_a_restriction() -> None:
+    """The texts are those of the restricted constraint; a row without one is kept to it too."""
+    words = regex(r"[a-zé]{3}")
+    prompts = ["x", "y"]
+    sampler = explorer.Sampler(2.0)
+    kept = generate(TINY, prompts, words, sampler, 20, restrict="ascii", seed=1)
+    assert kept == generate(TINY, prompts, words.restrict("ascii"), sampler, 20, seed=1)
+    free, held = generate(
+        TINY, prompts, [None, words], sampler, 9, restrict={"chars": "ab"}, masking_budget=False
+    )
+    assert free.data and set(free.text) <= {"a", "b"} >= set(held.text)
+    machine = explorer.compile(words, TINY.vocabulary)
+    assert generate(TINY, prompts, machine, sampler, 20, restrict="ascii", seed=1) == kept
+    with pytest.raises(ExplorerError, match="scriptz"):
+        generate(TINY, prompts, words, restrict={"scriptz": "Latin"})
+
+
+def test_a_prefix_of_pieces_as_sentencepiece_names_them() -> None:
+    cities = choice([" Berlin", " Bonn"])
+    named = generate(SP, ["x"], cities, response_prefix=["▁", "B"])
+    assert named == generate(SP, ["x"], cities, response_prefix=[" ", "B"])
+    whole = SP.vocabulary.ids_of(b" The")[0]
+    assert prefix_ids(SP, ["▁The"]) == prefix_ids(SP, [" The"]) == (whole,)
+    with pytest.raises(ExplorerError, match="not one token") as refused:
+        generate(TINY, ["x"], cities, response_prefix=["ĠB"])
+    assert "'Ġ'" in refused.value.remedy

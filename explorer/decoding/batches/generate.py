@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from explorer.arguments import flag, listed, plain, whole_number, wrong
+from explorer.automata.pipeline.restricted import Restricted
 from explorer.budget import Budget
 from explorer.decoding.batches.constrained_batch import (
     AnyConstraint,
@@ -52,6 +53,7 @@ from explorer.decoding.sampling.sampler import Sampler
 from explorer.decoding.speculation.proposing import AnyDraft, checked_drafter
 from explorer.decoding.speculation.texts import SpeculatedText, speculated
 from explorer.decoding.stepping.forced import Forced, checked_forced
+from explorer.decoding.stepping.kept_to import Restrict, checked_restrict, kept_to
 from explorer.decoding.stepping.rule import Rule
 from explorer.errors import ExplorerError
 from explorer.tokens.masks.error_word import ints
@@ -163,6 +165,7 @@ def generate(
     log_probs: bool = True,
     response_prefix: ResponsePrefix = "",
     draft: AnyDraft = None,
+    restrict: Restrict = None,
 ) -> list[Generation]:
     """Write a text for each prompt.
 
@@ -191,6 +194,9 @@ def generate(
         draft: A smaller model with the same vocabulary that proposes tokens, which the model checks
             several at a time (speculative decoding), or a `Drafting` that says how, or a `Counting`
             that proposes from counts. Texts are those without it; each is written by itself.
+        restrict: What the constraint of every row is kept to, rows without one included, as
+            `Constraint.restrict` has it: a name such as ``"ascii"``, or arguments such as
+            ``{"scripts": ["Latin"]}``. `Session` takes the same.
 
     Returns:
         One text per prompt, in their order.
@@ -216,7 +222,7 @@ def generate(
     """
     model = checked_model(model)
     rows = _prompts(prompts)
-    wanted = for_each(constraints, len(rows))
+    wanted = _all_kept_to(for_each(constraints, len(rows)), checked_restrict(restrict))
     streams = checked_streams(streams)
     if streams is not None and len(streams) != len(rows):
         raise ExplorerError(
@@ -304,6 +310,16 @@ def generate(
         for row, of_model, of_mask in zip(columns, model_rows, constrained_rows, strict=True)
     ]
     return _with_plans(made, first.plans)
+
+
+def _all_kept_to(
+    constraints: Sequence[AnyConstraint], stage: Restricted | None
+) -> list[AnyConstraint]:
+    """The constraints behind a restriction; one that several rows share stays one."""
+    if stage is None:
+        return list(constraints)
+    kept = {id(constraint): kept_to(constraint, stage) for constraint in constraints}
+    return [kept[id(constraint)] for constraint in constraints]
 
 
 def _with_plans(texts: Sequence[Generation], plans: Sequence[bool]) -> list[Generation]:

@@ -12,6 +12,10 @@ draws by itself, with the same uniforms as `Session` and `generate`, and leaves 
 score: with ``do_sample=False`` the library can only take that one. Then it can also keep a trace of
 every row; beams, and other things that reorder rows or take another token, are refused.
 
+`model.generate_batch` of transformers (continuous batching) takes no processor: it drops the
+argument without a word and writes unconstrained text. A processor that was never called says so
+with a warning when it is dropped. Write batches with `model.generate` or with `explorer.generate`.
+
 One processor serves one call of `model.generate`. After the end of a row the library writes
 padding. The library waits for the device at every step, so this does too, and says at once what is
 wrong. It needs nothing of transformers: anything that calls it with ids and scores will do.
@@ -19,9 +23,12 @@ wrong. It needs nothing of transformers: anything that calls it with ids and sco
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from types import EllipsisType
 from typing import cast
+from weakref import finalize
 
 import numpy as np
 import torch
@@ -127,6 +134,8 @@ class ConstraintLogitsProcessor:
                     self._max_tokens, True, "leave out max_tokens to be cut off"
                 )
         self._rules = [compiled[id(constraint)] for constraint in given]
+        self._asked = [False]
+        finalize(self, _warn_if_never_asked, self._asked).atexit = False
         self._prompts: Tensor | None = None
         self._masks: PrefixMasks | None = None
         self._running: ConstrainedBatch | None = None
@@ -152,6 +161,7 @@ class ConstraintLogitsProcessor:
                 nothing is left that is allowed, the ids do not begin with the prompts of
                 the first call, or they are not those that the sampler drew.
         """
+        self._asked[0] = True
         for argument, value in (("input_ids", input_ids), ("scores", scores)):
             if instance(argument, value, Tensor, "a tensor, one row for each text").dim() != 2:
                 raise ExplorerError(
@@ -210,10 +220,12 @@ class ConstraintLogitsProcessor:
         Raises:
             ExplorerError: The processor was made without ``record=True``, or was not called.
         """
+        self._asked[0] = True
         if self._recorder is None:
             raise ExplorerError(
                 "Nothing was recorded.",
-                remedy="Make the processor with record=True, and call model.generate with it.",
+                remedy="Make the processor with record=True, and call model.generate with it; "
+                "model.generate_batch calls no processor.",
             )
         return self._recorder.traces()
 
@@ -293,6 +305,18 @@ class ConstraintLogitsProcessor:
                     "sampler.",
                     evidence={"row": row, "drawn": ours, "taken": theirs},
                 )
+
+
+def _warn_if_never_asked(asked: list[bool]) -> None:
+    # Where transformers was not imported, nobody could have dropped it in silence.
+    if not asked[0] and "transformers" in sys.modules:
+        warnings.warn(
+            "A ConstraintLogitsProcessor was dropped without having been called: nothing was held "
+            "to its constraint. model.generate_batch of transformers drops logits processors in "
+            "silence. Use model.generate, or explorer.generate.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _parts(given: object) -> tuple[Vocabulary, TokenMachine]:

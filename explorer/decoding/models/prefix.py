@@ -21,7 +21,8 @@ def prefix_ids(lm: LanguageModel, prefix: object) -> tuple[int, ...]:
 
     Args:
         lm: The model.
-        prefix: A text, which the tokenizer splits; texts of one token each; or ids.
+        prefix: A text, which the tokenizer splits; texts of one token each, in which "▁" may stand
+            for a space as SentencePiece has it; or ids.
 
     Raises:
         ExplorerError: It is something else, or a text is not exactly one token.
@@ -85,11 +86,15 @@ def _data(lm: LanguageModel, ids: Sequence[int]) -> bytes:
 
 
 def _one_token(lm: LanguageModel, name: str, text: str) -> int:
-    ids = lm.vocabulary.ids_of(text.encode())
-    if ids:
-        return ids[0]
+    # SentencePiece names a token with "▁" where it writes a space. A token that writes the
+    # character itself comes first.
+    for written in (text, text.replace("▁", " ")):
+        ids = lm.vocabulary.ids_of(written.encode())
+        if ids:
+            return ids[0]
     raise ExplorerError(
         f"{name} is {shown(text)}, which is not one token of the model {lm.name!r}.",
-        remedy="Give the beginning as one text, or texts of one token each.",
+        remedy="Give the beginning as one text, or texts of one token each as they are written: "
+        "a space is ' ' (or SentencePiece's '▁'), not 'Ġ'.",
         evidence={"text": text},
     )

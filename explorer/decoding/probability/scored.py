@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import cast, overload
 
 import torch
+from torch import Tensor
 
-from explorer.arguments import listed
+from explorer.arguments import listed, wrong
 from explorer.automata.constraint import Constraint
 from explorer.budget import Budget
 from explorer.decoding.models.arguments import call_model, checked_reading, reading_of
@@ -67,6 +69,7 @@ class TokenProbabilities:
         return tuple(accumulate(self.constrained))
 
 
+@overload
 def probability(
     lm: LanguageModel,
     prompt: Prompt,
@@ -74,7 +77,24 @@ def probability(
     constraint: Constraint | TokenMachine | None = None,
     *,
     budget: Budget | None = None,
-) -> TokenProbabilities:
+) -> TokenProbabilities: ...
+@overload
+def probability(
+    lm: LanguageModel,
+    prompt: Prompt,
+    ids: Sequence[Sequence[int]],
+    constraint: Constraint | TokenMachine | None = None,
+    *,
+    budget: Budget | None = None,
+) -> list[TokenProbabilities]: ...
+def probability(
+    lm: LanguageModel,
+    prompt: Prompt,
+    ids: Sequence[int] | Sequence[Sequence[int]],
+    constraint: Constraint | TokenMachine | None = None,
+    *,
+    budget: Budget | None = None,
+) -> TokenProbabilities | list[TokenProbabilities]:
     """The probability that the model goes on with some ids, with and without a constraint.
 
     A model that reads runs (`RunLanguageModel`) is asked once, another one at each id.
@@ -82,12 +102,14 @@ def probability(
     Args:
         lm: The model.
         prompt: A text to go on with, or messages.
-        ids: The tokens after it, the end of the text included if it is meant.
+        ids: The tokens after it, the end of the text included if it is meant; or several such
+            sequences, each of which follows the prompt.
         constraint: What masks; ``None`` for nothing.
         budget: Limits for compiling it.
 
     Returns:
-        Log-probabilities of each id and of all.
+        Log-probabilities of each id and of all; a list of them for several sequences, in their
+        order.
 
     Raises:
         ExplorerError: An id has no logit, or the arguments are something else.
@@ -102,8 +124,27 @@ def probability(
         (True, True)
     """
     lm, before = opened(lm, prompt)
-    tokens = [token_id(token) for token in listed("ids", ids, "a list of token ids")]
+    given = listed("ids", cast("object", ids), "a list of token ids, or of such lists")
+    several = [one for one in given if _is_sequence(one)]
+    if several and len(several) != len(given):
+        raise wrong("ids", ids, "a list of token ids, or of such lists, not of both")
     rule = Rule.of(constraint, lm.vocabulary, budget)
+    if not several:
+        return _scored(lm, before, given, rule)
+    return [_scored(lm, before, listed("ids", one, "a list of token ids"), rule) for one in several]
+
+
+def _is_sequence(value: object) -> bool:
+    if isinstance(value, Tensor):
+        return value.dim() > 0
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes)
+
+
+def _scored(
+    lm: LanguageModel, before: tuple[int, ...], ids: Sequence[object], rule: Rule
+) -> TokenProbabilities:
+    """`probability` of one sequence after the ids of a prompt."""
+    tokens = [token_id(token) for token in ids]
     rows = _rows(lm, (*before, *tokens[:-1]), len(tokens)) if tokens else []
     model: list[float] = []
     constrained: list[float] = []

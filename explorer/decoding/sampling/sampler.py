@@ -222,7 +222,7 @@ def _drawn(log_probs: Tensor, uniform: Tensor) -> Tensor:
     width = log_probs.shape[-1]
     weights = log_probs.detach().to(torch.float64).exp()
     if weights.device.type == "cpu":
-        shape = torch.broadcast_shapes(weights.shape[:-1], uniform.shape)
+        shape = (weights[..., 0] * uniform).shape  # As torch broadcasts them.
         numbers = uniform.detach().to(torch.float64).expand(shape).reshape(-1)
         rows = weights.expand(*shape, width).reshape(-1, width)
         tokens = np.empty(len(numbers), np.int64)
