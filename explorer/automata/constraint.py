@@ -16,7 +16,7 @@ from explorer.arguments import instance, plain, whole_number, whole_text, wrong
 from explorer.automata.construction import operations
 from explorer.automata.discovered.discover import discover, discover_limits, small_or_discovered
 from explorer.automata.machine import ByteMachine, Dfa
-from explorer.automata.membership import Membership
+from explorer.automata.membership import Membership, built_or_discovered
 from explorer.automata.pipeline.methods import StageMethods
 from explorer.automata.pipeline.stage import PipelineStage, TokenStage
 from explorer.automata.pipeline.staged import Staged, check_operand
@@ -37,10 +37,11 @@ from explorer.automata.sources.aliases import Aliases
 from explorer.automata.sources.choice import Choice
 from explorer.automata.sources.imported import Imported
 from explorer.automata.sources.serial import MAX_DEPTH
+from explorer.automata.sources.size import check_parts
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import Source
 from explorer.automata.tree.over_tokens import build_over_tokens, texts_are_those_of, texts_of
-from explorer.automata.words import accepts, check_word, is_finite, words
+from explorer.automata.words import accepts, check_word, has_no_word, is_finite, words
 from explorer.budget import Budget, Meter
 from explorer.errors import ConstraintError
 
@@ -87,10 +88,10 @@ class Constraint(StageMethods):
         if depth > MAX_DEPTH:
             raise ConstraintError(
                 f"Constraints are nested more than {MAX_DEPTH} deep.",
-                remedy="Combine them in pairs, and the pairs in pairs; a union or a "
-                "concatenation of many counts as one level.",
+                remedy="Combine them in pairs; a union or concatenation of many is one level.",
                 evidence={"limit": MAX_DEPTH},
             )
+        check_parts(source)
 
     @property
     def source(self) -> Source:
@@ -230,7 +231,7 @@ class Constraint(StageMethods):
         raise not_an_operand("+", other)
 
     def __invert__(self) -> Constraint:
-        """Valid UTF-8 texts that are not words of this one."""
+        """Valid UTF-8 texts that are not words of this one; also ``c.complement()``."""
         return Constraint(Complement(self.source), depth=_depth(self))
 
     def star(self) -> Constraint:
@@ -245,9 +246,7 @@ class Constraint(StageMethods):
         """A word, or nothing."""
         return Constraint(Repetition(self.source, 0, False), depth=_depth(self))
 
-    def complement(self) -> Constraint:
-        """Valid UTF-8 texts that are not words of this one; also ``~c``."""
-        return ~self
+    complement = __invert__
 
     def through(self, stage: PipelineStage) -> Constraint:
         """This constraint behind a stage, such as those of `StageMethods`; see there.
@@ -310,12 +309,13 @@ class Constraint(StageMethods):
             'Red'
         """
         text = whole_text("text", text)
-        check_word(self.machine, text)
+        if self._membership is None or self._dfa or not self._membership.has(text.encode()):
+            check_word(self.machine, text)
         return self.source.parse(text)
 
     def is_empty(self) -> bool:
-        """Whether there is no word at all."""
-        return self.for_tokens(Meter()).num_states == 0
+        """Whether there is no word at all; `BudgetExceeded` where two grammars keep it open."""
+        return has_no_word(built_or_discovered(self.for_tokens, Meter(), self.source))
 
     def is_finite(self) -> bool:
         """Whether there are finitely many words.
@@ -344,7 +344,7 @@ class Constraint(StageMethods):
         """
         most = min(max(whole_number("n", n, None), 0), sys.maxsize)
         meter = Meter(budget)
-        found = islice(words(self.build(meter), meter), most)
+        found = islice(words(built_or_discovered(self.build, meter, self.source), meter), most)
         return [word.decode(errors="backslashreplace") for word in found]
 
     def equivalent(self, other: Constraint, budget: Budget | None = None) -> bool:

@@ -6,13 +6,35 @@ whole has any words, which of two grammars together nobody can.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
-from explorer.automata.discovered.discover import small_or_discovered
+from explorer.automata.discovered.discover import discover, small_or_discovered
 from explorer.automata.machine import ByteMachine
 from explorer.automata.sources.abilities import DecidesByParts
 from explorer.automata.tree.nodes import Source
 from explorer.automata.words import accepts
+from explorer.budget import Meter
+from explorer.errors import NotRegular
+
+
+def built_or_discovered(
+    build: Callable[[Meter], ByteMachine], meter: Meter, source: Source
+) -> ByteMachine:
+    """A closed machine, or where rules recurse the machine that discovers its states.
+
+    Args:
+        build: Builds the closed one.
+        meter: The limits for either.
+        source: The same constraint.
+
+    Raises:
+        BudgetExceeded: A limit was reached.
+    """
+    try:
+        return build(meter)
+    except NotRegular:
+        return discover(source.tree, meter.budget, meter)
 
 
 class Membership:

@@ -50,14 +50,18 @@ def _arcs(machine: ByteMachine) -> Callable[[int], list[tuple[int, int]]]:
     return arcs
 
 
-def shortest_word(machine: ByteMachine, state: int | None = None) -> bytes:
+def shortest_word(
+    machine: ByteMachine, state: int | None = None, meter: Meter | None = None
+) -> bytes:
     """A shortest word, the first in byte order among those.
 
     Args:
         machine: A machine over bytes.
         state: Where to begin; default its start.
+        meter: Watches the time, if given.
 
     Raises:
+        BudgetExceeded: The time is up.
         EmptyConstraint: No word can be read from there.
 
     Example:
@@ -72,6 +76,8 @@ def shortest_word(machine: ByteMachine, state: int | None = None) -> bytes:
     seen = {begin}
     while queue:
         here = queue.popleft()
+        if meter is not None:
+            meter.check_time(STAGE)
         if machine.is_accepting(here):
             word = bytearray()
             while here in came_from:
@@ -99,6 +105,11 @@ def accepts(machine: ByteMachine, data: bytes) -> bool:
             break
         state = machine.step(state, byte)
     return machine.is_accepting(state)
+
+
+def has_no_word(machine: ByteMachine) -> bool:
+    """Whether a machine accepts nothing: every state can finish, so it then has no state."""
+    return machine.num_states == 0 if isinstance(machine, Dfa) else machine.start == NO_ARC
 
 
 def check_word(machine: ByteMachine, text: str) -> None:
@@ -165,41 +176,42 @@ def is_finite(dfa: Dfa, meter: Meter | None = None) -> bool:
     return removed == dfa.num_states
 
 
-def words(dfa: Dfa, meter: Meter | None = None) -> Iterator[bytes]:
+def words(machine: ByteMachine, meter: Meter | None = None) -> Iterator[bytes]:
     """All words, shortest first, then in byte order; without end where there are infinitely many.
 
     Branches that cannot finish sooner than others wait in a queue ordered by the shortest
     length that they can reach, so memory grows with the words given out, not with all words.
 
     Args:
-        dfa: A machine over bytes.
+        machine: A machine over bytes; one that discovers its states is searched as it grows.
         meter: Watches the time and the bytes in the queue; default the limits of a `Budget`.
 
     Raises:
         BudgetExceeded: A limit was reached.
     """
-    if dfa.num_states == 0:
+    if has_no_word(machine):
         return
     meter = meter or Meter()
-    remaining = _shortest_lengths(dfa, meter)
+    if isinstance(machine, Dfa):
+        remaining = _shortest_lengths(machine, meter).__getitem__
+    else:
+        remaining = _lengths_when_asked(machine, meter)
     arcs: dict[int, list[tuple[int, int]]] = {}
-    queue: list[tuple[int, bytes, int]] = [(remaining[dfa.start], b"", dfa.start)]
+    queue: list[tuple[int, bytes, int]] = [(remaining(machine.start), b"", machine.start)]
     waiting = 0
     while queue:
         length, word, state = heapq.heappop(queue)
         waiting -= len(word)
         meter.check(STAGE, bytes=waiting)
-        if length == len(word) and dfa.accepting[state]:
+        if length == len(word) and machine.is_accepting(state):
             yield word
         if state not in arcs:
-            row = dfa.table[state][dfa.symbol_class[:256]]
-            bytes_read: list[int] = np.flatnonzero(row != NO_ARC).tolist()
-            arcs[state] = [(byte, int(row[byte])) for byte in bytes_read]
+            arcs[state] = [(byte, machine.step(state, byte)) for byte in machine.expected(state)]
         for byte, target in arcs[state]:
             waiting += len(word) + 1
             following = word + bytes([byte])
             # A state that accepts now may also go on: its longer words come from its targets.
-            heapq.heappush(queue, (len(following) + remaining[target], following, target))
+            heapq.heappush(queue, (len(following) + remaining(target), following, target))
 
 
 def _watched(table: Int32, meter: Meter) -> Iterator[Int32]:
@@ -208,6 +220,23 @@ def _watched(table: Int32, meter: Meter) -> Iterator[Int32]:
         if number % 1024 == 0:
             meter.check_time(STAGE)
         yield row
+
+
+def _lengths_when_asked(machine: ByteMachine, meter: Meter) -> Callable[[int], int]:
+    """From a state to the length of a shortest word from it, searched where it is asked for."""
+    known: dict[int, int] = {}
+
+    def length(state: int) -> int:
+        if state not in known:
+            word = shortest_word(machine, state, meter)
+            for k, byte in enumerate(word):  # The rest of a shortest word is a shortest one.
+                known.setdefault(state, len(word) - k)
+                state = machine.step(state, byte)
+            known.setdefault(state, 0)
+            return len(word)
+        return known[state]
+
+    return length
 
 
 def _shortest_lengths(dfa: Dfa, meter: Meter) -> list[int]:

@@ -12,6 +12,7 @@ from explorer.automata.grammar.objects.embedding import EmbeddingGrammar
 from explorer.automata.grammar.objects.parts import GrammarRule, RulePart
 from explorer.automata.grammar.objects.writing import written_rules
 from explorer.automata.grammar.source import NOTATIONS, GbnfGrammar
+from explorer.budget import Budget
 from explorer.errors import ConstraintError, GrammarError
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -23,6 +24,7 @@ def grammar(
     syntax: str = "gbnf",
     *,
     ambiguous: bool = False,
+    budget: Budget | None = None,
 ) -> Constraint:
     """The texts that a context-free grammar derives.
 
@@ -34,10 +36,12 @@ def grammar(
         ambiguous: Follow every stack that a text can lead to. By default a text leads to one stack,
             and a grammar for which that is not so is an error that shows a shortest such text and
             what to rewrite.
+        budget: Limits for reading and checking it, which takes some microseconds a character.
 
     Raises:
         GrammarError: It cannot be read, or its rules cannot be followed; with line and column.
         ConstraintError: A rule is named and has no body, or two rules have one name.
+        BudgetExceeded: A limit was reached.
 
     Example:
         >>> nested = grammar('root ::= "a" root "b" | ""')
@@ -46,7 +50,7 @@ def grammar(
     """
     several = flag("ambiguous", ambiguous)
     if isinstance(text, RulePart | list | tuple):
-        return _of_rules(text, several)
+        return _of_rules(text, several, budget)
     syntax = plain(syntax)
     kind = NOTATIONS.get(syntax) if isinstance(syntax, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if kind is None:
@@ -59,10 +63,12 @@ def grammar(
             "text", text, "the text of a grammar, or a rule", error=ConstraintError,
             remedy="Write the grammar in quotes, or rules with explorer.grammars.rule.",
         )  # fmt: skip
-    return Constraint(kind.of(text.removeprefix(_BYTE_ORDER_MARK), ambiguous=several))
+    return Constraint(
+        kind.of(text.removeprefix(_BYTE_ORDER_MARK), ambiguous=several, budget=budget)
+    )
 
 
-def _of_rules(given: object, ambiguous: bool) -> Constraint:
+def _of_rules(given: object, ambiguous: bool, budget: Budget | None) -> Constraint:
     """The grammar of rules that are Python objects, written out in GBNF."""
     one = isinstance(given, RulePart)
     rules = [given] if one else listed("text", given, "rules", error=ConstraintError)
@@ -77,9 +83,9 @@ def _of_rules(given: object, ambiguous: bool) -> Constraint:
     made = written_rules(cast("list[GrammarRule]", rules))
     try:
         if made.terminals:
-            source = EmbeddingGrammar(made.text, ambiguous, made.terminals).checked()
+            source = EmbeddingGrammar(made.text, ambiguous, made.terminals).checked(budget)
             return Constraint(source)
-        return Constraint(GbnfGrammar.of(made.text, ambiguous=ambiguous))
+        return Constraint(GbnfGrammar.of(made.text, ambiguous=ambiguous, budget=budget))
     except GrammarError as error:
         line = made.text.splitlines()[error.line - 1]
         kind = error.evidence.get("rewrite")

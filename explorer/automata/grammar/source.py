@@ -23,6 +23,7 @@ from explorer.automata.grammar.notations.reading import MOST_CHARACTERS, Grammar
 from explorer.automata.grammar.rules.network import regular
 from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Node, Rules, Source, Written
+from explorer.budget import Budget, Meter
 from explorer.errors import DamagedFile, ExplorerError, GrammarError, caret
 
 MOST_REMARKS: Final = 8
@@ -62,10 +63,14 @@ class GrammarText(Source):
     @cached_property
     def rules(self) -> tuple[WrittenRule, ...]:
         """The rules, in their order; they were checked."""
-        found = self.written()
+        return self._read(Meter())
+
+    def _read(self, meter: Meter) -> tuple[WrittenRule, ...]:
+        found = self.written(meter)
         check_rules(
-            self.grammar, found, self.root(found), circles=self.ambiguous, elsewhere=self.elsewhere
-        )
+            self.grammar, found, self.root(found), circles=self.ambiguous,
+            elsewhere=self.elsewhere, meter=meter,
+        )  # fmt: skip
         return tuple(found)
 
     def warnings(self) -> tuple[str, ...]:
@@ -92,9 +97,11 @@ class GrammarText(Source):
         """How the grammar is written: its notation, or which form of it."""
         return self.notation
 
-    def written(self) -> list[WrittenRule]:
+    def written(self, meter: Meter) -> list[WrittenRule]:
         """The rules of the text, unchecked."""
-        return self.reader(self.grammar).rules()
+        reader = self.reader(self.grammar)
+        reader.meter = meter
+        return reader.rules()
 
     @classmethod
     def root(cls, rules: Sequence[WrittenRule]) -> str:
@@ -135,11 +142,12 @@ class GrammarText(Source):
         return cls.of(text)
 
     @classmethod
-    def of(cls, text: str, *, ambiguous: bool = False) -> Self:
+    def of(cls, text: str, *, ambiguous: bool = False, budget: Budget | None = None) -> Self:
         """The grammar that was written, its errors at once.
 
         Raises:
             GrammarError: It cannot be read, or its rules cannot be followed.
+            BudgetExceeded: Reading it takes longer than the budget has.
         """
         text = whole_text("text", text)
         if len(text) > MOST_CHARACTERS:
@@ -147,17 +155,22 @@ class GrammarText(Source):
                 f"The grammar has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read",
                 text="", start=0, remedy="Leave something out.",
             )  # fmt: skip
-        return cls(text, ambiguous).checked()
+        return cls(text, ambiguous).checked(budget)
 
-    def checked(self) -> Self:
+    def checked(self, budget: Budget | None = None) -> Self:
         """This grammar, if its rules can be followed.
 
         Raises:
             GrammarError: They cannot.
+            BudgetExceeded: Reading it takes longer than the budget has.
         """
+        meter = Meter(budget)
+        if "rules" not in vars(self):  # Read here, so that this clock is looked at.
+            vars(self)["rules"] = self._read(meter)
         rules, tree = self.rules, self.tree.body
         if not self.ambiguous and isinstance(tree, Rules):
-            check_deterministic(self.grammar, rules, tree, self.dialect())
+            given = None if budget is None else meter
+            check_deterministic(self.grammar, rules, tree, self.dialect(), given)
         return self
 
     def with_stacks(self, ambiguous: bool) -> Self:

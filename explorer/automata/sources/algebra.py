@@ -6,11 +6,13 @@ Each is shown by its short form, as Python would write it. None has a text of it
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import ClassVar, Self
 
 from explorer.arguments import flag, whole_number, wrong
+from explorer.automata.membership import Membership
 from explorer.automata.sources.registry import register
 from explorer.automata.tree.build import build
 from explorer.automata.tree.nodes import (
@@ -121,7 +123,12 @@ class Union(Several):
     def parse(self, text: str) -> object:
         """The value of the word for the first part that has it."""
         data = text.encode()
-        return next(part for part in self.parts if _has(part, data)).parse(text)
+        return next(p for p, has in self._memberships if has(data)).parse(text)
+
+    @cached_property
+    def _memberships(self) -> tuple[tuple[Source, Callable[[bytes], bool]], ...]:
+        """Each part, and whether it has a text; its machine is made once, when it is asked."""
+        return tuple((part, _membership_of(part)) for part in self.parts)
 
     def __str__(self) -> str:
         return "(" + " | ".join(map(str, self.parts)) + ")"
@@ -274,8 +281,11 @@ class Repetition(Combination):
         return f"{self.part}.{name}()"
 
 
-def _has(part: Source, data: bytes) -> bool:
-    return build(part.tree, Meter()).accepts(data)
+def _membership_of(part: Source) -> Callable[[bytes], bool]:
+    if not part.over_tokens:
+        return Membership(part).has
+    machine = cache(lambda: build(part.tree, Meter()))
+    return lambda data: machine().accepts(data)
 
 
 def _other_number(kind: str, given: int, wanted: str) -> DamagedFile:

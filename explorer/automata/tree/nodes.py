@@ -483,6 +483,11 @@ class Source(ABC):
         body = self.lower()
         return Written(body.start, body.end, body, self)
 
+    @cached_property
+    def parts_written_out(self) -> int:
+        """How many sources it is made of, itself included; one that stands twice counts twice."""
+        return 1 + sum(child.parts_written_out for child in self.children)
+
     @property
     def shown(self) -> str:
         """The text for a view: the one in which spans count, or the short form."""
@@ -490,7 +495,6 @@ class Source(ABC):
 
     def __getstate__(self) -> dict[str, object]:
         """The fields alone: what follows from them is worked out again where it is needed."""
-        derived = {
-            n for n in vars(self) if isinstance(getattr(type(self), n, None), cached_property)
-        }
-        return {name: value for name, value in vars(self).items() if name not in derived}
+        made, kind = vars(self), type(self)
+        derived = {n for n in made if isinstance(getattr(kind, n, None), cached_property)}
+        return {name: value for name, value in made.items() if name not in derived}

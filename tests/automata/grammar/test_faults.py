@@ -169,7 +169,7 @@ def test_a_word_that_is_doubled_in_many_rules_stays_within_its_budget() -> None:
 
 def test_what_needs_a_table_says_what_to_do() -> None:
     nested = grammar('root ::= "(" root ")" | "x"')
-    for ask in (nested.examples, nested.is_finite, lambda: nested.dfa,
+    for ask in (nested.is_finite, lambda: nested.dfa,
                 lambda: nested.equivalent(explorer.regex("x"))):  # fmt: skip
         with pytest.raises(NotRegular) as caught:
             ask()

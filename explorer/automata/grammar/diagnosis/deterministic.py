@@ -32,7 +32,9 @@ MOST_COMPARED: Final = 8
 """How many ways to read a byte are compared for that."""
 
 
-def check_deterministic(text: str, rules: Sequence[WrittenRule], node: Rules, dialect: str) -> None:
+def check_deterministic(
+    text: str, rules: Sequence[WrittenRule], node: Rules, dialect: str, given: Meter | None = None
+) -> None:
     """Refuse a grammar some text of which leads to two stacks.
 
     Args:
@@ -40,12 +42,13 @@ def check_deterministic(text: str, rules: Sequence[WrittenRule], node: Rules, di
         rules: Its rules.
         node: Their tree.
         dialect: How it is written, for `rewrites`.
+        given: Watches the time; without it, `LIMITS` say how long it may take.
 
     Raises:
         GrammarError: There is such a text; the message has a shortest one.
         BudgetExceeded: The grammar is too large to find out.
     """
-    meter = Meter(LIMITS)
+    meter = (given or Meter(LIMITS)).with_sizes(LIMITS)
     found = decided(node, meter)
     if found is None:
         return

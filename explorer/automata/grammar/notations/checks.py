@@ -7,7 +7,7 @@ changes no text, and is named in a remark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 
@@ -28,12 +28,13 @@ from explorer.automata.tree.nodes import (
     Written,
 )
 from explorer.automata.tree.walking import walk
+from explorer.budget import Meter
 from explorer.errors import GrammarError
 
 
 def check_rules(
     text: str, rules: Sequence[WrittenRule], root: str, *, circles: bool = False,
-    elsewhere: Mapping[str, str] = MappingProxyType({}),
+    elsewhere: Mapping[str, str] = MappingProxyType({}), meter: Meter | None = None,
 ) -> None:  # fmt: skip
     """Refuse a grammar with a fault.
 
@@ -43,10 +44,13 @@ def check_rules(
         root: The rule to begin with.
         circles: Whether rules may derive themselves and nothing else.
         elsewhere: What to do about some names that are not defined.
+        meter: Watches the time.
 
     Raises:
+        BudgetExceeded: The time is up.
         GrammarError: There is a fault; the first one of the first kind that is found.
     """
+    meter = meter or Meter()
     known: dict[str, WrittenRule] = {}
     for rule in rules:
         if rule.name in known:
@@ -77,9 +81,9 @@ def check_rules(
     used = _used(known, calls, root)
     known = {name: rule for name, rule in known.items() if name in used}
     calls = {name: calls[name] for name in known}
-    _check_productive(text, known, calls)
+    _check_productive(text, known, calls, meter)
     if not circles:
-        _check_circles(text, known)
+        _check_circles(text, known, calls, meter)
 
 
 def _calls(body: Node) -> Iterator[Call]:
@@ -110,19 +114,9 @@ def _used(known: Mapping[str, WrittenRule], calls: Mapping[str, list[Call]], roo
 
 
 def _check_productive(
-    text: str, known: dict[str, WrittenRule], calls: dict[str, list[Call]]
+    text: str, known: dict[str, WrittenRule], calls: dict[str, list[Call]], meter: Meter
 ) -> None:
-    callers: dict[str, set[str]] = {}
-    for name, found in calls.items():
-        for call in found:
-            callers.setdefault(call.name, set()).add(name)
-    able: set[str] = set()
-    waiting = dict.fromkeys(reversed(known))
-    while waiting:
-        name, _ = waiting.popitem()
-        if name not in able and _derives(known[name].body, able):
-            able.add(name)
-            waiting.update(dict.fromkeys(callers.get(name, ())))
+    able = _fixpoint(known, calls, _derives, meter)
     # A rule that only calls one that never ends is not the one to mend.
     lost = [name for name in known if name not in able]
     number = {name: k for k, name in enumerate(lost)}
@@ -134,6 +128,38 @@ def _check_productive(
             start=rule.start, end=rule.end,
             remedy="Give it an alternative that does not call it again.",
         )  # fmt: skip
+
+
+def _fixpoint(
+    known: dict[str, WrittenRule],
+    calls: dict[str, list[Call]],
+    holds: Callable[[Node, set[str]], bool],
+    meter: Meter,
+) -> set[str]:
+    """The rules of which something holds, where it may hold because it does of those they call.
+
+    Rules come after all that they call, so that each is looked at once; only those that call each
+    other are looked at again.
+    """
+    names = list(known)
+    number = {name: k for k, name in enumerate(names)}
+    following = [list({number[call.name] for call in calls[name]}) for name in names]
+    found: set[str] = set()
+    for component in components(following):
+        inside = set(component)
+        callers: dict[int, list[int]] = {}
+        for k in component:
+            for callee in following[k]:
+                if callee in inside:
+                    callers.setdefault(callee, []).append(k)
+        waiting = dict.fromkeys(component)
+        while waiting:
+            k, _ = waiting.popitem()
+            meter.check_time("Checking the rules of the grammar")
+            if names[k] not in found and holds(known[names[k]].body, found):
+                found.add(names[k])
+                waiting.update(dict.fromkeys(callers.get(k, ())))
+    return found
 
 
 def _derives(node: Node, able: set[str]) -> bool:
@@ -153,15 +179,10 @@ def _derives(node: Node, able: set[str]) -> bool:
             return True
 
 
-def _check_circles(text: str, known: dict[str, WrittenRule]) -> None:
-    empty: set[str] = set()
-    while True:
-        more = {
-            n for n, rule in known.items() if n not in empty and _may_be_empty(rule.body, empty)
-        }
-        if not more:
-            break
-        empty |= more
+def _check_circles(
+    text: str, known: dict[str, WrittenRule], calls: dict[str, list[Call]], meter: Meter
+) -> None:
+    empty = _fixpoint(known, calls, _may_be_empty, meter)
     rules = list(known)
     names = {name: k for k, name in enumerate(rules)}
     alone = {
@@ -217,10 +238,9 @@ def _calls_alone(node: Node, empty: set[str]) -> Iterator[Call]:
         case Call():
             yield node
         case Concat():
-            for k, item in enumerate(node.items):
-                others = (*node.items[:k], *node.items[k + 1 :])
-                if all(_may_be_empty(other, empty) for other in others):
-                    yield from _calls_alone(item, empty)
+            reading = [item for item in node.items if not _may_be_empty(item, empty)]
+            for item in reading if len(reading) == 1 else () if reading else node.items:
+                yield from _calls_alone(item, empty)
         case Branch():
             for option in node.options:
                 yield from _calls_alone(option, empty)

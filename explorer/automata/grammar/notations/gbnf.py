@@ -145,6 +145,7 @@ class GbnfReader(GrammarReader):
                 # Where a quote is missing, the texts after it are those between the others.
                 start = start if self.broken is None else self.broken
                 raise self.wrong("The text does not end", "Close it with '\"'.", start)
+            self.look()
             begin = self.at
             chars.append((chr(self._character()), begin, self.at))
         self.at += 1

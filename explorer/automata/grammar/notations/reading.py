@@ -28,6 +28,7 @@ from explorer.automata.tree.nodes import (
     Node,
     Repeat,
 )
+from explorer.budget import Meter
 from explorer.errors import GrammarError, RegexError
 
 MOST_NESTED: Final = 150
@@ -78,6 +79,7 @@ class GrammarReader(ABC):
 
     Attributes:
         at: The place in it.
+        meter: The budget whose clock is looked at; set it before reading.
     """
 
     letters: str = NAME_LETTERS
@@ -93,6 +95,7 @@ class GrammarReader(ABC):
         self.text = text
         self.at = 0
         self.depth = 0
+        self.meter = Meter()
 
     def wrong(
         self, reason: str, remedy: str = "", start: int | None = None, end: int | None = None
@@ -100,6 +103,14 @@ class GrammarReader(ABC):
         """An error at a span; default the place."""
         start = self.at if start is None else start
         return GrammarError(reason, text=self.text, start=start, end=end, remedy=remedy)
+
+    def look(self) -> None:
+        """Look at the clock.
+
+        Raises:
+            BudgetExceeded: The time is up.
+        """
+        self.meter.check_time("Reading the grammar")
 
     def sees(self, text: str) -> bool:
         """Whether a text comes next."""
@@ -127,6 +138,7 @@ class GrammarReader(ABC):
         while not self.takes("]"):
             if self.at >= len(self.text):
                 raise self.wrong("The class does not end", "Close it with ']'.", start)
+            self.look()
             begin = self.at
             low = high = read()
             if self.sees("-") and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
@@ -165,6 +177,7 @@ class GrammarReader(ABC):
         begin = self.at
         items: list[Node] = []
         while (item := self.atom()) is not None:
+            self.look()
             self.skip()
             items.append(self.repeated(item))
         if not items:

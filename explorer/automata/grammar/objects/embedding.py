@@ -18,6 +18,7 @@ from explorer.automata.grammar.notations.reading import WrittenRule
 from explorer.automata.grammar.source import GbnfGrammar
 from explorer.automata.sources.registry import register
 from explorer.automata.tree.nodes import Group, Node, Source
+from explorer.budget import Meter
 from explorer.errors import DamagedFile, ExplorerError
 
 _MARK: Final = re.compile(r"<(\d{1,9}): [^>\n]*>")
@@ -70,9 +71,11 @@ class EmbeddingGrammar(GbnfGrammar):
         """The same rules around other constraints."""
         return replace(self, terminals=children)
 
-    def written(self) -> list[WrittenRule]:
+    def written(self, meter: Meter) -> list[WrittenRule]:
         """The rules of the text, unchecked."""
-        return EmbeddingReader(self.grammar, self.terminals).rules()
+        reader = EmbeddingReader(self.grammar, self.terminals)
+        reader.meter = meter
+        return reader.rules()
 
     @classmethod
     def load(cls, fields: Mapping[str, object], children: tuple[Source, ...]) -> Self:

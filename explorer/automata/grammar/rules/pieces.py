@@ -128,16 +128,19 @@ def productive(pieces: Sequence[RulePiece]) -> list[bool]:
         pieces: All rules.
     """
     able = [False] * len(pieces)
-    callers: list[set[int]] = [set() for _ in pieces]
-    for k, piece in enumerate(pieces):
-        for _, rule, _ in piece.calls:
-            callers[rule].add(k)
-    waiting = dict.fromkeys(range(len(pieces) - 1, -1, -1))
-    while waiting:
-        k, _ = waiting.popitem()
-        if not able[k] and _has_word(pieces[k], able):
-            able[k] = True
-            waiting.update(dict.fromkeys(c for c in callers[k] if not able[c]))
+    following = [list({rule for _, rule, _ in piece.calls}) for piece in pieces]
+    callers: list[list[int]] = [[] for _ in pieces]
+    for k, called in enumerate(following):
+        for rule in called:
+            callers[rule].append(k)
+    for component in components(following):  # What a rule calls comes before it.
+        inside = set(component)
+        waiting = dict.fromkeys(component)
+        while waiting:
+            k, _ = waiting.popitem()
+            if not able[k] and _has_word(pieces[k], able):
+                able[k] = True
+                waiting.update(dict.fromkeys(c for c in callers[k] if c in inside and not able[c]))
     return able
 
 

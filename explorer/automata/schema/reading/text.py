@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Context, Decimal
 from typing import Final, NoReturn, cast
 
@@ -113,11 +113,19 @@ def text_of_data(schema: object) -> str:
     """
     try:
         given = schema if isinstance(schema, bool) else dict(cast("Mapping[str, object]", schema))
+        if _values_written_out(given, {}) > MOST_CHARACTERS:
+            raise ConstraintError(
+                f"The schema has more than {MOST_CHARACTERS:,} values: one object stands in it at "
+                "many places.",
+                remedy="Give the object a name under $defs, and refer to it with $ref.",
+            )
         return json.dumps(given, ensure_ascii=False, allow_nan=False)
     except RecursionError as error:
         raise ConstraintError(
             "The schema nests too deep to be read.", remedy="Nest fewer subschemas."
         ) from error
+    except ConstraintError:
+        raise
     except Exception as error:  # A mapping of somebody's own may raise anything.
         reason = str(error) or type(error).__name__
         if isinstance(error, ValueError) and (pointer := _endless_number(schema)) is not None:
@@ -125,6 +133,22 @@ def text_of_data(schema: object) -> str:
         raise ConstraintError(
             f"The schema is not JSON: {reason}.", remedy="Give what json.loads would return."
         ) from error
+
+
+def _values_written_out(value: object, known: dict[int, int]) -> int:
+    """How many values Python data holds; what stands at several places counts at each of them."""
+    parts: Iterable[object]
+    if isinstance(value, dict):
+        parts = cast("dict[str, object]", value).values()
+    elif isinstance(value, list | tuple):
+        parts = cast("list[object]", value)
+    else:
+        return 1
+    place = id(cast("object", value))
+    if place not in known:
+        known[place] = 1  # Data that holds itself is refused by who writes it.
+        known[place] = 1 + sum(_values_written_out(part, known) for part in parts)
+    return known[place]
 
 
 def json_of(value: object) -> str:
@@ -277,10 +301,13 @@ def _at(text: str, offset: int, reason: str, remedy: str) -> ConstraintError:
 def _endless_number(schema: object) -> str | None:
     """The JSON Pointer of the first number of Python data that is not finite."""
     waiting: list[tuple[str, object]] = [("", schema)]
-    for _ in range(MOST_CHARACTERS):  # Data that holds itself has no end.
-        if not waiting:
-            break
+    seen: set[int] = set()  # Data may hold one part at many places, or itself.
+    while waiting:
         pointer, part = waiting.pop()
+        if isinstance(part, dict | list | tuple):
+            if id(cast("object", part)) in seen:
+                continue
+            seen.add(id(cast("object", part)))
         if isinstance(part, float) and part - part != 0:
             return pointer
         entries: list[tuple[object, object]] = []
