@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import os
 import random
 import statistics
@@ -167,8 +168,8 @@ def walks(steps: int, rounds: int, every: int = 1) -> dict[str, Any]:
         tokens = drawn(start("explorer, lazy", engines["explorer, lazy"], text)[0], ends, steps)
         row: dict[str, Any] = {"kind": kind}
         for name in [name for name in WALKED for _ in range(rounds)]:
-            known = row.get(name, {"first": 1e3 * SLOW, "masks": []})
-            if known is None or known["first"] > 1e3 * SLOW:
+            known = row.get(name, {"first": math.inf, "masks": []})
+            if name in row and (known is None or known["first"] > 1e3 * SLOW):
                 continue
             if name == "xgrammar" and kind == "schema" and case not in SCHEMAS:
                 continue
