@@ -45,7 +45,7 @@ MOST_STATES: Final = 64
 MOST_PAIRS: Final = 1024
 """How many states, and pairs of a state within a character and one of a kind's machine, are looked
 at before a state counts as one that reads no letters."""
-FEWEST: Final = 6
+FEWEST: Final = 11
 """A state that reads fewer letters of ASCII, and no others, is not looked at: a walk is short."""
 
 # The rows of `numbers`: for each byte of ASCII its letter; for each letter how many words hold it;
