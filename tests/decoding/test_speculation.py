@@ -152,7 +152,7 @@ def exact(model: HashModel, words: Sequence[str]) -> dict[tuple[int, ...], float
     return found
 
 
-def distance(masked: bool, accept: Accept, samples: int = 500) -> float:
+def distance(masked: bool, accept: Accept, samples: int = 500, seed: int = 5) -> float:
     """How far drawn texts are from the exact distribution: chi-square over its degrees of freedom,
     in standard deviations."""
     model, draft = HashModel(VOCABULARY, scale=1.0), Draft(VOCABULARY, extra=0)
@@ -162,7 +162,7 @@ def distance(masked: bool, accept: Accept, samples: int = 500) -> float:
     drafting = Drafting(draft, 3, masked, accept)
     texts = generate(
         model, [""] * samples, machine, Sampler(1.0), 9, masking_budget=False, draft=drafting,
-        log_probs=False, seed=5,
+        log_probs=False, seed=seed,
     )  # fmt: skip
     counts = Counter(text.tokens for text in texts)
     assert set(counts) <= set(expected)
@@ -183,6 +183,14 @@ def distance(masked: bool, accept: Accept, samples: int = 500) -> float:
 @pytest.mark.parametrize(("masked", "accept"), WAYS)
 def test_texts_are_distributed_as_without_a_draft(masked: bool, accept: Accept) -> None:
     assert distance(masked, accept) < 3.5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [11, 2026])
+@pytest.mark.parametrize("masked", [False, True])
+def test_so_are_tens_of_thousands(masked: bool, seed: int) -> None:
+    """A bias too small for 500 texts would show: a chi-square grows with their number."""
+    assert distance(masked, "ratio", 24_000, seed) < 6
 
 
 def test_the_oracles_see_a_wrong_rest(monkeypatch: pytest.MonkeyPatch) -> None:
