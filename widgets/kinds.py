@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from explorer.arguments import instance, wrong
 from explorer.automata.constraint import Constraint
 from explorer.automata.sources import registry
+from explorer.errors import ConstraintError
 
 _BUILT_IN: Final = {name: registry.reader_of(name) for name in registry.offered()}
 
@@ -24,8 +26,18 @@ def register_kind(name: str, constraint_of_kind: Callable[[str], Constraint]) ->
 
     Args:
         name: The name in the editor.
-        build: From the text that the user writes to a constraint; its errors are shown there.
+        constraint_of_kind: From the text that the user writes to a constraint; its errors are shown
+            there.
+
+    Raises:
+        ConstraintError: The name is not a str, or the other is not a function.
     """
+    instance("name", name, str, "the name of a kind", error=ConstraintError)
+    if not callable(constraint_of_kind):
+        raise wrong(
+            "constraint_of_kind", constraint_of_kind, "a function", error=ConstraintError,
+            remedy="Give a function from the text to a constraint.",
+        )  # fmt: skip
     registry.register_reader(name, lambda text: constraint_of_kind(text).source)
 
 
