@@ -375,5 +375,5 @@ def test_several_sequences_at_once_are_each_as_alone() -> None:
     assert alone.tokens == tuple(rows[0])
     assert explorer.probability(lm, prompt, [], words).tokens == ()
     for odd in ([1, [2]], ["ab"], "ab"):
-        with pytest.raises(ExplorerError, match="ids|not a token id"):
+        with pytest.raises(ExplorerError, match=r"ids|not a token id"):
             explorer.probability(lm, prompt, odd, words)  # pyright: ignore

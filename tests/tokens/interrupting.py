@@ -175,8 +175,8 @@ def few() -> Vocabulary:
     return Vocabulary.from_bytes(words, eos_ids=[len(words)])
 
 
-def _grammar(text: str, **more: bool) -> explorer.Constraint:
-    return explorer.grammar(text, syntax="lark", **more)
+def _grammar(text: str, ambiguous: bool = False) -> explorer.Constraint:
+    return explorer.grammar(text, syntax="lark", ambiguous=ambiguous)
 
 
 NESTED: Final = 'start: t "b"*\nt: "(" start ")" | "[" start "]" | "a"\n'
