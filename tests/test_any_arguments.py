@@ -23,10 +23,14 @@ import tokenizers
 import torch
 
 import explorer
+import widgets
+from explorer import grammars
+from explorer.automata.grammar.objects.parts import rule
 from explorer.automata.pipeline.valid import ValidUtf8
 from explorer.budget import Meter
 from explorer.decoding.models.model import Reading
 from explorer.errors import ExplorerError
+from explorer.tokens.schemes.examples import FLAT_OBJECT
 from tests.decoding.models import hash_model
 
 
@@ -68,6 +72,22 @@ def things() -> dict[str, Any]:
         "budget": explorer.Budget(seconds=5),
         "processor": explorer.ConstraintLogitsProcessor(vocabulary, constraint),
         "sweep": explorer.sweep("hi", explorer.regex("fo+"), model, max_tokens=4),
+    }
+
+
+@cache
+def shown() -> dict[str, Any]:
+    """What notebooks show, of a model that is a table."""
+    lm, constraint = widgets.ToyModel(), explorer.regex("(foo){1,3}d")
+    cursor = widgets.Cursor(explorer.Session(lm, constraint))
+    return {
+        "toy": lm,
+        "lazy": explorer.compile(constraint, lm.vocabulary, lazy=True),
+        "cursor": cursor,
+        "aside": cursor.aside(),
+        "compare": widgets.Compare(lm, "a", None, schemes={"a": constraint}),
+        "invasiveness": widgets.Invasiveness(lm, constraint, max_tokens=5),
+        "rule": rule("a", rule("b") + "c"),
     }
 
 
@@ -145,6 +165,32 @@ USABLE: dict[str, Callable[[], Any]] = {
     "samplers": lambda: things()["sampler"],
     "seeds": lambda: 1,
     "table": lambda: things()["sweep"].table,
+    # Of notebooks and of grammars.
+    "session": session,
+    "line": lambda: 0,
+    "kept": lambda: shown()["aside"],
+    "left": lambda: None,
+    "right": lambda: None,
+    "side": lambda: "left",
+    "scheme": lambda: "a",
+    "lookaheads": lambda: [1],
+    "byte_state": lambda: 0,
+    "reason": lambda: "It is large.",
+    "elements": lambda: {"a": ("b",)},
+    "root": lambda: "a",
+    "fewest": lambda: 1,
+    "name": lambda: "json",
+    "cursor.run.tokens": lambda: 2,
+    "cursor.step.token": lambda: None,
+    "cursor.peek.token": lambda: None,
+    "cursor.jump.k": lambda: 0,
+    "compare.step.tokens": lambda: 1,
+    "compare.take.token": lambda: 2,
+    "ToyModel.tokens": lambda: {"a": 1},
+    "Invasiveness.lm": lambda: shown()["toy"],
+    "Invasiveness.constraint": lambda: FLAT_OBJECT,
+    "invasiveness.show_step.scheme": lambda: 0,
+    "lazy.mask_within.remaining": lambda: 3,
 }
 
 
@@ -169,6 +215,8 @@ def owners() -> Iterator[tuple[str, Callable[[], Any]]]:
     for name in ("vocabulary", "constraint", "dfa", "masks", "sampler", "trace", "run", "budget"):
         yield name, lambda name=name: things()[name]
     yield "session", session
+    for name in ("toy", "lazy", "cursor", "compare", "invasiveness", "rule"):
+        yield name, lambda name=name: shown()[name]
     for name in ("Constraint", "Vocabulary", "Session", "Trace", "TokenDFA"):
         yield name, lambda name=name: getattr(explorer, name)
 
@@ -176,10 +224,11 @@ def owners() -> Iterator[tuple[str, Callable[[], Any]]]:
 # What a caller's own function raises is the caller's; a number as `where` starts processes.
 CALLED_BACK = {"until", "progress", "where"}
 # Not called: those that read models and tokenizers, or machines of other libraries, and the
-# constructors of what only `compile` and `Session.trace` make; `mask_reference_` is for tests.
+# constructors of what only `compile` and `Session.trace` make; `mask_reference_` is for tests;
+# what ends a widget or is a library's, and a listener, which every move would call.
 LEFT_OUT = {
     "load_model", "from_tokenizer", "from_file", "from_fsm", "from_fst", "TokenDFA", "Trace",
-    "request", "errors", "mask_reference_", "canonical",
+    "request", "errors", "mask_reference_", "canonical", "get_state", "close", "subscribe",
 }  # fmt: skip
 
 
@@ -190,6 +239,11 @@ def callables() -> dict[str, Callable[[], Any]]:
     for name in explorer.__all__:
         if callable(getattr(explorer, name)) and name not in LEFT_OUT:
             found[name] = lambda name=name: getattr(explorer, name)
+    for name in ("Compare", "Cursor", "Invasiveness", "ToyModel"):
+        found[name] = lambda name=name: getattr(widgets, name)
+    for name in grammars.__all__:
+        if inspect.isfunction(getattr(grammars, name)):
+            found[f"grammars.{name}"] = lambda name=name: getattr(grammars, name)
     for owner, make in owners():
         one = make()
         for name in dir(type(one) if not isinstance(one, type) else one):
@@ -198,7 +252,9 @@ def callables() -> dict[str, Callable[[], Any]]:
                 continue
             bound = isinstance(static, classmethod | staticmethod) == isinstance(one, type)
             is_method = inspect.isfunction(static) or isinstance(static, classmethod | staticmethod)
-            if is_method and bound:
+            # A widget has the methods of its libraries too.
+            ours = str(getattr(static, "__module__", "")).startswith(("explorer.", "widgets."))
+            if is_method and bound and ours:
                 found[f"{owner}.{name}"] = lambda make=make, name=name: getattr(make(), name)
     return found
 
@@ -206,8 +262,9 @@ def callables() -> dict[str, Callable[[], Any]]:
 def usable(name: str, parameter: inspect.Parameter) -> Any:
     if name == "Budget":
         return 10.0**6
-    if parameter.name in USABLE:
-        return USABLE[parameter.name]()
+    for known in (f"{name}.{parameter.name}", parameter.name):
+        if known in USABLE:
+            return USABLE[known]()
     if parameter.default is not inspect.Parameter.empty:
         return parameter.default
     pytest.fail(f"{name}: give USABLE a value for {parameter.name!r}")
@@ -239,6 +296,7 @@ def call(name: str, odd: dict[str, Any]) -> None:
             result = callables()[name]()(*positional, **named)
             if inspect.isgenerator(result):
                 list(itertools.islice(result, 20))
+            del result  # A processor that was made and never called warns when it goes.
     except ExplorerError as error:
         assert error.message and error.evidence is not None
     except Exception as error:
@@ -268,9 +326,11 @@ def all_calls() -> list[tuple[str, dict[str, Any]]]:
 
 def test_the_callables_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert {"regex", "Session", "session.step", "Session.from_ids", "dfa.allowed"} <= set(
-        callables()
-    )
+    assert {
+        "regex", "Session", "session.step", "Session.from_ids", "dfa.allowed", "Cursor",
+        "cursor.restore", "compare.take", "invasiveness.write", "toy.read", "lazy.can_finish",
+        "grammars.xml_text", "rule.times",
+    } <= set(callables())  # fmt: skip
     for name in callables():
         call(name, {})
 

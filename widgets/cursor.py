@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from explorer.analysis.session import Session
-from explorer.arguments import instance
+from explorer.arguments import instance, shown, whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.model import LanguageModel, Prompt
 from explorer.decoding.sampling.sampler import Sampler
@@ -128,7 +128,8 @@ class Cursor:
     @selected.setter
     def selected(self, token: int | None) -> None:
         with self.lock:
-            self._selected = token
+            last = len(self.session.vocabulary) - 1
+            self._selected = None if token is None else whole_number("selected", token, 0, last)
             self._tell()
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -139,7 +140,12 @@ class Cursor:
 
         Returns:
             A function that ends the subscription.
+
+        Raises:
+            ExplorerError: The listener is not a function.
         """
+        if not callable(listener):
+            raise wrong("listener", listener, "a function without arguments")
         self._listeners.append(listener)
 
         def stop() -> None:
@@ -208,7 +214,11 @@ class Cursor:
 
         Returns:
             True if the run could go on; false if something stopped it.
+
+        Raises:
+            ExplorerError: It is not a whole number from 0, or the line cannot go on.
         """
+        tokens = whole_number("tokens", tokens)
         with self.lock:
             session = self.session
             ahead = min(session.length - session.index, tokens)
@@ -240,11 +250,15 @@ class Cursor:
 
         Args:
             line: Its number in `lines`.
+
+        Raises:
+            ExplorerError: There is no such line.
         """
         with self.lock:
+            line = whole_number("line", line, None)
             if not 0 <= line < len(self._lines):
                 raise ExplorerError(
-                    f"There is no line {line}.", remedy=f"Give 0 to {len(self._lines) - 1}."
+                    f"There is no line {shown(line)}.", remedy=f"Give 0 to {len(self._lines) - 1}."
                 )
             self._current = line
             self._selected = None
@@ -255,7 +269,11 @@ class Cursor:
 
         Args:
             session: The new line.
+
+        Raises:
+            ExplorerError: It is something else.
         """
+        instance("session", session, Session, "a Session")
         with self.lock:
             self._lines = [("line 1", session)]
             self._current, self._made, self._selected = 0, 1, None
@@ -282,7 +300,11 @@ class Cursor:
         Args:
             kept: From `aside`.
             constraint, prompt, sampler: As `edit` has them.
+
+        Raises:
+            ExplorerError: An argument is something else, or the line cannot be asked that.
         """
+        instance("kept", kept, Aside, "what aside() gave", remedy="Keep it: kept = cursor.aside().")
         with self.lock:
             before = self.aside()
             self._put(kept)

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 import torch
 
-from explorer.arguments import wrong
+from explorer.arguments import instance, listed, real_number, whole_number, whole_text, wrong
 from explorer.automata.constraint import Constraint, regex
 from explorer.decoding.models.model import Prompt, Reading
 from explorer.vocabulary import Vocabulary
@@ -81,9 +81,9 @@ class ToyModel:
         if not first or b"" in first:
             raise wrong("tokens", tokens, "a dict from tokens, which are not empty, to weights")
         self._tokens = tuple(first)
-        rows = {b"": {**first, b"": end}}
-        for ending, weights in _items(after or {}):
-            rows[ending] = _weights("after", cast("Weights", weights))
+        rows = {b"": {**first, b"": _weight("end", end)}}
+        for ending, weights in _items("after", {} if after is None else after):
+            rows[ending] = _weights("after", weights)
         self._table = {ending: self._row(row) for ending, row in rows.items()}
 
     def _row(self, weights: Mapping[bytes, float]) -> tuple[float, ...]:
@@ -122,28 +122,38 @@ class ToyModel:
 
         Args:
             tokens: Ids.
+
+        Raises:
+            ExplorerError: They are something else.
         """
         known = self._tokens
-        text = b"".join(known[token] for token in tokens if 0 <= token < len(known))
+        ids = [whole_number("token", token) for token in listed("tokens", tokens, "a list of ids")]
+        text = b"".join(known[token] for token in ids if token < len(known))
         ending = max((key for key in self._table if text.endswith(key)), key=len)
-        return Reading(torch.tensor(self._table[ending]).log(), len(tokens))
+        return Reading(torch.tensor(self._table[ending]).log(), len(ids))
 
 
-def _items(given: object) -> list[tuple[bytes, Any]]:
-    pairs = cast("Mapping[bytes | str, Any]", given).items()
-    return [(key.encode() if isinstance(key, str) else key, value) for key, value in pairs]
+def _items(name: str, given: object) -> list[tuple[bytes, Any]]:
+    """The entries of a dict whose keys are texts or bytes."""
+    wanted = "a dict from tokens to weights"
+    pairs = cast("Mapping[object, Any]", instance(name, given, Mapping, wanted)).items()
+    return [(key if isinstance(key, bytes) else _encoded(name, key), value) for key, value in pairs]
 
 
-def _weights(name: str, given: Weights) -> dict[bytes, float]:
-    if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise wrong(name, given, "a dict from tokens to weights")
-    found: dict[bytes, float] = {}
-    for token, weight in _items(given):
-        number = float(weight) if type(weight) in (int, float) else math.nan
-        if not 0 <= number < math.inf:
-            raise wrong(name, weight, "a weight, a number from 0 on, for each token")
-        found[token] = number
-    return found
+def _encoded(name: str, key: object) -> bytes:
+    return whole_text(f"A token of {name}", key, remedy="Give its text or its bytes.").encode()
+
+
+def _weights(name: str, given: object) -> dict[bytes, float]:
+    return {token: _weight(name, weight) for token, weight in _items(name, given)}
+
+
+def _weight(name: str, weight: object) -> float:
+    wanted = "a weight, a number from 0 on, for each token"
+    number = real_number(name, weight, wanted)
+    if not 0 <= number < math.inf:
+        raise wrong(name, weight, wanted)
+    return number
 
 
 @lru_cache(maxsize=16)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from explorer.arguments import whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.discovered.broad import BEGINNING, GOING_ON, NEEDS_LETTERS, walk_words
 from explorer.automata.discovered.letters import COMPLETE
@@ -206,9 +207,11 @@ class LazyMachine(NumberedPlaces[int]):
         """Whether this vocabulary can finish from a state of `byte_machine`.
 
         Raises:
+            ExplorerError: There is no such state.
             BudgetExceeded: The search reached a limit.
         """
-        _ = self.byte_machine
+        last = self.byte_machine.num_states - 1
+        byte_state = whole_number("byte_state", byte_state, 0, last)
         with self._lock:
             return self._shown_finishing.can_finish(byte_state, Meter(self._budget))
 
@@ -257,9 +260,11 @@ class LazyMachine(NumberedPlaces[int]):
             As `mask`, read-only; where the budget removes nothing, the same object.
 
         Raises:
-            ExplorerError: There is no such state.
+            ExplorerError: There is no such state, or ``remaining`` is not a whole number.
             BudgetExceeded: It took too long.
         """
+        state = checked_state(state, len(self._places))
+        remaining = whole_number("remaining", remaining, None)
         whole = self.mask(state)
         if state < 0:
             return whole

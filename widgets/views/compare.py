@@ -16,7 +16,7 @@ import anywidget  # pyright: ignore[reportMissingTypeStubs] - It has none.
 import traitlets
 
 from explorer.analysis.session import Session
-from explorer.arguments import whole_number, wrong
+from explorer.arguments import flag, instance, whole_number, wrong
 from explorer.automata.constraint import Constraint
 from explorer.decoding.models.load import load_model
 from explorer.decoding.models.model import LanguageModel
@@ -111,8 +111,8 @@ class Compare(anywidget.AnyWidget):
         schemes: Mapping[str, Constraint | TokenMachine | None] | None = None,
     ) -> None:
         warm()
-        model = load_model(lm) if isinstance(lm, str) else lm or ToyModel()
-        self._schemes, self._top_k = dict(schemes or {}), top_k
+        model = ToyModel() if lm is None else load_model(lm) if isinstance(lm, str) else lm
+        self._schemes, self._top_k = _named({} if schemes is None else schemes), top_k
 
         def place(
             side: str, rule: Constraint | TokenMachine | str | None, sampler: Sampler
@@ -186,11 +186,13 @@ class Compare(anywidget.AnyWidget):
         Raises:
             ExplorerError: The token is not allowed on that side.
         """
+        both = flag("both", both)
         with self.left.lock, self.right.lock:
             to = self.index + 1
             cursor = self._sides[self._side(side)].cursor
             other = self.right if cursor is self.left else self.left
-            cursor.step(token)
+            taken = cursor.step(token)
+            token = token if taken is None else taken.token
             if both and not other.session.finished and bool(other.session.allowed()[token]):
                 other.step(token)
             self._go(to)
@@ -218,6 +220,7 @@ class Compare(anywidget.AnyWidget):
             self._go(k)
 
     def _scheme_of(self, argument: str, name: str) -> Constraint | TokenMachine | None:
+        name = instance(argument, name, str, "the name of a scheme")
         if name not in self._schemes:
             known = ", ".join(map(repr, self._schemes)) or "schemes={name: machine}"
             raise wrong(argument, name, known)
@@ -248,7 +251,8 @@ class Compare(anywidget.AnyWidget):
         Raises:
             ExplorerError: It is something else.
         """
-        if not isinstance(side, str) or side not in self._sides:  # pyright: ignore[reportUnnecessaryIsInstance]
+        side = instance("side", side, str, "'left' or 'right'")
+        if side not in self._sides:
             raise wrong("side", side, "'left' or 'right'")
         return side
 
@@ -329,6 +333,17 @@ class Compare(anywidget.AnyWidget):
 
     def _say(self, answer: dict[str, object]) -> None:
         self.send(answer)  # pyright: ignore[reportUnknownMemberType] - ipywidgets is untyped.
+
+
+def _named(schemes: object) -> dict[str, Constraint | TokenMachine | None]:
+    """The schemes by their names."""
+    remedy = "Give a dict from names to machines, such as Invasiveness(...).machines."
+    mapping = cast("type[Mapping[str, Constraint | TokenMachine | None]]", Mapping)
+    named = instance("schemes", schemes, mapping, "a dict of schemes", remedy=remedy)
+    return {
+        instance("The name of a scheme", name, str, "a text", remedy=remedy): rule
+        for name, rule in named.items()
+    }
 
 
 __all__ = ["Compare"]

@@ -21,7 +21,7 @@ from explorer.analysis.invasiveness import RunPair, Scheme, naturalised, schemes
 from explorer.analysis.invasiveness.comparing import logits_store
 from explorer.analysis.invasiveness.schemes import LOOKAHEADS, OURS, TEMPLATES
 from explorer.analysis.session import Session
-from explorer.arguments import whole_number
+from explorer.arguments import instance, listed, plain, whole_number
 from explorer.automata.constraint import Constraint
 from explorer.automata.template.functions import gen, template
 from explorer.budget import Budget
@@ -115,7 +115,9 @@ class Invasiveness(Explorer):
         if constraint is None and template is None:
             constraint, template = FLAT_OBJECT, example_template()
             prompt = PROMPT if prompt is None else prompt
-        self._asked = (constraint, template, tuple(lookaheads))
+        numbers = listed("lookaheads", lookaheads, "a list of whole numbers")
+        borders = tuple(whole_number("lookaheads", number) for number in numbers)
+        self._asked = (constraint, template, borders)
         self._max_tokens = whole_number("max_tokens", max_tokens, 1, MOST_TOKENS)
         self._top_k = top_k
         self._lines: dict[int, Session] = {}
@@ -124,7 +126,9 @@ class Invasiveness(Explorer):
         self._unmade: dict[str, ExplorerError] = {}
         self._place: tuple[str, Sampler, int] = ("", sampler, 0)
         seed = whole_number("seed", seed, 0, LAST_SEED)
-        put = self._written(prompt or "", without_filters(sampler), seed, Progress())
+        put = self._written(
+            "" if prompt is None else prompt, without_filters(sampler), seed, Progress()
+        )
         rows = put()
         super().__init__(cursor=Cursor(self._line(0)), top_k=top_k, size=size)
         self.schemes = rows
@@ -171,6 +175,7 @@ class Invasiveness(Explorer):
             ExplorerError: There is no such row or no such position.
         """
         names = [row["name"] for row in self.schemes["rows"]]
+        scheme = plain(scheme)
         if isinstance(scheme, str) and scheme not in names:
             raise ExplorerError(
                 f"There is no row {scheme!r}.", remedy=f"Give one of: {', '.join(names)}."
@@ -190,8 +195,10 @@ class Invasiveness(Explorer):
             ExplorerError: There is no scheme of that name.
         """
         prompt, sampler, seed = self._place
+        right = instance("right", right, str, "the name of a row")
         if left is None:
             left = next((name for name in self._pairs if name != right), ALONE)
+        left = instance("left", left, str, "the name of a row")
         return Compare(
             self._lm, left, right, prompt, left_sampler=sampler, right_sampler=sampler, seed=seed,
             top_k=self._top_k, schemes={**self.machines, ALONE: None},

@@ -295,8 +295,10 @@ def checked_size(size: str) -> str:
     Raises:
         ExplorerError: It is something else.
     """
-    if not isinstance(size, str) or size not in SIZES:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise wrong("size", size, " or ".join(repr(name) for name in SIZES))
+    wanted = " or ".join(repr(name) for name in SIZES)
+    size = instance("size", size, str, wanted)
+    if size not in SIZES:
+        raise wrong("size", size, wanted)
     return size
 
 

@@ -327,7 +327,12 @@ class DeviceMasks:
 
         Args:
             states, constraint, remaining, step: As for `mask_`.
+
+        Raises:
+            ExplorerError: An argument is something else.
         """
+        batch = checked_tensor("states", states, "a tensor, int64[B]").numel()
+        states = checked_rows("states", states, batch)
         whiches = [0] * len(states)
         if constraint is not None or len(self._needed) > 1:
             whiches = ints(self._constraint_of_rows(constraint, len(states)))

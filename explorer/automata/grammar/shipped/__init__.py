@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Final
 
+from explorer.arguments import instance, shown
 from explorer.automata.constraint import Constraint
 from explorer.automata.grammar.functions import grammar
 from explorer.errors import ConstraintError
@@ -30,10 +31,12 @@ def shipped_text(name: str) -> str:
     Raises:
         ConstraintError: There is no such grammar.
     """
+    remedy = f"Use one of {', '.join(SHIPPED)}."
+    name = instance(
+        "name", name, str, "the name of a grammar", remedy=remedy, error=ConstraintError
+    )
     if name not in SHIPPED:
-        raise ConstraintError(
-            f"There is no grammar {name!r}.", remedy=f"Use one of {', '.join(SHIPPED)}."
-        )
+        raise ConstraintError(f"There is no grammar {shown(name)}.", remedy=remedy)
     return (files(__name__) / f"{name}.gbnf").read_text("utf-8")
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final, cast
 
-from explorer.arguments import shown
+from explorer.arguments import instance, listed, shown
 from explorer.errors import ConstraintError
 
 PAGE: Final[Mapping[str, Sequence[str]]] = {
@@ -69,8 +69,8 @@ def xml_text(elements: Mapping[str, Sequence[str]], root: str) -> str:
         root: The element that is the document.
 
     Raises:
-        ConstraintError: A name is not one of letters, digits, ``-`` and ``_``, an attribute is
-            given twice, or ``root`` is not among the elements.
+        ConstraintError: An argument is something else, a name is not one of letters, digits, ``-``
+            and ``_``, an attribute is given twice, or ``root`` is not among the elements.
 
     Example:
         >>> import explorer
@@ -78,6 +78,16 @@ def xml_text(elements: Mapping[str, Sequence[str]], root: str) -> str:
         >>> notes.accepts('<note to="A">a <b>c</b></note>'), notes.accepts("<note><b></note></b>")
         (True, False)
     """
+    remedy = 'Give a dict such as {"note": ("to",), "b": ()}.'
+    mapping = cast("type[Mapping[Any, Any]]", Mapping)
+    given = instance(
+        "elements", elements, mapping, "a dict from names to their attributes",
+        remedy=remedy, error=ConstraintError,
+    )  # fmt: skip
+    elements = {
+        _text("The name of an element", name): _attributes(each) for name, each in given.items()
+    }
+    root = _text("root", root)
     if root not in elements:
         raise ConstraintError(
             f"root={shown(root)} is not among the elements.",
@@ -101,3 +111,13 @@ def xml_text(elements: Mapping[str, Sequence[str]], root: str) -> str:
         rule = f"in-{name}".ljust(9)
         lines.append(f'{rule} ::= {given}s? ("/>" | ">" content "</{name}" s? ">")\n')
     return "".join([*lines, _TAIL])
+
+
+def _text(name: str, value: object) -> str:
+    return instance(name, value, str, "a text", error=ConstraintError)
+
+
+def _attributes(given: object) -> list[str]:
+    """The names of the attributes of an element; a text alone would mean its letters."""
+    names = listed("The attributes of an element", given, "a list of names", error=ConstraintError)
+    return [_text("An attribute", name) for name in names]
