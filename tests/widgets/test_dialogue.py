@@ -13,12 +13,14 @@ from typing import Any, cast
 
 import pytest
 
-from explorer import Sampler, Session
+from explorer import Constraint, Sampler, Session
+from explorer.automata.sources import registry
 from tests.widgets.page import Page
 from widgets.dialogue import handlers
 from widgets.dialogue.dialogue import TABLE, table_for_page
 from widgets.dialogue.later import Later
 from widgets.dialogue.messages import AtPlace, read_message
+from widgets.kinds import register_kind
 from widgets.toy import ToyModel, toy_constraint
 from widgets.views import bundle
 from widgets.views.compare import Compare
@@ -285,6 +287,19 @@ def test_whatever_ends_the_work_the_page_is_answered(
     }[type(error).__name__]  # fmt: skip
     monkeypatch.undo()
     assert page.ask("step")["ok"]  # Nothing is left locked.
+
+
+def test_a_reader_that_ends_the_process_is_answered_too(page: Page) -> None:
+    def ends(_: str) -> Constraint:
+        raise SystemExit(3)
+
+    register_kind("ends", ends)
+    try:
+        answer = page.ask("edit", kind="ends", text="a")
+        assert (answer["ok"], answer["error"]["title"]) == (False, "SystemExit")
+        assert page.ask("step")["ok"]
+    finally:
+        registry.forget("ends")
 
 
 def test_an_answer_that_nobody_waits_for_has_no_number(page: Page) -> None:
