@@ -1,10 +1,10 @@
-"""Just-in-time compilation of the few loops that decide the speed of everything else.
+"""Just-in-time compilation of the loops that decide the speed of everything else.
 
-Four inner loops run over hundreds of thousands of small integers and cannot be written as
-numpy expressions without tenfold work: subset construction, partition refinement, products and
-the walk of the token trie. They are plain Python functions over numpy arrays; `jit` hands them
-to Numba. Kernels release the interpreter lock and come back after a bounded amount of work,
-so that a budget, a cancel or another thread is never kept waiting.
+They run over hundreds of thousands of small integers and cannot be written as numpy expressions
+without tenfold work: subset construction, partition refinement, products, walks of the token
+trie, packed masks. They are plain Python functions over numpy arrays; `jit` hands them to Numba.
+Kernels release the interpreter lock and come back after a bounded amount of work, so that a
+budget, a cancel or another thread is never kept waiting.
 
 The machine code is cached on disk, beside the source or in the user's folder for caches, so a
 process after the first loads it in milliseconds. The cache is a help and never a condition: where

@@ -23,6 +23,7 @@ from explorer.witnesses.classes import NOT_EXPLAINED
 from explorer.witnesses.comparison import Comparison
 from explorer.witnesses.disagreements import _WalkOfTexts  # pyright: ignore[reportPrivateUsage]
 from explorer.witnesses.engines import ENGINES, Tokens, peer
+from explorer.witnesses.judging import judge_of
 from explorer.witnesses.messages import Statement
 
 for library in ("outlines_core", "xgrammar", "llguidance", "jsonschema"):
@@ -196,3 +197,32 @@ def test_every_claim_of_a_walk_holds_for_the_engine(
             assert each.kind != "unexplained" or each.sentence == NOT_EXPLAINED
     print(f"{states} states, {len(classed)} classed, {claims} claims asked again, {dict(kinds)}")
     assert states > 500 and claims > 20
+
+
+@pytest.mark.parametrize(
+    ("prefix", "engine"),
+    [
+        ('"2016-12-31T18:59:', "xgrammar"),  # An offset makes the leap second right.
+        ('"', "outlines-core"),  # The text that shows it lacks the zone, beside the sign.
+    ],
+)
+def test_a_judge_that_refuses_something_else_is_no_witness(prefix: str, engine: str) -> None:
+    schema = explorer.json_schema({"type": "string", "format": "date-time"})
+    kinds = {
+        each.kind
+        for each in explorer.witness(schema, vocabulary(), prefix, engines=[engine]).disagreements
+    }
+    assert kinds == {"unexplained"}
+
+
+def test_a_judge_is_a_witness_beside_a_text_that_it_accepts() -> None:
+    schema = explorer.json_schema({"type": "string", "format": "date"})
+    (found,) = explorer.witness(
+        schema, vocabulary(), '"2024-02-3', engines=["xgrammar"]
+    ).disagreements
+    assert found.kind == "bug" and "beside it" in found.evidence
+
+
+def test_a_format_that_the_judge_checks_in_part_is_not_judged() -> None:
+    judge = judge_of(Statement("json_schema", '{"type": "string", "format": "time"}'))
+    assert judge is not None and judge.verdict(b'"09:50:60Z"') is None

@@ -153,7 +153,8 @@ def _literal(text: str) -> str:
     """The pattern of a text that stands for itself.
 
     Example:
-        >>> program(_literal("a."), "a splitter")[0].characters[ord("a")]
+        >>> from explorer.vocabulary.canonical.patterns import program
+        >>> bool(program(_literal("a."), "a splitter")[0].characters[ord("a")])
         True
     """
     return "".join(char if char.isalnum() else f"\\{char}" for char in text)

@@ -13,8 +13,10 @@ from typing import Final
 
 from explorer.alphabet import in_quotes
 from explorer.analysis.characters.display import half_characters, show_text
-from explorer.automata.machine import Bool
+from explorer.automata.machine import NO_ARC, Bool
+from explorer.automata.words import shortest_word
 from explorer.witnesses.comparison import Comparison
+from explorer.witnesses.judging import Judge
 from explorer.witnesses.messages import Statement
 from explorer.witnesses.rules.recognised import Recognised, flags_of
 
@@ -156,6 +158,8 @@ def _is_half(data: bytes | None) -> bool:
 def against_a_judge(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
     """The tokens through which a judge contradicts the engine on a whole text.
 
+    A refusal counts only beside a text that differs at that place alone and that the judge accepts.
+
     Args:
         comparison: The masks.
         left: bool[len(vocabulary)], the ids that no rule took yet.
@@ -171,12 +175,16 @@ def against_a_judge(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
         says = None if text is None else judge.verdict(text)
         if text is None or says is None or says is group.allows:
             continue
+        control = _repaired(comparison, judge, text) if group.allows else ""
+        if control is None:
+            continue  # The judge may refuse the text for something else in it.
         taken[group.allows] += ids
         if group.allows in said:
             continue
         shown = in_quotes(text.decode(errors="replace"))
         evidence = {judge.name: f"{'accepts' if says else 'refuses'} {shown}"}
         if group.allows:
+            evidence["beside it"] = f"{judge.name} accepts {in_quotes(control)}"
             sentence = f"it accepts the whole text {shown}, which {judge.name} refuses"
         else:
             what = "ends" if group.read is None else "goes on"
@@ -188,6 +196,34 @@ def against_a_judge(comparison: Comparison, left: Bool) -> Iterator[Recognised]:
         said[group.allows] = sentence, evidence
     for allows, (sentence, evidence) in said.items():
         yield Recognised(flags_of(taken[allows], len(left)), sentence, evidence)
+
+
+def _repaired(comparison: Comparison, judge: Judge, text: bytes) -> str | None:
+    """A text that differs at the refused place alone, and that the judge and we accept.
+
+    Without one, the judge's refusal of a text says nothing about the place where we stop reading.
+
+    Args:
+        comparison: The masks.
+        judge: Refuses the text.
+        text: The engine accepts it, and we do not.
+    """
+    machine = comparison.machine.byte_machine
+    if machine is None:
+        return None
+    state, at = machine.start, 0
+    while at < len(text) and (after := machine.step(state, text[at])) != NO_ARC:
+        state, at = after, at + 1
+    if at == len(text):
+        candidates = [text + shortest_word(machine, state)]
+    else:
+        expected = [bytes([byte]) for byte in machine.expected(state)[:MOST_TRIED]]
+        candidates = [text[:at] + byte + text[at + 1 :] for byte in expected]
+        candidates += [text[:at] + text[at + 1 :], *(text[:at] + b + text[at:] for b in expected)]
+    for candidate in candidates:
+        if comparison.constraint.accepts(candidate) and judge.verdict(candidate):
+            return candidate.decode(errors="replace")
+    return None
 
 
 def clues(comparison: Comparison, left: Bool) -> dict[str, str]:
