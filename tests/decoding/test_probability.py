@@ -374,6 +374,19 @@ def test_several_sequences_at_once_are_each_as_alone() -> None:
     alone = explorer.probability(lm, prompt, torch.tensor(rows[0]), words)  # pyright: ignore
     assert alone.tokens == tuple(rows[0])
     assert explorer.probability(lm, prompt, [], words).tokens == ()
-    for odd in ([1, [2]], ["ab"], "ab"):
-        with pytest.raises(ExplorerError, match=r"ids|not a token id"):
+    for odd in ([1, [2]], ["no one token"], "ab"):
+        with pytest.raises(ExplorerError, match=r"ids|not a token id|not one token"):
             explorer.probability(lm, prompt, odd, words)  # pyright: ignore
+
+
+def test_a_text_of_one_token_stands_for_its_id() -> None:
+    """Alone, in one of several sequences, and in a run from elsewhere."""
+    lm, constraint = toy(), regex("(ab|ba|c){1,2}")
+    by_id = probability(lm, "", [2, 4, 7], constraint)
+    assert probability(lm, "", ["ab", "c", 7], constraint) == by_id
+    assert probability(lm, "", [["ab", 4, 7], [2]], constraint)[0] == by_id
+    assert probability(lm, "", ["ab", "c"], constraint).tokens == (2, 4)
+    with pytest.raises(ExplorerError, match="'abc' is not one token"):
+        probability(lm, "", ["abc"], constraint)
+    session = explorer.Session.from_ids(lm.vocabulary, constraint, ["ab", 4])
+    assert session.ids == (2, 4)

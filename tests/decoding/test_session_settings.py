@@ -278,3 +278,11 @@ def test_a_prefix_of_pieces_as_sentencepiece_names_them() -> None:
     with pytest.raises(ExplorerError, match="not one token") as refused:
         generate(TINY, ["x"], cities, response_prefix=["ĠB"])
     assert "'Ġ'" in refused.value.remedy
+
+
+def test_how_a_set_of_characters_is_given_is_said_for_generate_too() -> None:
+    """The remedy can be followed by who wrote ``restrict=`` and has no argument ``scripts``."""
+    with pytest.raises(ConstraintError) as raised:
+        generate(TINY, "", regex("[a-z]"), restrict="0-9")
+    for written in ('restrict={"scripts": ["Latin"]}', 'restrict={"chars": "0123456789"}'):
+        assert written in raised.value.remedy

@@ -50,7 +50,10 @@ BLOCKS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
 }
 """Sets of characters with a name; ``hangul`` is the precomposed syllables, and the space."""
 
-_REMEDY: Final = 'Give the name of a set, scripts=["Latin"], chars="abc" or words=["cat", "dog"].'
+_REMEDY: Final = (
+    'Give the name of a set, scripts=["Latin"], chars="abc" or words=["cat", "dog"]; a session and '
+    'generate take these as restrict="ascii" or restrict={"scripts": ["Latin"]}.'
+)
 
 
 @cache
@@ -230,12 +233,15 @@ def _check_set(name: str) -> None:
     if name in BLOCKS:
         return
     remedy = (
-        f"Choose one of {', '.join(sorted(BLOCKS))}, or name scripts of Unicode: scripts=[...]."
+        f'Choose one of {", ".join(sorted(BLOCKS))}; or write restrict(scripts=["Latin"]) or '
+        'restrict(chars="0123456789"), and as the argument of a session or of generate '
+        'restrict={"scripts": ["Latin"]} or restrict={"chars": "0123456789"}.'
     )
     script = next((known for known in scripts() if known.casefold() == name.casefold()), "")
     if script:
         remedy = (
-            f'{script} is a script: write restrict(scripts=["{script}"]), and for a session '
+            f'{script} is a script: write restrict(scripts=["{script}"]), and as the argument '
+            f"of a session or of generate "
             f'restrict={{"scripts": ["{script}"]}}.'
         )
     elif close := get_close_matches(name.casefold(), BLOCKS, 1):

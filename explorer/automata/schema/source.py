@@ -53,6 +53,9 @@ from explorer.files import read_text
 LIMITS_OF_CONFLICTS: Final = Budget(states=100_000, seconds=10)
 """For finding out which keywords exclude each other."""
 
+_BYTE_ORDER_MARK: Final = "\ufeff"
+"""Some editors begin a file with it."""
+
 MOST_LOCATED: Final = 3
 """The most parts of a schema that are named for one spot."""
 
@@ -276,6 +279,7 @@ class JsonSchema(Source):
     @classmethod
     def read(cls, text: str) -> Self:
         """The schema that a text is."""
+        text = text.removeprefix(_BYTE_ORDER_MARK)
         parsed(text)
         return cls(text)
 
@@ -291,7 +295,7 @@ class JsonSchema(Source):
             text = indented(text_of_data(given))
             parsed(text)
         elif isinstance(schema, str):
-            text = plain(schema)
+            text = plain(schema).removeprefix(_BYTE_ORDER_MARK)
             parsed(text)
         else:
             raise wrong(
@@ -344,7 +348,7 @@ def _texts_of(folder: object) -> tuple[tuple[str, str], ...]:
         )
     pairs: list[tuple[str, str]] = []
     for path in sorted(root.rglob("*.json")):
-        text = read_text(path)
+        text = read_text(path).removeprefix(_BYTE_ORDER_MARK)
         try:
             content = parsed(text)
         except ConstraintError as error:

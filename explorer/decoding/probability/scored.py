@@ -24,7 +24,7 @@ from explorer.decoding.probability.written import (
     opened,
 )
 from explorer.decoding.stepping.rule import Rule
-from explorer.decoding.stepping.token_id import token_id
+from explorer.decoding.stepping.token_id import meant_token
 from explorer.errors import ExplorerError
 from explorer.tokens.machine import TokenMachine
 
@@ -73,7 +73,7 @@ class TokenProbabilities:
 def probability(
     lm: LanguageModel,
     prompt: Prompt,
-    ids: Sequence[int],
+    ids: Sequence[int | str],
     constraint: Constraint | TokenMachine | None = None,
     *,
     budget: Budget | None = None,
@@ -82,7 +82,7 @@ def probability(
 def probability(
     lm: LanguageModel,
     prompt: Prompt,
-    ids: Sequence[Sequence[int]],
+    ids: Sequence[Sequence[int | str]],
     constraint: Constraint | TokenMachine | None = None,
     *,
     budget: Budget | None = None,
@@ -90,7 +90,7 @@ def probability(
 def probability(
     lm: LanguageModel,
     prompt: Prompt,
-    ids: Sequence[int] | Sequence[Sequence[int]],
+    ids: Sequence[int | str] | Sequence[Sequence[int | str]],
     constraint: Constraint | TokenMachine | None = None,
     *,
     budget: Budget | None = None,
@@ -102,8 +102,8 @@ def probability(
     Args:
         lm: The model.
         prompt: A text to go on with, or messages.
-        ids: The tokens after it, the end of the text included if it is meant; or several such
-            sequences, each of which follows the prompt.
+        ids: The tokens after it, each as its id or as its text, the end of the text (by its id)
+            included if it is meant; or several such sequences, each of which follows the prompt.
         constraint: What masks; ``None`` for nothing.
         budget: Limits for compiling it.
 
@@ -112,7 +112,8 @@ def probability(
         order.
 
     Raises:
-        ExplorerError: An id has no logit, or the arguments are something else.
+        ExplorerError: An id has no logit, a text is not one token, or the arguments are
+            something else.
         EmptyConstraint, IncompatibleVocabulary, BudgetExceeded: As `explorer.compile` has it.
 
     Example:
@@ -144,7 +145,7 @@ def _scored(
     lm: LanguageModel, before: tuple[int, ...], ids: Sequence[object], rule: Rule
 ) -> TokenProbabilities:
     """`probability` of one sequence after the ids of a prompt."""
-    tokens = [token_id(token) for token in ids]
+    tokens = [meant_token(lm.vocabulary, token) for token in ids]
     rows = _rows(lm, (*before, *tokens[:-1]), len(tokens)) if tokens else []
     model: list[float] = []
     constrained: list[float] = []

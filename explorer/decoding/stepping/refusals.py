@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explorer.alphabet import in_quotes
 from explorer.arguments import plain, shown, whole_number
-from explorer.decoding.stepping.token_id import token_id, token_of_text
+from explorer.decoding.stepping.token_id import meant_token
 from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.errors import ExplorerError
 from explorer.tokens.states import DONE
@@ -112,7 +112,7 @@ def permitted(tree: StepTree, node: StepNode, token: int | str) -> int:
     """
     rule = tree.setting.rule
     vocabulary = rule.vocabulary
-    wanted = token_of_text(vocabulary, plain(token)) if isinstance(token, str) else token_id(token)
+    wanted = meant_token(vocabulary, token)
     allowed = tree.mask(node).allowed
     if 0 <= wanted < len(allowed) and allowed[wanted]:
         return wanted

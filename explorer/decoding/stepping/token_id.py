@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from explorer.alphabet import in_quotes
-from explorer.arguments import shown, whole_number
+from explorer.arguments import plain, shown, whole_number
 from explorer.errors import ExplorerError
 from explorer.vocabulary import Vocabulary
 
@@ -46,6 +46,26 @@ def token_of_text(vocabulary: Vocabulary, text: str) -> int:
     # A tokenizer that puts a space in front of a text writes another one.
     alone = encoded is not None and len(encoded) == 1 and encoded[0] in ids
     return encoded[0] if encoded is not None and alone else ids[0]
+
+
+def meant_token(vocabulary: Vocabulary, token: object) -> int:
+    """The id of a token that a user gave as an id, or as the text of one token.
+
+    Args:
+        vocabulary: The tokens.
+        token: An id of any integer type, which need not be one of the vocabulary, or a text.
+
+    Raises:
+        ExplorerError: It is neither, or no single token writes the text.
+
+    Example:
+        >>> vocabulary = Vocabulary.from_bytes([b"f", b"oo", b"foo"], eos_ids=[3])
+        >>> meant_token(vocabulary, "oo"), meant_token(vocabulary, 3)
+        (1, 3)
+    """
+    if isinstance(token, str):
+        return token_of_text(vocabulary, str(plain(token)))
+    return token_id(token)
 
 
 def token_id(token: object) -> int:

@@ -50,7 +50,7 @@ from explorer.decoding.stepping.refusals import (
 )
 from explorer.decoding.stepping.settings import UNCHANGED, Unchanged, asked, edited, given
 from explorer.decoding.stepping.standing import Standing
-from explorer.decoding.stepping.token_id import token_id
+from explorer.decoding.stepping.token_id import meant_token
 from explorer.decoding.stepping.tree import StepNode, StepTree
 from explorer.decoding.stepping.unread import Unread
 from explorer.decoding.trace.records import Step
@@ -180,7 +180,7 @@ class Walk(Standing):
         cls,
         vocabulary: Vocabulary,
         constraint: Constraint | TokenMachine | None,
-        ids: Sequence[int],
+        ids: Sequence[int | str],
         logprobs: Sequence[float | None] | None = None,
         prompt: Prompt | None = None,
         *,
@@ -194,7 +194,7 @@ class Walk(Standing):
         Args:
             vocabulary: What the ids mean.
             constraint: What the text was meant to be.
-            ids: Token ids, the prompt's not included.
+            ids: Token ids, the prompt's not included; also the text of a token in place of its id.
             logprobs: Natural log-probability of each id under its model, where it is known.
             prompt: For display only.
             budget: Limits for compiling the constraint; its seconds hold for reading the ids too.
@@ -203,7 +203,8 @@ class Walk(Standing):
             A session whose cursor is at the end of what is allowed.
 
         Raises:
-            ExplorerError: An id is not a whole number, or the log-probabilities do not fit.
+            ExplorerError: An id is not a whole number, a text is not one token, or the
+                log-probabilities do not fit.
             BudgetExceeded: Compiling or reading took too long.
 
         Example:
@@ -214,7 +215,8 @@ class Walk(Standing):
             ('foo', Rejection(index=2, token=3, state=2))
         """
         vocabulary = instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
-        tokens = [token_id(token) for token in listed("ids", ids, "a list of token ids")]
+        given_ids = listed("ids", ids, "a list of token ids")
+        tokens = [meant_token(vocabulary, token) for token in given_ids]
         known: list[float | None] = [None] * len(tokens)
         if logprobs is not None:
             known = checked_log_probs(logprobs, len(tokens))

@@ -12,6 +12,7 @@ from types import FrameType
 import pytest
 
 from explorer import Budget, grammar
+from explorer.automata.grammar.diagnosis import deterministic
 from explorer.errors import BudgetExceeded
 
 SHAPES: dict[str, Callable[[int], tuple[str, str]]] = {
@@ -57,6 +58,19 @@ def test_twice_the_length_is_twice_the_work(shape: str) -> None:
         calls_of(lambda n=n: grammar(*SHAPES[shape](n), ambiguous=True)) for n in (300, 600)
     )
     assert many < 2.5 * few
+
+
+def test_the_states_of_the_budget_hold_for_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fixed limit held, and the error said to raise the budget."""
+    monkeypatch.setattr(deterministic, "LIMITS", Budget(states=1_000))
+    many = 'root ::= "a"{3000}'
+    with pytest.raises(BudgetExceeded) as raised:
+        grammar(many)
+    assert (raised.value.resource, raised.value.limit) == ("states", 1_000)
+    assert grammar(many, budget=Budget(states=5_000_000)).accepts("a" * 3_000)
+    with pytest.raises(BudgetExceeded) as raised:
+        grammar(many, budget=Budget(states=2_000))
+    assert raised.value.limit == 2_000
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -143,8 +143,71 @@ def test_python_data_with_a_number_that_is_too_long() -> None:
     """It is refused now and not when the machine is built."""
     with pytest.raises(ConstraintError, match="digits"):
         json_schema({"minimum": 10**2_000})
-    with pytest.raises(ConstraintError):
-        json_schema({"minimum": 10**5_000})
+
+
+@pytest.mark.parametrize(
+    ("number", "beginning"),
+    [
+        (10**5_000, "1" + "0" * 23), (-(10**5_000) // 9, "-" + "1" * 24),
+        (10**100_000, "1" + "0" * 23),
+    ],
+    ids=("long", "negative", "longer"),
+)  # fmt: skip
+def test_a_number_that_python_does_not_write_out_has_a_place(number: int, beginning: str) -> None:
+    """Python's own message names no place, and a setting of the interpreter as the remedy."""
+    schema = {"properties": {"a/b": {"enum": [1, number]}}}
+    with pytest.raises(ConstraintError) as raised:
+        json_schema(schema)
+    said = str(raised.value)
+    assert f"holds {beginning}…, which has more than 1,000 digits" in said
+    assert "/properties/a~1b/enum/1" in said
+    assert "at most 1,000 digits" in said
+    assert "set_int_max_str_digits" not in said
+
+
+def test_python_data_that_holds_itself() -> None:
+    """The place, and the reference that says the same."""
+    node: dict[str, Any] = {"type": "object"}
+    node["properties"] = {"shared": [0.5], "again": [0.5], "next": node}
+    with pytest.raises(ConstraintError, match="holds itself: at /properties/next") as raised:
+        json_schema(node)
+    assert '{"$ref": "#"}' in raised.value.remedy
+    inner: dict[str, Any] = {}
+    inner["anyOf"] = [{"type": "null"}, inner]
+    with pytest.raises(ConstraintError, match="at /not/anyOf/1 ") as raised:
+        json_schema({"not": inner})
+    assert '{"$ref": "#/not"}' in raised.value.remedy
+
+
+def test_a_byte_order_mark_is_no_part_of_a_schema(tmp_path: Path) -> None:
+    """As with grammars; also in the files of a folder."""
+    constraint = json_schema('\ufeff{"type": "null"}')
+    assert constraint.source == json_schema('{"type": "null"}').source
+    assert JsonSchema.read('\ufeff{"type": "null"}') == constraint.source
+    (tmp_path / "a.json").write_text('\ufeff{"type": "null"}', "utf-8")
+    assert json_schema({"$ref": "a.json"}, folder=tmp_path).accepts("null")
+
+
+@pytest.mark.parametrize(
+    "schema", ['{"const": NaN}', '{"enum": [Infinity]}', {"const": math.nan}, {"enum": [math.inf]}]
+)
+def test_the_remedy_for_what_is_not_a_number_is_not_fewer_digits(schema: Any) -> None:
+    """It has no digits."""
+    with pytest.raises(ConstraintError) as raised:
+        json_schema(schema)
+    assert "finite" in raised.value.remedy
+    assert "digits" not in raised.value.remedy
+
+
+@pytest.mark.parametrize("keyword", ["minLength", "maxLength"])
+@pytest.mark.parametrize("size", [2**32 - 1, 10**18, 10**20])
+def test_the_length_of_a_string_has_one_limit(keyword: str, size: int) -> None:
+    """It is said of the keyword; no pattern is shown that nobody wrote."""
+    with pytest.raises(UnsupportedSchema) as raised:
+        _ = json_schema({"not": {"not": {"type": "string", keyword: size}}}).machine
+    assert raised.value.pointer == f"/not/not/{keyword}"
+    assert f"{keyword} is {size:,}; at most 4,294,967,294 is followed" in str(raised.value)
+    assert "(?s:" not in str(raised.value)
 
 
 @pytest.mark.parametrize("keyword", ["minLength", "maxLength", "minItems", "maxProperties"])

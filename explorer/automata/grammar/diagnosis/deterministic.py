@@ -20,7 +20,7 @@ from explorer.budget import Budget, Meter
 from explorer.errors import BudgetExceeded, GrammarError
 
 LIMITS: Final = Budget(states=200_000, arcs=20_000_000, seconds=30.0)
-"""For the check that comes with reading a grammar."""
+"""For the check that comes with reading a grammar, unless a budget is given."""
 
 MOST_LOOKED_AT: Final = 300
 """Up to so many bytes of an ambiguous text are looked through for a keyword."""
@@ -42,13 +42,13 @@ def check_deterministic(
         rules: Its rules.
         node: Their tree.
         dialect: How it is written, for `rewrites`.
-        given: Watches the time; without it, `LIMITS` say how long it may take.
+        given: Of the budget that the reader gave; without one, `LIMITS` hold.
 
     Raises:
         GrammarError: There is such a text; the message has a shortest one.
         BudgetExceeded: The grammar is too large to find out.
     """
-    meter = (given or Meter(LIMITS)).with_sizes(LIMITS)
+    meter = given or Meter(LIMITS)
     found = decided(node, meter)
     if found is None:
         return

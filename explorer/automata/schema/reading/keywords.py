@@ -14,6 +14,7 @@ from explorer.automata.schema.reading.subschemas import (
     Subschema,
     pointer_to,
 )
+from explorer.automata.tree.width import MAX_REPEAT
 from explorer.errors import UnsupportedSchema
 
 _Check = Callable[[Any], bool]
@@ -225,7 +226,12 @@ def decimal(value: Number) -> Decimal:
 
 
 LARGEST_SIZE: Final = 2**64
-"""The largest size that a keyword may give; no text that is ever written comes near it."""
+"""The largest number of items or properties that a keyword may give; no text that is ever written
+comes near it.
+"""
+
+LONGEST_STRING: Final = MAX_REPEAT - 1
+"""The largest length of a string that a keyword may give, as for the repeats of a pattern."""
 
 
 def size(sub: Subschema, keyword: str) -> int | None:
@@ -233,9 +239,12 @@ def size(sub: Subschema, keyword: str) -> int | None:
     value = sub.keyword(keyword)
     if not is_number(value):
         return None
-    if value > LARGEST_SIZE:
+    most = LONGEST_STRING if keyword.endswith("Length") else LARGEST_SIZE
+    if value > most:
+        digits = len(str(int(value)))
+        written = f"{int(value):,}" if digits <= 24 else f"a number of {digits:,} digits"
         raise UnsupportedSchema(
-            f"The size has {len(str(int(value))):,} digits; at most {LARGEST_SIZE:,} is followed.",
+            f"{keyword} is {written}; at most {most:,} is followed.",
             pointer=f"{sub.pointer}/{keyword}", keyword=keyword,
             remedy="Give a smaller size, or leave the keyword out.",
         )  # fmt: skip

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Final, NoReturn, cast
 
@@ -36,8 +36,24 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9][0-9.eE+-]*
 """Strings, numbers and brackets of a text that `json` could read."""
 
 
+_SHOWN_DIGITS: Final = 24
+"""How many digits of a long number a message shows."""
+
+_SHORTER: Final = f"Write a number of at most {MOST_DIGITS:,} digits, or leave the keyword out."
+_FINITE: Final = "JSON has finite numbers only: write one of them, or leave this one out."
+
+
 class _WrongNumber(ValueError):
-    """A number that is not read, with the reason."""
+    """A number that is not read, with the reason.
+
+    Args:
+        reason: What is wrong.
+        remedy: What to write instead.
+    """
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 def read_schema(text: str) -> bool | dict[str, object]:
@@ -68,8 +84,7 @@ def read_schema(text: str) -> bool | dict[str, object]:
         raise _at(text, error.pos, reason, remedy) from error
     except _WrongNumber as error:
         place = next(start for start, token in _tokens(text) if _is_wrong(token))
-        remedy = f"Write a number of at most {MOST_DIGITS:,} digits, or leave the keyword out."
-        raise _at(text, place, str(error), remedy) from error
+        raise _at(text, place, str(error), error.remedy) from error
     except RecursionError as error:
         raise _too_deep(text) from error
     if _depth(text) > MOST_NESTED:
@@ -109,7 +124,8 @@ def text_of_data(schema: object) -> str:
     """A schema that was given as Python data, as JSON text.
 
     Raises:
-        ConstraintError: It is not JSON; with the place of a number that is not finite.
+        ConstraintError: It is not JSON; with the place of a number that is not finite or too
+            long, and of what holds itself.
     """
     try:
         given = schema if isinstance(schema, bool) else dict(cast("Mapping[str, object]", schema))
@@ -127,12 +143,13 @@ def text_of_data(schema: object) -> str:
     except ConstraintError:
         raise
     except Exception as error:  # A mapping of somebody's own may raise anything.
-        reason = str(error) or type(error).__name__
-        if isinstance(error, ValueError) and (pointer := _endless_number(schema)) is not None:
-            reason = f"the number at {pointer} is not finite"
-        raise ConstraintError(
-            f"The schema is not JSON: {reason}.", remedy="Give what json.loads would return."
-        ) from error
+        reason, remedy = (
+            f"The schema is not JSON: {str(error) or type(error).__name__}",
+            "Give what json.loads would return.",
+        )
+        if isinstance(error, ValueError):
+            reason, remedy = _fault_of_data(schema, "", {}, set()) or (reason, remedy)
+        raise ConstraintError(f"{reason}.", remedy=remedy) from error
 
 
 def _values_written_out(value: object, known: dict[int, int]) -> int:
@@ -236,14 +253,16 @@ def _whole(digits: str) -> int:
 
 
 def _too_long(digits: str) -> _WrongNumber:
-    shown = digits if len(digits) <= 24 else f"{digits[:24]}…"
-    return _WrongNumber(
-        f"The schema holds {shown}, which has more than {MOST_DIGITS:,} digits written out"
-    )
+    shown = digits if len(digits) <= _SHOWN_DIGITS else f"{digits[:_SHOWN_DIGITS]}…"
+    return _WrongNumber(_beyond(shown), _SHORTER)
+
+
+def _beyond(shown: str) -> str:
+    return f"The schema holds {shown}, which has more than {MOST_DIGITS:,} digits written out"
 
 
 def _constant(word: str) -> NoReturn:
-    raise _WrongNumber(f"The schema is not JSON: {word} is not a number")
+    raise _WrongNumber(f"The schema is not JSON: {word} is not a number", _FINITE)
 
 
 def _is_wrong(token: str) -> bool:
@@ -298,27 +317,57 @@ def _at(text: str, offset: int, reason: str, remedy: str) -> ConstraintError:
     )
 
 
-def _endless_number(schema: object) -> str | None:
-    """The JSON Pointer of the first number of Python data that is not finite."""
-    waiting: list[tuple[str, object]] = [("", schema)]
-    seen: set[int] = set()  # Data may hold one part at many places, or itself.
-    while waiting:
-        pointer, part = waiting.pop()
-        if isinstance(part, dict | list | tuple):
-            if id(cast("object", part)) in seen:
-                continue
-            seen.add(id(cast("object", part)))
-        if isinstance(part, float) and part - part != 0:
-            return pointer
-        entries: list[tuple[object, object]] = []
-        if isinstance(part, dict):
-            entries = list(cast("dict[object, object]", part).items())
-        elif isinstance(part, list | tuple):
-            entries = list(enumerate(cast("list[object]", part)))
-        for step, below in reversed(entries):
-            name = str(step).replace("~", "~0").replace("/", "~1")
-            waiting.append((f"{pointer}/{name}", below))
+def _fault_of_data(
+    part: object, pointer: str, above: dict[int, str], clean: set[int]
+) -> tuple[str, str] | None:
+    """What keeps Python data from being JSON text, with its JSON Pointer, and the remedy.
+
+    Args:
+        part: The data, or a part of it.
+        pointer: Where it stands.
+        above: The pointers of what holds it, by their ids.
+        clean: The ids of parts in which nothing is wrong; data may hold one at many places.
+    """
+    if isinstance(part, float) and part - part != 0:
+        return f"The schema is not JSON: the number at {pointer} is not finite", _FINITE
+    if isinstance(part, int) and _is_too_long(part):
+        return f"{_beyond(_first_digits(part))}, at {pointer}", _SHORTER
+    entries: Iterable[tuple[object, object]]
+    if isinstance(part, dict):
+        entries = cast("dict[object, object]", part).items()
+    elif isinstance(part, list | tuple):
+        entries = enumerate(cast("Sequence[object]", part))
+    else:
+        return None
+    own = id(cast("object", part))
+    if own in above:
+        where = f"the part at {above[own]}" if above[own] else "the whole schema"
+        return (
+            f"The schema holds itself: at {pointer} stands {where} again",
+            f'Write {{"$ref": {json.dumps("#" + above[own])}}} there.',
+        )
+    if own in clean:
+        return None
+    above[own] = pointer
+    for step, below in entries:
+        name = _first_digits(step) if isinstance(step, int) and _is_too_long(step) else str(step)
+        name = name.replace("~", "~0").replace("/", "~1")
+        if (fault := _fault_of_data(below, f"{pointer}/{name}", above, clean)) is not None:
+            return fault
+    del above[own]
+    clean.add(own)
     return None
+
+
+def _is_too_long(number: int) -> bool:
+    return abs(number) >= 10**MOST_DIGITS
+
+
+def _first_digits(number: int) -> str:
+    """How a long number begins; Python does not write out numbers of more than 4,300 digits."""
+    left_out = number.bit_length() * 3 // 10 - _SHOWN_DIGITS
+    head = str(abs(number) // 10**left_out)[:_SHOWN_DIGITS]
+    return f"{'-' if number < 0 else ''}{head}…"
 
 
 def _check_whole(text: str, value: object) -> None:
