@@ -19,7 +19,7 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NoReturn
@@ -171,12 +171,18 @@ def holds_at_most(data: bytes, most_values: int) -> bool:
     return sum(data.count(sign) for sign in (b",", b"[", b"{")) < most_values
 
 
-def parse_json(data: bytes, most_values: int = MOST_VALUES) -> object:
+def parse_json(
+    data: bytes,
+    most_values: int = MOST_VALUES,
+    *,
+    constant: Callable[[str], object] | None = None,
+) -> object:
     """The value of a JSON document whose size is bounded first.
 
     Args:
         data: UTF-8 JSON; NaN and infinities are not JSON.
         most_values: How many values it may hold.
+        constant: Reads ``NaN``, ``Infinity`` and ``-Infinity``; default they are refused.
 
     Raises:
         ValueError: It is not JSON, holds more values, half of a surrogate pair, or a number that
@@ -196,7 +202,7 @@ def parse_json(data: bytes, most_values: int = MOST_VALUES) -> object:
         # Reading each number here takes long, so only where one may be too large.
         read = _finite if _MAYBE_INFINITE.search(data) else None
         text = data.decode("utf-8")
-        value: object = json.loads(text, parse_constant=_refuse, parse_float=read)
+        value: object = json.loads(text, parse_constant=constant or _refuse, parse_float=read)
         if b"\\ud" in data or b"\\uD" in data:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:

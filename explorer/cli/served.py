@@ -143,7 +143,7 @@ def _chosen(runs: tuple[ServerRun, ...], index: int | None) -> tuple[ServerRun, 
 
 def _embedded(runs: tuple[ServerRun, ...]) -> Vocabulary:
     """The vocabulary of an embedded model, where the log names one."""
-    names = {run.model for run in runs}
+    names = {run.model for run in runs if not run.failed}
     name = names.pop() if len(names) == 1 else None
     if name is None or name not in EMBEDDED:
         shown = "the model" if name is None else repr(name)

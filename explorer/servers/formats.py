@@ -175,7 +175,7 @@ def server_error(log: ServerLog) -> DamagedFile | None:
     return _refused(log.response, f"is an error of the server: {shown(said)}", _LEAVE_OUT)
 
 
-def failed_run(log: ServerLog, error: DamagedFile) -> ServerRun:
+def failed_answer(log: ServerLog, error: DamagedFile) -> ServerRun:
     """The run of a request that a server answered with an error.
 
     Args:
@@ -184,10 +184,25 @@ def failed_run(log: ServerLog, error: DamagedFile) -> ServerRun:
     """
     place = log.response.path or "the document"
     said = error.message.removeprefix(f"{log.response.file}: {place} ")
+    model = log.asked("model").value
+    return _failed(log.response.file, f"The answer {said}", model if type(model) is str else None)
+
+
+def unread_run(where: str, error: DamagedFile) -> ServerRun:
+    """The run of a document that cannot be read.
+
+    Args:
+        where: The name of the log, with the document's line if it has several.
+        error: The reason.
+    """
+    said = error.message.removeprefix(f"{where}: ")
+    return _failed(where, f"It cannot be read: {said}")
+
+
+def _failed(where: str, why: str, model: str | None = None) -> ServerRun:
     return ServerRun(
-        place=log.response.file, format="an error", model=log.asked("model").optional_text(),
-        prompt=None, prompt_ids=None, tokens=(), text=None, finish=None, requested=None,
-        failed=f"The answer {said}",
+        place=where, format="an error", model=model, prompt=None, prompt_ids=None, tokens=(),
+        text=None, finish=None, requested=None, failed=why,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ Followed: OpenAI's ``openai`` 3.54 for Python, and vLLM 0.33.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Final, cast
@@ -157,7 +158,7 @@ def _likely(entry: LogPlace) -> tuple[int | str, float | None]:
 def _log_prob(place: LogPlace) -> float | None:
     """A log-probability; ``None`` for the number that stands for one that is not known."""
     found = place.log_prob()
-    return None if found is not None and found <= _UNLIKELY else found
+    return None if found is not None and -math.inf < found <= _UNLIKELY else found
 
 
 def _completion_tokens(choice: LogPlace, begin: int) -> tuple[ServedToken, ...]:

@@ -19,6 +19,12 @@ RECORD_AGAIN: Final = "Record the run again, or correct the value; docs/servers.
 ROUNDING: Final = 1e-3
 """How far above 0 a log-probability may be; a server that rounds to 16 bits goes above it."""
 
+_ASKED: Final = ("request", "body")
+"""The parts of a document that a client wrote."""
+
+_LOG_PROBS: Final = ("log_prob", "top")
+"""The log-probabilities of the recorder; the names of other servers hold ``logprob``."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
@@ -106,7 +112,7 @@ class LogPlace:
     def log_prob(self) -> float | None:
         """The natural log-probability that stands here; ``None`` where it is not known.
 
-        What rounding left above 0 is 0.
+        What rounding left above 0 is 0, and NaN is not known. Minus infinity is a probability of 0.
         """
         if self.value is None:
             return None
@@ -116,9 +122,35 @@ class LogPlace:
             number = float(self.value)
         except OverflowError:
             number = math.inf
-        if not math.isfinite(number) or number > ROUNDING:
-            raise self.wrong("a natural log-probability: a finite number, 0 or less")
+        if math.isnan(number):
+            return None
+        if number > ROUNDING:
+            raise self.wrong("a natural log-probability, 0 or less")
         return min(number, 0.0)
+
+    def check_numbers(self) -> None:
+        """Check that NaN and infinities stand nowhere but among the response's log-probabilities.
+
+        JSON has neither, but Python's `json.dumps` writes them.
+
+        Raises:
+            DamagedFile: One stands elsewhere.
+        """
+        # Of each place: whether a client wrote it, and whether it is a log-probability.
+        waiting: list[tuple[LogPlace, bool, bool]] = [(self, False, False)]
+        for place, asked, known in waiting:  # The list grows while it is read.
+            value = place.value
+            if isinstance(value, float) and not math.isfinite(value) and not known:
+                raise place.wrong("a number of JSON")
+            if isinstance(value, list):
+                waiting += [(entry, asked, known) for entry in place.entries()]
+            elif isinstance(value, dict):
+                for key, entry in cast("dict[str, object]", value).items():
+                    by_client = asked or (place is self and key in _ASKED)
+                    inside = known or key in _LOG_PROBS or "logprob" in key
+                    path = f"{place.path}.{key}" if place.path else key
+                    at = LogPlace(place.file, path, entry)
+                    waiting.append((at, by_client, inside and not by_client))
 
     def data(self) -> bytes | None:
         """The bytes that stand here as a list of numbers from 0 to 255; ``None`` for null."""

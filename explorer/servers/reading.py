@@ -1,8 +1,9 @@
 """From a file to runs: JSON or one JSON document per line, sizes bounded before they are read.
 
 A document is one log or a list of logs. A file that holds several documents, one per line, is read
-line by line, and an error names the line. Of several logs, one to which the server answered with an
-error is a run without an answer (`ServerRun.failed`): the others are read all the same.
+line by line, and an error names the line. Of several logs, one that cannot be read, or to which the
+server answered with an error, is a run without an answer (`ServerRun.failed`): the others are read
+all the same.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from explorer.errors import DamagedFile, ExplorerError
 from explorer.files import file_errors, parse_json
 from explorer.servers.formats import (
     LogFormat,
-    failed_run,
+    failed_answer,
     format_of,
     server_error,
     stream_of_events,
+    unread_run,
 )
 from explorer.servers.log import ServerLog
 from explorer.servers.openai import CHAT, COMPLETIONS
@@ -93,28 +95,25 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
             evidence={"file": file, "place": "", "limit": MOST_BYTES},
         )
     runs: list[ServerRun] = []
-    failed: list[DamagedFile] = []
-    for document in _documents(data, file):
-        log = ServerLog.of(document)
-        if (error := server_error(log)) is not None:
+    failed: list[DamagedFile] = []  # The errors of servers, and what cannot be read.
+    unread = 0
+    odd = b"NaN" in data or b"Infinity" in data
+    for document, fault in _documents(data, file):
+        try:
+            if fault is not None:
+                raise fault
+            if odd:
+                document.check_numbers()
+            log = ServerLog.of(document)
+            if (error := server_error(log)) is not None:
+                failed.append(error)
+                runs.append(failed_answer(log, error))
+            else:
+                runs += _bounded(format_of(log).runs(log), document)
+        except DamagedFile as error:
             failed.append(error)
-            runs.append(failed_run(log, error))
-            continue
-        for run in format_of(log).runs(log):
-            if len(run.tokens) > MOST_TOKENS:
-                raise DamagedFile(
-                    f"{run.place} has {len(run.tokens):,} tokens; {MOST_TOKENS:,} are read.",
-                    remedy="Cut the run.",
-                    evidence={"file": file, "place": document.path, "limit": MOST_TOKENS},
-                )
-            if len(run.text or "") > MOST_CHARACTERS:
-                raise DamagedFile(
-                    f"{run.place} has a text of {len(run.text or ''):,} characters; "
-                    f"{MOST_CHARACTERS:,} are read.",
-                    remedy="Cut the run.",
-                    evidence={"file": file, "place": document.path, "limit": MOST_CHARACTERS},
-                )
-            runs.append(run)
+            unread += 1
+            runs.append(unread_run(document.file, error))
         if len(runs) > MOST_RUNS:
             raise DamagedFile(
                 f"{file} holds more than {MOST_RUNS:,} runs.",
@@ -127,11 +126,30 @@ def runs_of(data: bytes | str | Document, file: str = "the log") -> tuple[Server
             remedy="Give a log with at least one response.",
             evidence={"file": file, "place": ""},
         )
+    if unread == len(runs) or (failed and len(runs) == 1):
+        raise failed[0]
     if len(runs) == 1:
-        if failed:
-            raise failed[0]
         return tuple(runs)
     return tuple(replace(run, place=f"{run.place}, run {k}") for k, run in enumerate(runs))
+
+
+def _bounded(runs: tuple[ServerRun, ...], document: LogPlace) -> tuple[ServerRun, ...]:
+    """The runs of a document, none of them too long."""
+    for run in runs:
+        if len(run.tokens) > MOST_TOKENS:
+            raise DamagedFile(
+                f"{run.place} has {len(run.tokens):,} tokens; {MOST_TOKENS:,} are read.",
+                remedy="Cut the run.",
+                evidence={"file": document.file, "place": document.path, "limit": MOST_TOKENS},
+            )
+        if len(run.text or "") > MOST_CHARACTERS:
+            raise DamagedFile(
+                f"{run.place} has a text of {len(run.text or ''):,} characters; "
+                f"{MOST_CHARACTERS:,} are read.",
+                remedy="Cut the run.",
+                evidence={"file": document.file, "place": document.path, "limit": MOST_CHARACTERS},
+            )
+    return runs
 
 
 Document = Mapping[str, object] | Sequence[object]
@@ -147,7 +165,7 @@ def _content(given: object) -> bytes:
     if not isinstance(given, Mapping | list | tuple):
         raise wrong("data", given, "the content of a log", remedy=_CONTENT)
     try:
-        return json.dumps(given, allow_nan=False).encode()
+        return json.dumps(given).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ExplorerError(
             f"data holds what JSON cannot: {str(error)[:200]}.",
@@ -162,20 +180,17 @@ _CONTENT: Final = (
 )
 
 
-def _documents(data: bytes, file: str) -> Iterator[LogPlace]:
-    """The documents of a file, entries of lists one by one."""
+def _documents(data: bytes, file: str) -> Iterator[tuple[LogPlace, DamagedFile | None]]:
+    """The documents of a file, entries of lists one by one; or why a line is not a document."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     stream = stream_of_events(data, file)
     if stream is not None:
         raise stream
     try:
-        whole = parse_json(data)
-    except json.JSONDecodeError as error:
-        # Only what follows a whole document can be the next of several.
-        if error.msg != "Extra data" or b"\n" not in data.strip():
-            raise _not_json(error, file) from error
+        whole = parse_json(data, constant=float)
     except ValueError as error:
-        if b"\n" not in data.strip():
+        # One document over several lines has no line that is a document.
+        if b"\n" not in data.strip() or not any(map(_is_document, data.split(b"\n"))):
             raise _not_json(error, file) from error
     else:
         yield from _entries(LogPlace(file, "", whole))
@@ -184,18 +199,30 @@ def _documents(data: bytes, file: str) -> Iterator[LogPlace]:
         if line.strip():
             name = f"{file}, line {number}"
             try:
-                value = parse_json(line)
+                value = parse_json(line, constant=float)
             except ValueError as error:
-                raise _not_json(error, name) from error
-            yield from _entries(LogPlace(name, "", value))
+                yield LogPlace(name, "", None), _not_json(error, name, number)
+            else:
+                yield from _entries(LogPlace(name, "", value))
 
 
-def _entries(document: LogPlace) -> Iterator[LogPlace]:
+def _is_document(line: bytes) -> bool:
+    """Whether a line is an object or a list of JSON."""
+    if not line.lstrip().startswith((b"{", b"[")):
+        return False
+    try:
+        parse_json(line, constant=float)
+    except ValueError:
+        return False
+    return True
+
+
+def _entries(document: LogPlace) -> Iterator[tuple[LogPlace, None]]:
     value = document.value
     if isinstance(value, list) and not _is_response(cast("list[object]", value)):
-        yield from document.entries()
+        yield from ((entry, None) for entry in document.entries())
     else:
-        yield document
+        yield document, None
 
 
 def _is_response(entries: list[object]) -> bool:
@@ -203,16 +230,19 @@ def _is_response(entries: list[object]) -> bool:
     return len(entries) == 1 and isinstance(entries[0], dict) and "generated_text" in entries[0]
 
 
-def _not_json(error: ValueError, file: str) -> DamagedFile:
+def _not_json(error: ValueError, file: str, line: int | None = None) -> DamagedFile:
+    """The error for a file that is not JSON, or for one line of it."""
     place, reason, what = "", str(error), "JSON that can be read"
     if isinstance(error, json.JSONDecodeError):
-        place, reason = f"line {error.lineno}, column {error.colno}", error.msg
-        what = "JSON"
+        place = f"column {error.colno}"
+        place = f"line {error.lineno}, {place}" if line is None else place
+        reason, what = error.msg, "JSON"
     elif isinstance(error, UnicodeDecodeError):
         place, reason, what = f"byte {error.start}", "it is not UTF-8", "JSON"
     where = f" at {place}" if place else ""
+    subject = file if line is None else f"{file}: it"
     return DamagedFile(
-        f"{file} is not {what}{where}: {reason[:200]}.",
+        f"{subject} is not {what}{where}: {reason[:200]}.",
         remedy="Write one JSON document, or one on each line.",
         evidence={"file": file, "place": place, "reason": shown(reason)},
     )

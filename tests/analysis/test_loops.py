@@ -96,10 +96,43 @@ def test_the_setting_that_is_named_ends_the_loop(
 def test_a_number_with_bounds_ends_by_itself() -> None:
     text = '{"name": "A", "n": ' + "1" * 40
     (trap,) = loops(read(schema(), text))
-    assert '"minimum"' in trap.remedy and '"integer"' in trap.remedy
+    assert '"minimum"' in trap.remedy and '"integer"' not in trap.remedy
     bounded = schema(n={"type": "integer", "minimum": 0, "maximum": 99})
     assert not bounded.accepts(text + ', "tags": []}')
     assert bounded.accepts('{"name": "A", "n": 11, "tags": []}')
+
+
+@pytest.mark.parametrize("bounds", [{}, {"minimum": 0, "maximum": 1}, {"multipleOf": 0.01}])
+def test_no_keyword_is_promised_for_the_digits_after_a_point(bounds: dict[str, Any]) -> None:
+    text = '{"name": "A", "n": 0.' + "0" * 60
+    (trap,) = loops(read(schema(n={"type": "number", **bounds}), text))
+    assert "No keyword ends the digits" in trap.remedy and "max_tokens" in trap.remedy
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "begin"),
+    [
+        ("(ab)+c", "ab" * 150, 0),
+        ("x(ab)+c", "x" + "ab" * 150, 1),
+        ("xyab(ab)+c", "xy" + "ab" * 150, 4),
+        ("a+c", "a" * 150, 0),
+        ("[ab]+c", "b" + "a" * 3 + "ba" * 100, 0),
+        ("(abc|abd)+e", "abdabc" * 50, 0),
+        ("b(ab)*c", "b" + "ab" * 100, 0),
+        ("y{3}(ab)+c", "yyy" + "ab" * 100, 3),
+    ],
+)
+def test_the_first_time_round_is_of_the_loop(pattern: str, text: str, begin: int) -> None:
+    (trap,) = loops(read(explorer.regex(pattern), text))
+    assert trap.evidence["byte"] == begin and f"From byte {begin} on" in trap.message
+    assert ("after" in trap.message) == (begin > 0)
+
+
+def test_the_remedy_for_white_space_is_true_of_any_pattern() -> None:
+    text = "hello" + " " * 50
+    (trap,) = loops(read(explorer.regex("(?s).*"), text))
+    assert "\\s" not in trap.remedy
+    assert loops(read(explorer.regex("(?s).{0,200}"), text)) == []
 
 
 def test_no_white_space_is_left_where_it_is_forbidden() -> None:

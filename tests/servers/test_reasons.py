@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -123,6 +124,70 @@ def test_an_error_among_the_lines_does_not_end_the_reading(
     assert told.out.count("allows the whole text") == 2 and "too long" in told.out
     with pytest.raises(DamagedFile, match="too long"):
         runs_of(json.dumps(failed).encode())
+
+
+@pytest.mark.parametrize(
+    ("line", "needle"),
+    [(b"Traceback: boom", "line 2, run 1: It cannot be read: it is not JSON at column 1"),
+     (b"{}", "line 2, run 1: It cannot be read: the document is not of a known format"),
+     (b'{"a": ', "is not JSON at column 7"), (b"\xff", "it is not UTF-8"),
+     (b'{"response": {"a": NaN}}', "response.a is nan")],
+    ids=["text", "empty", "open", "latin", "nan"],
+)  # fmt: skip
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_a_line_that_cannot_be_read_does_not_end_the_reading(
+    line: bytes, needle: str, index: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = chat("12", {"guided_regex": "[0-9]+", "model": "tiny"})
+    lines = [json.dumps(good).encode()] * 2
+    lines.insert(index, line)
+    needle = needle.replace("line 2, run 1", f"line {index + 1}, run {index}")
+    found = runs_of(b"\n".join(lines), "batch.jsonl")
+    assert [bool(run.failed) for run in found] == [k == index for k in range(3)]
+    with pytest.raises(ExplorerError) as caught:
+        verdict_of(found[index], vocabulary(), explorer.regex(".*"))
+    assert needle in caught.value.message and caught.value.remedy
+    file = tmp_path / "batch.jsonl"
+    file.write_bytes(b"\n".join(lines))
+    assert cli.main(["why", "--run", str(file)]) == 2, "the model of the runs that were read"
+    told = capsys.readouterr()
+    assert told.out.count("allows the whole text") == 2 and needle in told.out
+    with pytest.raises(DamagedFile):
+        runs_of(line, "batch.jsonl")
+    with pytest.raises(DamagedFile):
+        runs_of(line + b"\n" + line, "batch.jsonl")
+
+
+def test_one_document_over_several_lines_is_not_taken_for_several() -> None:
+    data = json.dumps(chat("12", {"guided_regex": "[0-9]+"}), indent=1)
+    with pytest.raises(DamagedFile, match=r"the log is not JSON at line \d+, column"):
+        runs_of(data[:-20])
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [(-math.inf, -math.inf), (math.nan, None), (-9999.0, None), (-0.5, -0.5)]
+)
+def test_log_probabilities_that_only_python_writes_are_read(
+    written: float, read: float | None
+) -> None:
+    document = chat("1", {"guided_regex": "[0-9]+"})
+    top = [{"token": "1", "logprob": written}]
+    document["response"]["choices"][0]["logprobs"] = {
+        "content": [{"token": "1", "logprob": written, "bytes": [49], "top_logprobs": top}]
+    }
+    for data in (document, json.dumps(document), json.dumps(document).encode()):
+        (run,) = runs_of(data)
+        assert run.tokens[0].log_prob == read and run.tokens[0].top == (("1", read),)
+        verdict = verdict_of(run, vocabulary())
+        assert verdict.allowed and verdict.session.trace.steps[0].log_prob_model == read
+    for path in ("request", "response"):
+        wrong = {**document, path: {**document[path], "seed": written}}
+        if not math.isfinite(written):
+            with pytest.raises(DamagedFile, match=rf"{path}\.seed is -?(nan|inf)"):
+                runs_of(wrong)
+    document["response"]["choices"][0]["logprobs"]["content"][0]["logprob"] = math.inf
+    with pytest.raises(DamagedFile, match="logprob is inf"):
+        runs_of(document)
 
 
 def test_a_log_that_was_read_already_is_read() -> None:

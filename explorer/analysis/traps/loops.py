@@ -47,7 +47,8 @@ _DIGITS: Final = b"0123456789"
 _JSON: Final = re.compile(rb"[ \t\n\r]*[\[{\"]")
 
 REMEDIES: Final[dict[Loop, str]] = {
-    "space": "Bound it, for example [ ]{0,2} instead of \\s*, or leave it out of the pattern.",
+    "space": "Bound the part of the pattern that writes it: [ ]{0,2} for white space alone, "
+    "{0,200} for a part that allows other text too.",
     "number": "Bound its digits, such as [0-9]{1,9} for [0-9]+.",
     "string": "Bound its length, such as {0,200} for *.",
     "array": "Bound how many items it has, such as {0,20} for *.",
@@ -211,7 +212,23 @@ class _StatesOfRun:
         while position >= begin:
             begin = min(begin, first[self.places[position]])
             position -= 1
-        return self.offsets[begin]
+        return self.offsets[self._first_time(begin)]
+
+    def _first_time(self, begin: int) -> int:
+        """Where the first time round began, which may come from a state outside the loop.
+
+        In ``(ab)+`` the first ``a`` leaves the start, to which nothing returns; but it goes where
+        the later ones go.
+        """
+        if begin == 0:
+            return 0
+        here, piece = self.places[begin], self._piece(begin)
+        later = range(begin + 1, len(self.places))
+        return begin - any(self.places[k] == here and self._piece(k) == piece for k in later)
+
+    def _piece(self, k: int) -> bytes:
+        """The bytes that lead to the state at a place."""
+        return self.data[self.offsets[k - 1] : self.offsets[k]]
 
     def _returns(self, begin: int) -> bool:
         """Whether a state comes again in the text since some byte, so that nothing counts it."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from explorer.alphabet import show_bytes
 from explorer.analysis.characters.display import show_text, split_tail
+from explorer.analysis.traps.loops import REMEDIES
 from explorer.analysis.traps.trap import Trap
 from explorer.analysis.verdict.asked import checked_machine
 from explorer.analysis.verdict.background import Background, background_of
@@ -327,7 +328,7 @@ def _space_remedy(machine: TokenMachine) -> str:
         if isinstance(source, BoundsSpace):
             return source.space_remedy
         waiting += source.children
-    return "Bound it, for example [ ]{0,2} instead of \\s*, or leave it out of the pattern."
+    return REMEDIES["space"]
 
 
 def _share_of(mask: Bool, some: Bool) -> float:

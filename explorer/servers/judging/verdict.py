@@ -176,7 +176,7 @@ def identified_run(
     if run.failed:
         raise ExplorerError(
             f"{run.place}: {run.failed}",
-            remedy="Leave it out: nothing was written that could be explained.",
+            remedy="Leave it out: it holds no answer that could be explained.",
             evidence={"run": run.place},
         )
     found = identify(run, vocabulary)

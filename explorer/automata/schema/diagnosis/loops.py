@@ -11,7 +11,9 @@ from explorer.automata.sources.abilities import Loop
 LOOP_REMEDIES: Final[Mapping[Loop, str]] = MappingProxyType(
     {
         "space": 'Give whitespace="compact", which allows none between the tokens of JSON.',
-        "number": 'Give the number a "minimum" and a "maximum" beside "type": "integer".',
+        "number": 'Give the number a "minimum" and a "maximum", which end a whole number. No '
+        'keyword ends the digits of a "type": "number" after its point or in its exponent; give '
+        "max_tokens, which ends the run.",
         "string": 'Give the string a "maxLength".',
         "array": 'Give the array a "maxItems".',
         "object": 'Give the object "maxProperties", or "additionalProperties": false.',
