@@ -103,7 +103,7 @@ ROWS: list[tuple[str, Callable[[Any], object]]] = [
     ("root is [] (list)", lambda g: g.grammars.xml_text({"a": ()}, [])),
     ("name is [] (list)", lambda g: g.grammars.shipped_text([])),
     ("byte_state is 'x' (str)", lambda g: g.lazy.can_finish("x")),
-    ("byte_state is 99 (int)", lambda g: g.lazy.can_finish(99)),
+    ("byte_state is -1 (int)", lambda g: g.lazy.can_finish(-1)),
     ("remaining is 'x' (str)", lambda g: g.lazy.mask_within(g.lazy.start, "x")),
     ("style is 'yaml'", lambda g: g.from_type(int, style="yaml")),
     ("'nonsense'", lambda g: g.from_type("nonsense")),

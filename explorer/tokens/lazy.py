@@ -210,8 +210,7 @@ class LazyMachine(NumberedPlaces[int]):
             ExplorerError: There is no such state.
             BudgetExceeded: The search reached a limit.
         """
-        last = self.byte_machine.num_states - 1
-        byte_state = whole_number("byte_state", byte_state, 0, last)
+        byte_state = whole_number("byte_state", byte_state, 0)
         with self._lock:
             return self._shown_finishing.can_finish(byte_state, Meter(self._budget))
 

@@ -136,8 +136,9 @@ def test_ids_must_be_ids() -> None:
     vocabulary = hash_model().vocabulary
     ids = torch.tensor([8, 23])
     assert Session.from_ids(vocabulary, PATTERN, ids).finished  # type: ignore[arg-type]
-    with pytest.raises(ExplorerError, match="not a token id"):
-        Session.from_ids(vocabulary, PATTERN, ["no"])  # type: ignore[list-item]
+    for odd in ([0.5], [None], ["no token writes this"]):
+        with pytest.raises(ExplorerError, match="token"):
+            Session.from_ids(vocabulary, PATTERN, odd)  # type: ignore[arg-type]
     for wrong in ([-1.0], [0.5, -1.0]):
         with pytest.raises(ExplorerError, match="log-probabilit"):
             Session.from_ids(vocabulary, PATTERN, [8, 23], wrong)
