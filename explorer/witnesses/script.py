@@ -2,7 +2,7 @@
 
 It holds the tokens that it needs: single bytes and the few longer ones of the case, or the whole
 vocabulary where that is small. It prints whether the engine allows or masks the token. Where the
-reason is that a change of the constraint is none to the engine, it asks for that as well, and
+reason is that the engine does not notice a change of the constraint, it asks for that as well, and
 prints whether the mask is the same. It ends with status 0 if all is as the report says.
 """
 
@@ -89,7 +89,7 @@ print("allowed" if token in allowed else "masked")
 """
 
 _SAME: Final = """
-# The same constraint but for one change, which is none to the engine.
+# The same constraint with one change, which the engine does not notice.
 changed = {changed!a}
 same = mask({read}) == allowed
 print("the same mask with the change" if same else "another mask with the change")

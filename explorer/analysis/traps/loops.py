@@ -125,7 +125,7 @@ def _remedy(machine: TokenMachine, what: Loop) -> str:
 
 
 Found = tuple[Loop, int, str]
-"""What a loop is, its first byte, and more about it."""
+"""The kind of a loop, its first byte, and a clause with more about it."""
 
 
 @dataclass(frozen=True, slots=True)
